@@ -208,3 +208,51 @@ fn packets_queued_on_a_worker_that_goes_are_counted() {
     let shown = daemon.tell("show scheduler pg1");
     assert!(shown.contains(" thread 0\n"), "{shown}");
 }
+
+/// The sessions that a router shows.
+fn sessions(daemon: &Daemon) -> String {
+    daemon.tell("show sfdp session-table unsafe-show-all")
+}
+
+#[test]
+fn sessions_of_services_are_on_the_thread_of_their_first_packet_until_it_goes() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    for line in [
+        "sfdp tenant add 1",
+        "set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup forward",
+        "set sfdp services tenant 1 sfdp-l4-lifecycle ip4-lookup reverse",
+        "set sfdp interface-input pg0 tenant 1",
+        "set sfdp interface-input pg1 tenant 1",
+    ] {
+        daemon.tell(line);
+    }
+    let path = capture(&daemon);
+    add_stream(&daemon, 3, 500, "worker 0");
+    daemon.generate();
+    expect_all(&path, 3, 500);
+    let on = |text: &str, thread: &str| {
+        let of =
+            |line: &&str| line.starts_with("0x") && line.split_whitespace().nth(2) == Some(thread);
+        text.lines().filter(of).count()
+    };
+    assert_eq!(on(&sessions(&daemon), "1"), 500);
+    // Answers come in on the other thread.
+    daemon.tell(
+        "packet-generator new { name back limit 500 size 64-64 interface pg1 worker 1 \
+         node ethernet-input data { IP4: 02:00:00:00:00:bb -> 02:00:00:00:00:ab \
+         UDP: 16.3.0.0-16.3.1.243 -> 10.0.0.2 UDP: 2345 -> 1234 incrementing 22 } }",
+    );
+    daemon.tell("packet-generator enable-stream back");
+    let all_answered = || sessions(&daemon).matches("established").count() == 500;
+    assert!(eventually(all_answered), "{}", sessions(&daemon));
+    assert_eq!(on(&sessions(&daemon), "1"), 500);
+    let moved = daemon.tell("show errors");
+    let line = moved.lines().find(|line| line.contains("remote flow"));
+    assert!(line.is_some_and(|line| line.contains("500")), "{moved}");
+    daemon.tell("set workers 0");
+    assert_eq!(sessions(&daemon).matches("established").count(), 500);
+    assert_eq!(on(&sessions(&daemon), "0"), 500);
+    daemon.generate();
+    assert!(daemon.tell("show sfdp tenant 1").contains("created 500 removed 0"));
+}

@@ -84,6 +84,8 @@ const PLUGINS: &[Feature] = &[
     svs::FEATURE,
     syn_filter::FEATURE,
     firewall::FEATURE,
+    sfdp::FEATURE,
+    sfdp::sample::FEATURE,
     pnat::FEATURE,
     pvti::FEATURE,
     ra::FEATURE,

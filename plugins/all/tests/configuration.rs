@@ -730,6 +730,25 @@ set interface nat44 out loop1 output-feature
 }
 
 #[test]
+fn tenants_come_before_what_they_have_and_their_interfaces() {
+    let made = "sfdp nat alloc-pool add 3 192.0.2.1 192.0.2.2
+sfdp tenant add 1
+sfdp tenant add 2 context 9
+create loopback interface instance 0
+set sfdp tcp-check fsol-non-syn remove
+set sfdp eviction sessions-margin 100
+set sfdp services tenant 1 sfdp-nat-early-rewrite sfdp-l4-lifecycle ip4-lookup forward
+set sfdp timeout tenant 1 embryonic 9
+set sfdp services tenant 2 ip6-lookup reverse
+set sfdp sp-node tenant 2 ip6-unknown-proto node ip6-lookup
+set sfdp nat snat tenant 1 outside-tenant 2 table 0 alloc-pool 3
+set sfdp interface-input loop0 tenant 1
+set sfdp interface-input loop0 tenant 2 ip6
+";
+    replays(made, made);
+}
+
+#[test]
 fn deterministic_nat_has_its_tables_maps_and_sides_again() {
     let made = "ip table add 7
 create loopback interface instance 0

@@ -126,6 +126,8 @@ mod ra;
 mod rd_cp;
 #[path = "../../scheduler/tests.rs"]
 mod scheduler;
+#[path = "../../sfdp/tests.rs"]
+mod sfdp;
 #[path = "../../sflow/tests.rs"]
 mod sflow;
 #[path = "../../source_range/tests.rs"]

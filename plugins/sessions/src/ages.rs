@@ -74,6 +74,9 @@ impl Ages {
     }
     pub fn set_classes(&mut self, classes: &[Class]) {
         self.0.iter_mut().zip(classes).for_each(|(list, class)| list.class = *class);
+        let new = classes.iter().skip(self.0.len());
+        let new: Vec<_> = new.map(|&class| List { class, oldest: NONE, newest: NONE }).collect();
+        self.0.extend(new);
     }
     pub fn classes(&self) -> u8 {
         self.0.len() as u8

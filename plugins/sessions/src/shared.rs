@@ -8,7 +8,7 @@ use net::Router;
 use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};
-use crate::table::{Class, End, Session, Table, Usage};
+use crate::table::{Class, End, GRACE, Session, Table, Usage};
 
 /// Records that control looks at in one visit to a thread.
 pub const VISIT: usize = 4096;
@@ -74,7 +74,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
             }
         })
     }
-    /// Sets the classes' timeouts; sessions have the new ones at once.
+    /// Sets the classes' timeouts; sessions have the new ones at once. There may be more classes
+    /// than before, 255 at most.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -88,11 +89,24 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         router: &mut Router,
         gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
     ) -> bool {
+        self.expire_after(router, GRACE, 0, gone)
+    }
+    /// The same for what was over `grace` seconds ago, and so that each thread has room for `room`
+    /// more sessions.
+    pub fn expire_after(
+        &self,
+        router: &mut Router,
+        grace: f64,
+        room: usize,
+        gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
+    ) -> bool {
         let now = router.engine.clock().now();
         let more = Arc::new(Mutex::new(false));
         let seen = Arc::clone(&more);
         let done = self.visit(router, move |thread, table| {
-            if table.expire(now, VISIT / 16, |end, session| gone(thread, end, session)) {
+            let gone = |end, session: &Session<F, R, D>| gone(thread, end, session);
+            let is_long = table.expire_after(grace, now, VISIT / 16, gone);
+            if table.evict(room, now, VISIT / 16, gone) || is_long {
                 *seen.lock().unwrap_or_else(PoisonError::into_inner) = true;
             }
         });

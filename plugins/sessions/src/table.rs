@@ -48,6 +48,14 @@ impl Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionIndex(pub(crate) u32);
 
+impl SessionIndex {
+    /// Its number, below the limit of its table.
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Sessions with one timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
@@ -202,6 +210,11 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn at(&self, at: SessionIndex) -> Option<&Session<F, R, D>> {
         self.records.get(at.0 as usize).filter(|r| r.link.is_used())
     }
+    /// The session with a number.
+    #[inline(always)]
+    pub fn numbered(&self, number: u32) -> Option<SessionIndex> {
+        self.at(SessionIndex(number)).map(|_| SessionIndex(number))
+    }
     /// What the feature knows of a session, to change it.
     #[inline(always)]
     pub fn data_mut(&mut self, at: SessionIndex) -> Option<&mut D> {
@@ -214,6 +227,22 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             record.heard = now;
             record.packets += 1;
             record.bytes += bytes as u64;
+        }
+    }
+    /// Counts a packet of a session, which lasts no longer for it.
+    #[inline(always)]
+    pub fn counted(&mut self, at: SessionIndex, bytes: usize) {
+        if let Some(record) = self.records.get_mut(at.0 as usize) {
+            record.packets += 1;
+            record.bytes += bytes as u64;
+        }
+    }
+    /// Has a session begin its timeout anew, as one of a class.
+    #[inline(always)]
+    pub fn renew(&mut self, at: SessionIndex, class: u8, now: f64) {
+        if let Some(record) = self.records.get_mut(at.0 as usize) {
+            record.heard = now;
+            self.set_class(at, class);
         }
     }
     /// Notes what has passed of a session elsewhere; it is not over for its timeout from now on.
@@ -301,16 +330,43 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         &mut self,
         now: f64,
         most: usize,
+        gone: impl FnMut(End, &Session<F, R, D>),
+    ) -> bool {
+        self.expire_after(GRACE, now, most, gone)
+    }
+    /// The same for those that were over `grace` seconds ago.
+    pub fn expire_after(
+        &mut self,
+        grace: f64,
+        now: f64,
+        most: usize,
         mut gone: impl FnMut(End, &Session<F, R, D>),
     ) -> bool {
         let mut left = most;
         for class in 0..self.ages.classes() {
-            while let Some(oldest) = self.ages.due(&mut self.records, class, now, GRACE, &mut left)
+            while let Some(oldest) = self.ages.due(&mut self.records, class, now, grace, &mut left)
             {
                 self.end(oldest, End::Expired, &mut gone);
             }
         }
         left == 0
+    }
+    /// Ends sessions until there is room for `room` more, those that are over first, and the oldest
+    /// of classes that may be evicted then; `most` at most. Whether there may be more to end.
+    pub fn evict(
+        &mut self,
+        room: usize,
+        now: f64,
+        most: usize,
+        mut gone: impl FnMut(End, &Session<F, R, D>),
+    ) -> bool {
+        let is_short = |usage: &Usage| usage.sessions + room > usage.limit;
+        for _ in 0..most {
+            if !is_short(&self.usage) || !self.make_room(now, &mut gone) {
+                return false;
+            }
+        }
+        is_short(&self.usage)
     }
     /// Room for one more, if somebody can go.
     fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Session<F, R, D>)) -> bool {
@@ -350,7 +406,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         let records = self.used as usize * size_of::<Session<F, R, D>>();
         Usage { bytes: self.flows.bytes() + records, ..self.usage }
     }
-    /// Sets the timeouts of the classes; sessions have the new ones at once.
+    /// Sets the timeouts of the classes; sessions have the new ones at once. There may be more
+    /// classes than before.
     pub(crate) fn set_classes(&mut self, classes: &[Class]) {
         self.ages.set_classes(classes);
     }

@@ -1,0 +1,431 @@
+//! Packets of tenants: sessions on `pg0` and `pg1`, and services that they pass.
+
+use control::api::Retval;
+use net::testing::packets::*;
+use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use sfdp::*;
+use wire::ethernet::{EtherType, Header};
+use wire::tcp::{self, Flags};
+use wire::{Protocol, checksum};
+use zerocopy::IntoBytes;
+
+const IN: [&str; 2] = ["10.0.0.2", "2001:db8::2"];
+const OUT: [&str; 2] = ["10.0.1.2", "2001:db8:1::2"];
+const LOOKUP: [&str; 2] = ["sfdp-lookup-ip4", "sfdp-lookup-ip6"];
+
+const SYN: Flags = Flags::SYN;
+const SYN_ACK: Flags = Flags(0x12);
+const ACK: Flags = Flags::ACK;
+const FIN_ACK: Flags = Flags(0x11);
+const RST: Flags = Flags::RST;
+
+fn bench(more: &[&str]) -> Bench {
+    let sample = net::Feature { default_enabled: true, ..sample::FEATURE };
+    let features = [sessions::FEATURE, translation::FEATURE, FEATURE, sample];
+    let mut b = Bench::plugged(&features);
+    for line in [
+        "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
+        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb",
+        "set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01",
+        "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb",
+        "sfdp tenant add 1",
+        "sfdp tenant add 2",
+    ] {
+        set(&mut b, line);
+    }
+    more.iter().for_each(|line| set(&mut b, line));
+    b.graph.moved_counters();
+    b
+}
+
+/// Both directions of tenants 1 (IPv4) and 2 (IPv6) pass these services, on both interfaces.
+fn chained(services: &str) -> Bench {
+    let mut b = bench(&[]);
+    for (tenant, version, lookup) in [(1, "", "ip4-lookup"), (2, " ip6", "ip6-lookup")] {
+        for way in ["forward", "reverse"] {
+            let line = format!("set sfdp services tenant {tenant} {services} {lookup} {way}");
+            set(&mut b, &line);
+        }
+        for interface in ["pg0", "pg1"] {
+            set(&mut b, &format!("set sfdp interface-input {interface} tenant {tenant}{version}"));
+        }
+    }
+    b.graph.moved_counters();
+    b
+}
+
+#[track_caller]
+fn set(b: &mut Bench, line: &str) {
+    assert_eq!(b.cli(line), "", "{line}");
+}
+
+fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (mac, on) = if from_outside { (PG1, b.pg1) } else { (PG0, b.pg0) };
+    let frame = |packet: &Vec<u8>| {
+        let kind = if packet[0] >> 4 == 4 { EtherType::IP4 } else { EtherType::IP6 };
+        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
+    };
+    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
+    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+}
+
+fn packet(ends: [&str; 2], protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+    if ends[0].contains(':') {
+        ip6(ends[0], ends[1], protocol, payload)
+    } else {
+        ip4(ends[0], ends[1], protocol, payload)
+    }
+}
+
+fn segment(ends: [&str; 2], ports: [u16; 2], flags: Flags, [seq, ack]: [u32; 2]) -> Vec<u8> {
+    let mut header = tcp::Header::new(ports[0], ports[1], seq, ack, flags);
+    let bare = packet(ends, Protocol::TCP, header.as_bytes());
+    let sum = if bare[0] >> 4 == 4 { sum4(&bare) } else { sum6(&bare) };
+    header.checksum = sum.checksum();
+    packet(ends, Protocol::TCP, header.as_bytes())
+}
+
+fn datagram(ends: [&str; 2], port: u16) -> Vec<u8> {
+    if ends[0].contains(':') {
+        udp6(ends[0], ends[1], port, b"x")
+    } else {
+        udp4(ends[0], ends[1], port, b"x")
+    }
+}
+
+fn answer(packet: &[u8]) -> Vec<u8> {
+    let mut answer = packet.to_vec();
+    let (at, len, upper) = if packet[0] >> 4 == 4 { (12, 4, 20) } else { (8, 16, 40) };
+    answer[at..at + len].copy_from_slice(&packet[at + len..at + 2 * len]);
+    answer[at + len..at + 2 * len].copy_from_slice(&packet[at..at + len]);
+    answer[upper..upper + 2].copy_from_slice(&packet[upper + 2..upper + 4]);
+    answer[upper + 2..upper + 4].copy_from_slice(&packet[upper..upper + 2]);
+    answer
+}
+
+fn icmp_error(from: &str, to: &str, about: &[u8]) -> Vec<u8> {
+    let mut quoted = [&[3, 1, 0, 0, 0, 0, 0, 0], about].concat();
+    let sum = checksum::Sum::ZERO.add_bytes(&quoted).checksum().to_bytes();
+    quoted[2..4].copy_from_slice(&sum);
+    packet([from, to], Protocol::ICMP, &quoted)
+}
+
+fn dump(b: &mut Bench) -> Vec<SfdpSessionDetails> {
+    b.talk(|local, router| local.dump(router, &SfdpSessionDump {}))
+}
+
+#[test]
+fn packets_of_both_directions_are_one_session_and_pass_its_services() {
+    for v in 0..2 {
+        for n in [1, 3, 4, 255, 256] {
+            let mut b = chained("sfdp-l4-lifecycle");
+            let ask = datagram([IN[v], OUT[v]], 9);
+            assert_eq!(through(&mut b, false, &vec![ask.clone(); n]).len(), n);
+            assert_eq!(through(&mut b, true, &vec![answer(&ask); n]).len(), n);
+            let count = n as u64;
+            b.expect(&[(LOOKUP[v], "flow miss", 1), (LOOKUP[v], "local flow", 2 * count - 1)]);
+            let all = dump(&mut b);
+            assert_eq!(all.len(), 1);
+            assert_eq!((all[0].tenant_id, all[0].session_type.0), (v as u32 + 1, v as u8));
+            assert_eq!(all[0].state, SfdpSessionState::ESTABLISHED);
+            assert!((119.0..=120.0).contains(&all[0].remaining_time));
+            let key = all[0].keys[0];
+            assert_eq!(key.init_addr.native().unwrap().to_string(), IN[v]);
+            assert_eq!((key.resp_port, key.context_id), (9, v as u32 + 1));
+            let id = format!("show sfdp session-detail 0x{:x}", all[0].session_id);
+            let shown = b.cli(&id);
+            let packets = format!("    packets: {n}\n");
+            assert_eq!(shown.matches(&packets).count(), 2, "{shown}");
+            assert_eq!(b.graph.buffers_used(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_tenant_without_services_drops_and_unknown_protocols_have_no_sessions() {
+    let mut b = bench(&[
+        "set sfdp interface-input pg0 tenant 1",
+        "set sfdp interface-input pg0 tenant 2 ip6",
+    ]);
+    for v in 0..2 {
+        let odd = packet([IN[v], OUT[v]], Protocol(253), &[0; 8]);
+        let ask = datagram([IN[v], OUT[v]], 9);
+        assert_eq!(through(&mut b, false, &[odd, ask]).len(), 0);
+        b.expect(&[
+            (LOOKUP[v], "unknown protocol", 1),
+            (LOOKUP[v], "flow miss", 1),
+            ("sfdp-drop", "drop", 1),
+        ]);
+    }
+    assert_eq!(dump(&mut b).len(), 2);
+    // Where the tenant says so, they go elsewhere.
+    set(&mut b, "set sfdp sp-node tenant 1 ip4-unknown-proto node ip4-lookup");
+    let odd = packet([IN[0], OUT[0]], Protocol(253), &[0; 8]);
+    assert_eq!(through(&mut b, false, &[odd]).len(), 1);
+    // The link's own packets are no tenant's.
+    let solicitation = packet(["fe80::1", "2001:db8::1"], Protocol::ICMP6, &[135; 24]);
+    let mut solicitation = solicitation;
+    solicitation[7] = 255;
+    through(&mut b, false, &[solicitation]);
+    assert_eq!(dump(&mut b).len(), 2);
+}
+
+#[test]
+fn tenants_with_contexts_of_their_own_do_not_share_sessions() {
+    let mut b = bench(&[
+        "sfdp tenant add 3 context 1",
+        "set sfdp interface-input pg0 tenant 1",
+        "set sfdp interface-input pg1 tenant 2",
+    ]);
+    let ask = datagram([IN[0], OUT[0]], 9);
+    through(&mut b, false, &[ask.clone()]);
+    through(&mut b, true, &[answer(&ask)]);
+    assert_eq!(dump(&mut b).len(), 2);
+    let refused = b.cli("set sfdp interface-input pg1 tenant 3");
+    assert!(refused.contains("another tenant: 2"), "{refused}");
+    let refused = b.cli("set sfdp interface-input pg1 tenant 1 disable");
+    assert!(refused.contains("does not have that tenant"), "{refused}");
+    set(&mut b, "set sfdp interface-input pg1 tenant 2 disable");
+    set(&mut b, "set sfdp interface-input pg1 tenant 2 disable");
+    set(&mut b, "set sfdp interface-input pg1 tenant 3");
+    through(&mut b, true, &[answer(&ask)]);
+    assert_eq!(dump(&mut b).len(), 2, "one context, one session");
+}
+
+/// The state and the time that is left of the only session.
+fn left(b: &mut Bench) -> (u8, u32) {
+    let all = dump(b);
+    assert_eq!(all.len(), 1);
+    (all[0].state.0, all[0].remaining_time.round() as u32)
+}
+
+#[test]
+fn the_life_of_a_connection_is_that_of_its_session() {
+    for v in 0..2 {
+        let mut b = chained("sfdp-l4-lifecycle");
+        let (go, back) = ([IN[v], OUT[v]], [OUT[v], IN[v]]);
+        for (from_outside, flags, numbers, expected) in [
+            (false, SYN, [100, 0], (0, 5)),
+            (true, SYN_ACK, [900, 101], (1, 3600)),
+            (false, ACK, [101, 901], (1, 3600)),
+            (false, FIN_ACK, [101, 901], (1, 3600)),
+            (true, ACK, [901, 102], (1, 3600)),
+            (true, FIN_ACK, [901, 102], (1, 3600)),
+            (false, ACK, [102, 902], (2, 5)),
+            (true, RST, [902, 102], (2, 5)),
+            (false, SYN, [700, 0], (0, 5)),
+        ] {
+            let ports = if from_outside { [80, 4000] } else { [4000, 80] };
+            let ends = if from_outside { back } else { go };
+            let sent = through(&mut b, from_outside, &[segment(ends, ports, flags, numbers)]);
+            assert_eq!((sent.len(), left(&mut b)), (1, expected), "{flags}");
+            b.wait(1.0);
+        }
+        b.wait(4.5);
+        assert_eq!(dump(&mut b).len(), 0);
+        assert!(b.cli("show sfdp tenant").contains("sessions created 1 removed 1"));
+    }
+}
+
+#[test]
+fn a_packet_one_way_does_not_keep_a_session_alive_and_a_reset_ends_it_soon() {
+    let mut b = chained("sfdp-l4-lifecycle");
+    let ask = datagram([IN[0], OUT[0]], 9);
+    for _ in 0..3 {
+        through(&mut b, false, &[ask.clone()]);
+        b.wait(2.0);
+    }
+    assert_eq!(dump(&mut b).len(), 0);
+    let syn = segment([IN[0], OUT[0]], [4000, 80], SYN, [1, 0]);
+    let reset = segment([OUT[0], IN[0]], [80, 4000], RST, [0, 0]);
+    through(&mut b, false, &[syn]);
+    through(&mut b, true, &[reset]);
+    assert_eq!(left(&mut b), (2, 5));
+    // The shorter of two timeouts is that of what is closed.
+    set(&mut b, "set sfdp timeout tenant 1 security 2");
+    through(&mut b, true, &[segment([OUT[0], IN[0]], [80, 4000], RST, [0, 0])]);
+    assert_eq!(left(&mut b), (2, 2));
+}
+
+#[test]
+fn a_timeout_that_is_changed_is_that_of_packets_from_then_on() {
+    let mut b = chained("sfdp-l4-lifecycle");
+    let ask = datagram([IN[0], OUT[0]], 9);
+    through(&mut b, false, &[ask.clone()]);
+    through(&mut b, true, &[answer(&ask)]);
+    set(&mut b, "set sfdp timeout tenant 1 established 7");
+    assert_eq!(left(&mut b), (1, 120));
+    through(&mut b, false, &[ask]);
+    assert_eq!(left(&mut b), (1, 7));
+    assert!(b.cli("set sfdp timeout tenant 1 nothing 7").contains("no timeout nothing"));
+}
+
+#[test]
+fn what_begins_without_a_handshake_is_blocked_by_the_check() {
+    let mut b = chained("sfdp-tcp-check");
+    let (go, back) = ([IN[0], OUT[0]], [OUT[0], IN[0]]);
+    let odd = segment(go, [4000, 80], ACK, [5, 5]);
+    assert_eq!(through(&mut b, false, &[odd.clone(), odd.clone()]).len(), 0);
+    b.expect(&[
+        ("sfdp-lookup-ip4", "flow miss", 1),
+        ("sfdp-lookup-ip4", "local flow", 1),
+        ("sfdp-tcp-check", "drop", 2),
+    ]);
+    assert_eq!(left(&mut b), (0, 30));
+    assert!(b.cli("show sfdp tcp session-table").contains("10.0.0.2:4000 -> 10.0.1.2:80 blocked"));
+    set(&mut b, "kill sfdp session all");
+    set(&mut b, "set sfdp tcp-check fsol-non-syn remove");
+    assert_eq!(through(&mut b, false, &[odd]).len(), 0);
+    b.wait(0.01);
+    assert_eq!(dump(&mut b).len(), 0);
+    let steps = [
+        (false, SYN, [1, 0]),
+        (true, SYN_ACK, [9, 2]),
+        (false, ACK, [2, 10]),
+        (true, RST, [10, 2]),
+    ];
+    for (step, (from_outside, flags, numbers)) in steps.into_iter().enumerate() {
+        let (ends, ports) = if from_outside { (back, [80, 4000]) } else { (go, [4000, 80]) };
+        let sent = through(&mut b, from_outside, &[segment(ends, ports, flags, numbers)]);
+        assert_eq!(sent.len(), 1, "{flags}");
+        if step == 2 {
+            assert_eq!(left(&mut b), (1, 3600));
+            let flags = b.talk(|local, router| local.dump(router, &SfdpTcpSessionDump {}));
+            assert_eq!(flags[0].flags, SfdpTcpCheckSessionFlags::ESTABLISHED);
+        }
+    }
+    b.wait(0.01);
+    assert_eq!(dump(&mut b).len(), 0, "it was reset");
+}
+
+#[test]
+fn icmp_errors_go_the_way_of_the_session_that_they_are_about() {
+    let mut b = chained("sfdp-l4-lifecycle");
+    let ask = datagram([IN[0], OUT[0]], 9);
+    let error = icmp_error("10.0.1.9", IN[0], &ask);
+    assert_eq!(through(&mut b, true, &[error.clone()]).len(), 0);
+    b.expect(&[("sfdp-lookup-ip4-icmp", "no session", 1)]);
+    through(&mut b, false, &[ask]);
+    b.graph.moved_counters();
+    assert_eq!(through(&mut b, true, &[error]).len(), 1);
+    b.expect(&[]);
+    assert_eq!(left(&mut b).0, 0, "an error is no answer");
+    let cut = icmp_error("10.0.1.9", IN[0], &[0x45, 0, 0, 0]);
+    assert_eq!(through(&mut b, true, &[cut]).len(), 0);
+    b.expect(&[("sfdp-lookup-ip4-icmp", "invalid inner packet", 1)]);
+}
+
+#[test]
+fn sources_are_translated_and_answers_back() {
+    let mut b = bench(&[
+        "sfdp nat alloc-pool add 7 192.0.2.1",
+        "set sfdp services tenant 1 sfdp-l4-lifecycle sfdp-nat-late-rewrite sfdp-nat-output forward",
+        "set sfdp services tenant 1 sfdp-nat-early-rewrite sfdp-l4-lifecycle ip4-lookup reverse",
+        "set sfdp nat snat tenant 1 outside-tenant 2 table 0 alloc-pool 7",
+        "set sfdp interface-input pg0 tenant 1",
+        "set sfdp nat external-interface pg1 tenant 2",
+    ]);
+    for n in [1, 3, 4, 255, 256] {
+        let ask = datagram([IN[0], OUT[0]], 9);
+        let out = through(&mut b, false, &vec![ask.clone(); n]);
+        assert_eq!(out.len(), n);
+        assert_eq!(out[0][12..16], [192, 0, 2, 1]);
+        super::nat44_ed::check(&out[0]);
+        let back = through(&mut b, true, &vec![answer(&out[0]); n]);
+        assert_eq!(back.len(), n);
+        assert_eq!(
+            (&back[0][12..20], &back[0][20..24]),
+            (&answer(&ask)[12..20], &answer(&ask)[20..24])
+        );
+        super::nat44_ed::check(&back[0]);
+        // An error about it is for the host, too.
+        let error = icmp_error("10.0.1.9", "192.0.2.1", &out[0]);
+        let told = through(&mut b, true, &[error]);
+        assert_eq!(told[0][16..20], ask[12..16]);
+        assert_eq!(told[0][28 + 12..28 + 20], ask[12..20]);
+    }
+    let all = dump(&mut b);
+    assert_eq!((all.len(), all[0].keys.len()), (1, 2));
+    assert!(b.cli("sfdp nat alloc-pool del 7").contains("pool 7 is used by tenant 1"));
+    // What nobody asked for finds no session, and its tenant has no services.
+    b.graph.moved_counters();
+    assert_eq!(through(&mut b, true, &[datagram([OUT[0], "192.0.2.1"], 99)]).len(), 0);
+    b.expect(&[("sfdp-lookup-ip4", "flow miss", 1), ("sfdp-drop", "drop", 1)]);
+    set(&mut b, "set sfdp nat snat tenant 1 disable");
+    set(&mut b, "sfdp nat alloc-pool del 7");
+}
+
+#[test]
+fn a_full_table_lets_the_oldest_go_and_counts_what_finds_no_room() {
+    let mut b = chained("sfdp-l4-lifecycle");
+    let packets: Vec<_> = (0..64).map(|port| datagram([IN[0], OUT[0]], 100 + port)).collect();
+    through(&mut b, false, &packets);
+    assert_eq!(dump(&mut b).len(), 64);
+    set(&mut b, "kill sfdp session all");
+    assert_eq!(dump(&mut b).len(), 0);
+    // Flows that ended are nobody's any more: the same begin anew.
+    assert_eq!(through(&mut b, false, &packets).len(), 64);
+    let number = dump(&mut b)[3].session_idx;
+    set(&mut b, &format!("kill sfdp session index {number}"));
+    assert_eq!(dump(&mut b).len(), 63);
+    assert!(b.cli(&format!("kill sfdp session index {number}")).contains("no such session"));
+    set(&mut b, "sfdp tenant del 1");
+    assert_eq!(dump(&mut b).len(), 0);
+    assert!(b.cli("show sfdp status").contains("number of active sessions: 0"));
+    assert_eq!(through(&mut b, false, &packets[..1]).len(), 1, "it is no tenant's any more");
+}
+
+#[test]
+fn the_sample_has_a_timeout_and_a_parser_of_its_own() {
+    let mut b = bench(&[
+        "set sfdp services tenant 1 sample-non-terminal ip4-lookup forward",
+        "set sfdp services tenant 1 sample-non-terminal ip4-lookup reverse",
+        "set sfdp timeout tenant 1 sample-timeout 10",
+        "set sfdp sample-parser pg0 tenant 1",
+        "set sfdp sample-parser pg1 tenant 1",
+    ]);
+    let ask = datagram([IN[0], OUT[0]], 9);
+    assert_eq!(through(&mut b, false, &vec![ask.clone(); 5]).len(), 5);
+    assert_eq!(through(&mut b, true, &[answer(&ask)]).len(), 1);
+    assert_eq!(left(&mut b), (1, 10));
+    assert_eq!(dump(&mut b)[0].session_type, SfdpSessionType::USER);
+    assert!(b.cli("show sfdp session-table").contains("custom-parser: sample-ip4-parser"));
+    b.wait(11.5);
+    assert_eq!(dump(&mut b).len(), 0);
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_and_change_nothing() {
+    let mut b = bench(&[]);
+    for (line, why) in [
+        ("sfdp tenant add 1", "tenant 1 exists"),
+        ("sfdp tenant del 9", "no tenant 9"),
+        ("set sfdp services tenant 1 sfdp-drop nothing forward", "no service nothing"),
+        ("set sfdp services tenant 9 sfdp-drop forward", "no tenant 9"),
+        ("set sfdp services tenant 1 sfdp-drop", "forward or reverse"),
+        ("set sfdp timeout tenant 9 embryonic 1", "no tenant 9"),
+        ("set sfdp sp-node tenant 1 nothing node ip4-lookup", "no sp-node nothing"),
+        ("set sfdp sp-node tenant 1 ip4-reass node nothing", "no node nothing"),
+        ("set sfdp interface-input pg0 tenant 9", "no tenant 9"),
+        ("set sfdp nat snat tenant 1 outside-tenant 2 alloc-pool 3", "no pool 3"),
+        ("set sfdp nat snat tenant 1 disable", "not translated"),
+        ("sfdp nat alloc-pool add 1", "1 to 65536 addresses"),
+        ("set sfdp eviction sessions-margin 99999999", "at most"),
+        ("show sfdp session-detail 77", "0x"),
+    ] {
+        let said = b.cli(line);
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    b.talk(|local, router| {
+        let timeout = SfdpSetTimeout { tenant_id: 1, timeout_value: 1, timeout_id: 255 };
+        assert_eq!(local.call(router, &timeout).err(), Some(Retval::UNSPECIFIED));
+        let names: Vec<_> = local
+            .dump(router, &SfdpTimeoutDump { tenant_id: u32::MAX })
+            .into_iter()
+            .map(|row| (row.name.to_string(), row.timeout_value))
+            .collect();
+        assert_eq!(names[0], ("embryonic".to_owned(), 5));
+        let services = local.dump(router, &SfdpServiceDump {});
+        assert!(services.iter().all(|row| &*row.scope == "default"));
+    });
+}
