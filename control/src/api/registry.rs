@@ -275,6 +275,25 @@ impl<C: 'static> Module<'_, C> {
     ) -> &mut Self {
         let (rows, reply) = (M::Details::INFO, M::Reply::INFO);
         let service = Service { is_stream: true, rows: Some(rows.name), ..one_reply(reply) };
+        self.pieces(service, piece)
+    }
+
+    /// As [`stream`](Self::stream), declared as a table like others: clients that wait for no reply
+    /// behind the rows get one all the same.
+    pub fn dump_with_end<M: Stream>(
+        &mut self,
+        piece: impl Fn(&mut C, M) -> (Vec<M::Details>, Retval, M::Reply) + 'static,
+    ) -> &mut Self {
+        let service = Service { is_stream: true, ..one_reply(M::Details::INFO) };
+        self.pieces(service, piece)
+    }
+
+    fn pieces<M: Stream>(
+        &mut self,
+        service: Service,
+        piece: impl Fn(&mut C, M) -> (Vec<M::Details>, Retval, M::Reply) + 'static,
+    ) -> &mut Self {
+        let (rows, reply) = (M::Details::INFO, M::Reply::INFO);
         self.request::<M, _>(rows, service, move |cx, around, caller, from, out| {
             let (details, retval, last) = piece(cx, M::decode(from)?);
             let id = |info: &MessageInfo| around.api.id(info.name).unwrap_or_default();

@@ -45,6 +45,7 @@ const PLUGINS: &[Feature] = &[
     ipfix::FEATURE,
     syslog::FEATURE,
     map::FEATURE,
+    mactime::FEATURE,
     mld::FEATURE,
     pipe::FEATURE,
     pppoe::FEATURE,

@@ -730,6 +730,16 @@ set interface nat44 out loop1 output-feature
 }
 
 #[test]
+fn devices_with_their_times_come_before_the_interfaces_that_look_at_them() {
+    let made = "set mactime device 02:00:00:00:00:01 name tv drop
+set mactime device 02:00:00:00:00:02 name a allow range 0.5 7 range 9 8 quota 5 no-udp-10001
+create loopback interface instance 0
+mactime enable-disable loop0
+";
+    replays(made, made);
+}
+
+#[test]
 fn tenants_come_before_what_they_have_and_their_interfaces() {
     let made = "sfdp nat alloc-pool add 3 192.0.2.1 192.0.2.2
 sfdp tenant add 1

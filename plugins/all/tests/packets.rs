@@ -44,6 +44,8 @@ mod dvr;
 mod explain;
 #[path = "../../firewall/tests.rs"]
 mod firewall;
+#[path = "../../firewall/second_opinion.rs"]
+mod firewall_second_opinion;
 #[path = "../../geneve/tests.rs"]
 mod geneve;
 #[path = "../../gre/tests.rs"]
@@ -80,6 +82,8 @@ mod lb;
 mod linux_cp;
 #[path = "../../lldp/tests.rs"]
 mod lldp;
+#[path = "../../mactime/tests.rs"]
+mod mactime;
 #[path = "../../map/tests.rs"]
 mod map;
 #[path = "../../mdata/tests.rs"]
