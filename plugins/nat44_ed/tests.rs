@@ -118,14 +118,40 @@ fn every_port_is_used_once_and_then_packets_are_dropped_and_counted() {
     for block in 0..253u16 {
         let packets: Vec<_> =
             (0..256u16).map(|n| udp(end("10.0.0.2", block << 8 | n), server)).collect();
-        let out = pass(&mut b, pg0, &packets);
-        dropped += packets.len() - out.len();
-        for p in &out {
-            assert!(ports.insert(ends(p)[0].1), "a port that another session has");
+        for p in &pass(&mut b, pg0, &packets) {
+            if p[9] == Protocol::ICMP.0 {
+                assert_eq!((&p[16..20], &p[20..22]), (&[10, 0, 0, 2][..], &[3, 1][..]));
+                dropped += 1;
+            } else {
+                assert!(ports.insert(ends(p)[0].1), "a port that another session has");
+            }
         }
     }
     assert_eq!((ports.len(), dropped), (64512, 256));
-    b.expect(&[("nat44-ed-in2out-slowpath", "out of ports", 256)]);
+    b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", 256),
+        ("nat44-ed-in2out-slowpath", "out of ports", 256),
+    ]);
+}
+
+#[test]
+fn a_host_without_a_session_is_told_where_it_is_sent_too() {
+    let mut b = bench(&[]);
+    for line in [
+        "nat44 plugin disable",
+        "nat44 plugin enable sessions 2",
+        "set interface nat44 out pg1 output-feature",
+        "nat44 add address 192.0.2.1",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    let packets: Vec<_> = (0..3).map(|n| udp(end("10.0.0.2", 4000 + n), server)).collect();
+    let out = pass(&mut b, pg0, &packets);
+    let told: Vec<_> = out.iter().filter(|p| p[9] == Protocol::ICMP.0).collect();
+    assert_eq!((out.len(), told.len()), (3, 1));
+    assert_eq!(told[0][16..22], [10, 0, 0, 2, 3, 1]);
+    assert_eq!(told[0][28 + 12..28 + 20], [10, 0, 0, 2, 10, 0, 1, 2], "quoted as it came");
 }
 
 #[test]

@@ -101,18 +101,26 @@ fn ports_of_a_set_are_used_once_and_then_packets_are_dropped_and_counted() {
         assert_eq!(b.cli(line), "", "{line}");
     }
     let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
-    let mut ports = HashSet::new();
+    let (mut ports, mut told) = (HashSet::new(), 0);
     for block in 0..5u16 {
         let packets: Vec<_> =
             (0..256u16).map(|n| udp(end("10.0.0.2", block << 8 | n), server)).collect();
         for p in &pass(&mut b, pg0, &packets) {
+            if p[9] == wire::Protocol::ICMP.0 {
+                assert_eq!(p[16..22], [10, 0, 0, 2, 3, 1]);
+                told += 1;
+                continue;
+            }
             let port = ends(p)[0].1;
             assert!(ports.insert(port), "a port that another session has");
             assert!(port >= 1024 && (port >> 4) & 0x3f == 10, "{port}");
         }
     }
-    assert_eq!(ports.len(), 63 * 16);
-    b.expect(&[("nat44-ei-in2out-slowpath", "out of ports", 5 * 256 - 63 * 16)]);
+    assert_eq!((ports.len(), told), (63 * 16, 5 * 256 - 63 * 16));
+    b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", told),
+        ("nat44-ei-in2out-slowpath", "out of ports", told),
+    ]);
 }
 
 #[test]

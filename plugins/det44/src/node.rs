@@ -11,17 +11,14 @@ use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
 use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Place;
-use translation::leads_outside;
 use translation::rewrite::rewrite;
 use translation::session::{Data, NatSession, NatSessions, NatTable, OUTSIDE, class_of, pass};
 use translation::users::{Counts, Host, Users, began, count_of, ended};
-use wire::{Protocol, icmp4};
+use translation::{NO_SESSION, leads_outside};
+use wire::Protocol;
 
 use crate::MOST_SESSIONS;
 use crate::state::Config;
-
-/// The code of ICMP: host unreachable.
-const HOST_UNREACHABLE: u8 = 1;
 
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
@@ -186,8 +183,7 @@ impl Node for In2Out {
                             if count_of(&users, (p.fib(), flow.src)) >= MOST_SESSIONS {
                                 told.tell(flow.src, now, epoch);
                             }
-                            let kind = icmp4::Type::DESTINATION_UNREACHABLE;
-                            p.set_payload(Problem::ip4(kind, HOST_UNREACHABLE, 0));
+                            p.set_payload(NO_SESSION);
                             return Ok(NextOut::Icmp);
                         }
                     }

@@ -11,11 +11,12 @@ use std::marker::PhantomData;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Record};
 use infra::rcu::Epoch;
+use net::drops::Problem;
 use sessions::{Look, Seen};
 use translation::mss;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, NatTable, Translation, counter_of, pass};
-use translation::{ARRIVED, TRANSLATED};
+use translation::{ARRIVED, NO_SESSION, TRANSLATED};
 
 use crate::core::{Core, Way, find};
 use crate::log::Log;
@@ -321,20 +322,20 @@ pub struct Slow<P> {
     log: Log,
 }
 
-/// The edge of [`Slow`].
-#[derive(Clone, Copy)]
-pub struct On;
-
-impl graph::Next for On {
-    const EDGES: &'static [Edge] = &[];
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        along.next(p)
-    }
+/// Edges of [`Slow`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Out {
+    /// The sender is told that there is no session for its packet.
+    #[to("ip4-icmp-error", payload = Problem)]
+    Told,
+    /// Along the arc.
+    #[along]
+    On,
 }
 
 impl<P: Place> Node for Slow<P> {
     const NAME: &'static str = P::SLOW;
-    type Next = On;
+    type Next = Out;
     type Error = P::Error;
     type Count = std::convert::Infallible;
     const DROP: &'static str = "ip4-drop";
@@ -352,7 +353,7 @@ impl<P: Place> Slow<P> {
         let core = self.core.clone();
         let sessions = core.sessions.read(epoch).as_ref();
         let Some(mut table) = sessions.and_then(|s| s.lend(thread)) else {
-            return frame.forward_all(On);
+            return frame.forward_all(Out::On);
         };
         for mut held in frame.take() {
             held.buffer().clear_flags(ARRIVED);
@@ -376,11 +377,21 @@ impl<P: Place> Slow<P> {
                     let name = P::SLOW;
                     let session = what.is_some();
                     frame.packet_of(&mut held).trace(|_| Translated { name, session });
-                    frame.send(held, On);
+                    frame.send(held, Out::On);
                 }
                 Err(fault) => {
                     core.count(P::WAY, true, DROPS, thread, interface);
-                    frame.discard(held, fault.into());
+                    let has_pool = !core.config.read(epoch).pool.is_empty();
+                    let l3 = place_of::<P>(&core, &held.buffer(), epoch).0;
+                    let is_told = P::WAY != Way::Out2In && has_pool && fault.is_told();
+                    if is_told && held.buffer().advance(l3).is_some() {
+                        let mut p = frame.packet_of(&mut held);
+                        p.set_payload(NO_SESSION);
+                        p.error(fault.into());
+                        frame.send(held, Out::Told);
+                    } else {
+                        frame.discard(held, fault.into());
+                    }
                 }
             }
         }

@@ -39,6 +39,13 @@ pub enum Fault {
     HashAddFailed,
 }
 
+impl Fault {
+    /// Whether the host that sent the packet is told: nothing is wrong with it.
+    pub fn is_told(self) -> bool {
+        matches!(self, Self::OutOfPorts | Self::MaxSessions)
+    }
+}
+
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -8,16 +8,17 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Record};
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
 use infra::rcu::Epoch;
+use net::drops::Problem;
 use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, counter_of, pass};
-use translation::{ARRIVED, TRANSLATED};
+use translation::{ARRIVED, NO_SESSION, TRANSLATED};
 
-use crate::core::Core;
+use crate::core::{Config, Core};
 use crate::log::Log;
 use crate::slow::{Fault, Verdict, Work};
 
@@ -185,6 +186,8 @@ pub enum Next<P> {
     Hairpin,
     /// On.
     On,
+    /// The sender is told that there is no session for its packet.
+    Told,
 }
 
 impl<P> Clone for Next<P> {
@@ -200,6 +203,7 @@ impl<P: Place> graph::Next for Next<P> {
         Edge { to: if let Some(slow) = P::SLOW { slow } else { "ip4-drop" }, payload: "" },
         Edge { to: HAIRPINNING, payload: "" },
         Edge { to: if let Some(on) = P::ON { on } else { "ip4-drop" }, payload: "" },
+        Edge { to: "ip4-icmp-error", payload: Problem::NAME },
     ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
@@ -207,6 +211,7 @@ impl<P: Place> graph::Next for Next<P> {
             Self::Slow(_) => 0,
             Self::Hairpin => 1,
             Self::On if P::ON.is_some() => 2,
+            Self::Told => 3,
             Self::On => along.next(p),
         }
     }
@@ -265,8 +270,16 @@ impl<P: Place> Node for Translate<P> {
                 let step = one::<P>(&mut work, p, l3).inspect_err(|_| {
                     // Packets of sessions there are pass.
                     core.count(P::WAY, true, DROPS, thread, interface);
-                })?;
-                let (next, done) = match step {
+                });
+                if let Err(fault) = step
+                    && is_told(P::WAY, config, fault)
+                    && p.advance(l3).is_some()
+                {
+                    p.set_payload(NO_SESSION);
+                    p.error(fault.into());
+                    return Ok(Next::Told);
+                }
+                let (next, done) = match step? {
                     Step::Slow => return Ok(Next::Slow(PhantomData)),
                     Step::AsItIs => return Ok(Next::On),
                     Step::Hairpin(done) => {
@@ -285,6 +298,13 @@ impl<P: Place> Node for Translate<P> {
             core.show_totals(thread, &table, &users);
         }
     }
+}
+
+/// Whether the host that sent a packet is told that there is no session for it: nothing is wrong
+/// with the packet.
+fn is_told(way: Way, config: &Config, fault: Fault) -> bool {
+    let is_short = matches!(fault, Fault::OutOfPorts | Fault::MaxSessions | Fault::NoUser);
+    way.is_outward() && is_short && !config.pool.is_empty()
 }
 
 /// A packet that was translated: the number of its counter, and whether its session is new.

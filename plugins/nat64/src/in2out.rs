@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use graph::{Buffer, Frame, Names, Node, Record};
 use net::drops::Problem;
 use sessions::{Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
+use translation::NO_SESSION6;
 use translation::ports::{PortSet, next_random};
 use wire::{Protocol, icmp6, ip6};
 
@@ -35,7 +36,7 @@ pub enum Next {
     /// Translated, and for a host inside.
     #[to("nat64-out2in-handoff")]
     Hairpin,
-    /// The sender is to be told that it has been on its way too long.
+    /// The sender is told: the packet has been on its way too long, or finds no session.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
     /// It is not for IPv4.
@@ -181,12 +182,14 @@ impl Slow {
         };
         for mut held in frame.take() {
             let rx = held.buffer().rx();
+            let mut is_full = false;
             let next = {
                 let is_own = |port: u16| frame.thread_of(port.into()) == thread;
                 let p = &mut held.buffer();
                 let (table, bindings) = (&mut *table, &mut *bindings);
                 let tables = Tables { table, bindings, log, epoch, now };
-                Asking { core, config, tables, is_own: &is_own, random }.one(p, thread)
+                let is_full = &mut is_full;
+                Asking { core, config, tables, is_own: &is_own, random, is_full }.one(p, thread)
             };
             match next {
                 Ok(next) => {
@@ -195,7 +198,14 @@ impl Slow {
                 }
                 Err(error) => {
                     core.count(0, DROPS, thread, rx);
-                    frame.discard(held, error);
+                    if is_full && !config.pool.is_empty() {
+                        let mut p = frame.packet_of(&mut held);
+                        p.set_payload(NO_SESSION6);
+                        p.error(error);
+                        frame.send(held, Next::Icmp);
+                    } else {
+                        frame.discard(held, error);
+                    }
                 }
             }
         }
@@ -211,6 +221,8 @@ struct Asking<'a> {
     /// Whether packets to a port outside come to this thread.
     is_own: &'a dyn Fn(u16) -> bool,
     random: &'a mut u64,
+    /// Set when there is no address and port, or no room.
+    is_full: &'a mut bool,
 }
 
 impl Asking<'_> {
@@ -245,7 +257,9 @@ impl Asking<'_> {
         let far = (dst.octets(), far_port);
         let out_fib = self.core.outside_fib(self.config, dst.octets(), self.tables.epoch);
         let reverse = Flow4::new(far, near, protocol, OUTSIDE);
-        self.tables.insert(flow, reverse, Data::new(fib, out_fib)).ok_or(Error::NoTranslation)
+        let made = self.tables.insert(flow, reverse, Data::new(fib, out_fib));
+        *self.is_full |= made.is_none();
+        made.ok_or(Error::NoTranslation)
     }
     /// The end outside of a host's end; it gets one if it has none.
     fn binding(
@@ -263,9 +277,11 @@ impl Asking<'_> {
         if let Some(known) = bindings.find(&forward).and_then(|at| bindings.at(at)) {
             return Ok((known.reverse.dst, known.reverse.dst_port));
         }
-        let end = self.free_end(host, protocol, fib).ok_or(Error::NoTranslation)?;
-        self.tables.bind(forward, outside_end(end, protocol)).ok_or(Error::NoTranslation)?;
-        Ok(end)
+        let free = self.free_end(host, protocol, fib);
+        let end =
+            free.filter(|end| self.tables.bind(forward, outside_end(*end, protocol)).is_some());
+        *self.is_full |= end.is_none();
+        end.ok_or(Error::NoTranslation)
     }
     /// An end outside that nobody has: first of the address that the host has for all its ports
     /// (RFC 6888 REQ-2), then of the others.

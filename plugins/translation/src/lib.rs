@@ -28,10 +28,11 @@ use std::net::Ipv4Addr;
 use control::feature::Refused;
 use graph::{Claim, Flags};
 use infra::rcu::Epoch;
+use net::drops::Problem;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Prefix;
+use wire::{Prefix, icmp4, icmp6};
 
 /// Common parts of the kinds of NAT.
 pub const FEATURE: Feature = Feature {
@@ -49,6 +50,12 @@ pub const TRANSLATED: Flags = Flags::feature(4);
 /// Packets that have been at a node in front of the one that translates them, and come there once
 /// more along the arc.
 pub const ARRIVED: Flags = Flags::feature(5);
+
+/// What a host of IPv4 is told whose packet finds no address and port, or no room for a session
+/// (RFC 6888 REQ-8): host unreachable.
+pub const NO_SESSION: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 1, 0);
+/// The same for a host of IPv6 (RFC 6146 section 3.5.1.1): address unreachable.
+pub const NO_SESSION6: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 3, 0);
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.engine.claim(Claim::of("translation", TRANSLATED.with(ARRIVED))).map_err(refuse)
