@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use fuzz::targets::{
-    Commands, Configuration, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages, Replay,
+    Commands, Configuration, Firewall, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages,
+    Replay,
     Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
@@ -41,6 +42,11 @@ fn any_frame_is_forwarded_or_dropped_once() {
 #[test]
 fn any_sealed_packet_is_opened_or_dropped_once() {
     tried(Ipsec::new);
+}
+
+#[test]
+fn only_answers_pass_a_firewall_from_outside() {
+    tried(Firewall::new);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn features() -> [net::Feature; 6] {
     ]
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let mut b = Bench::plugged(&features());
     for line in [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
@@ -46,12 +46,12 @@ fn bench() -> Bench {
 }
 
 #[track_caller]
-fn set(b: &mut Bench, line: &str) {
+pub(super) fn set(b: &mut Bench, line: &str) {
     assert_eq!(b.cli(line), "", "{line}");
 }
 
 /// What leaves when these packets come in, from outside or from inside.
-fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+pub(super) fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mac, on) = if from_outside { (PG1, b.pg1) } else { (PG0, b.pg0) };
     let frame = |packet: &Vec<u8>| {
         let kind = if packet[0] >> 4 == 4 { EtherType::IP4 } else { EtherType::IP6 };
@@ -62,7 +62,7 @@ fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8
 }
 
 /// A packet of a protocol between two addresses.
-fn packet(ends: [&str; 2], protocol: Protocol, payload: &[u8]) -> Vec<u8> {
+pub(super) fn packet(ends: [&str; 2], protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     if ends[0].contains(':') {
         ip6(ends[0], ends[1], protocol, payload)
     } else {
@@ -87,7 +87,7 @@ fn datagram(ends: [&str; 2], port: u16) -> Vec<u8> {
 }
 
 /// The datagram that answers one.
-fn answer(packet: &[u8]) -> Vec<u8> {
+pub(super) fn answer(packet: &[u8]) -> Vec<u8> {
     let mut answer = packet.to_vec();
     let (at, len, upper) = if packet[0] >> 4 == 4 { (12, 4, 20) } else { (8, 16, 40) };
     answer[at..at + len].copy_from_slice(&packet[at + len..at + 2 * len]);
@@ -98,7 +98,7 @@ fn answer(packet: &[u8]) -> Vec<u8> {
 }
 
 /// An ICMP error about a packet, from a host to its sender.
-fn error(from: &str, to: &str, about: &[u8]) -> Vec<u8> {
+pub(super) fn error(from: &str, to: &str, about: &[u8]) -> Vec<u8> {
     let is_6 = from.contains(':');
     let quoted = [&[if is_6 { 1 } else { 3 }, 0, 0, 0, 0, 0, 0, 0], about].concat();
     let with = |sum: [u8; 2]| {
@@ -596,6 +596,50 @@ fn rules_with_log_are_heard_of_by_collectors() {
     let texts = heard(&out, 514);
     let is_end = |p: &Vec<u8>| String::from_utf8_lossy(p).contains(" SEND ");
     assert!(texts.iter().any(is_end));
+}
+
+#[test]
+fn rules_are_about_the_addresses_of_hosts_that_are_translated_on_the_way_out() {
+    let all: Vec<_> = features().into_iter().chain([nat_log::FEATURE, nat44_ed::FEATURE]).collect();
+    let mut b = Bench::plugged(&all);
+    for line in [
+        "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
+        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb",
+        "nat44 plugin enable",
+        "set interface nat44 out pg1 output-feature",
+        "nat44 add address 192.0.2.1",
+        "nat44 add static mapping udp local 10.0.0.2 9 external 192.0.2.1 5353",
+        "firewall zone inside",
+        "firewall zone outside",
+        "firewall interface pg0 zone inside",
+        "firewall interface pg1 zone outside",
+        "firewall policy inside outside",
+        "firewall rule inside outside 1 permit from 10.0.0.2",
+    ] {
+        set(&mut b, line);
+    }
+    for n in [1, 3, 4, 255, 256] {
+        let ask = datagram(["10.0.0.2", "10.0.1.2"], 53);
+        let out = through(&mut b, false, &vec![ask.clone(); n]);
+        assert_eq!((out.len(), &out[0][12..16]), (n, &[192, 0, 2, 1][..]));
+        super::nat44_ed::check(&out[0]);
+        let back = through(&mut b, true, &vec![answer(&out[0]); n]);
+        assert_eq!((back.len(), &back[0][12..24]), (n, &answer(&ask)[12..24]));
+        let told = through(&mut b, true, &[error("10.0.1.9", "192.0.2.1", &out[0])]);
+        assert_eq!((told.len(), &told[0][16..20]), (1, &ask[12..16]));
+    }
+    b.graph.moved_counters();
+    assert!(through(&mut b, false, &[datagram(["10.0.0.3", "10.0.1.2"], 53)]).is_empty());
+    b.expect(&[("firewall-ip4-output", "dropped by policy", 1)]);
+    // A mapping leads inside, but not through the firewall until a rule says so.
+    let mut from_outside = datagram(["10.0.1.2", "192.0.2.1"], 5353);
+    from_outside[20..22].copy_from_slice(&7777u16.to_be_bytes());
+    from_outside[26..28].fill(0);
+    assert!(through(&mut b, true, &[from_outside.clone()]).is_empty());
+    assert_eq!(count(&mut b, NODES[0], "no policy between the zones"), 1);
+    set(&mut b, "firewall policy outside inside");
+    set(&mut b, "firewall rule outside inside 1 permit to 10.0.0.2 service udp/9");
+    assert_eq!(through(&mut b, true, &[from_outside])[0][16..20], [10, 0, 0, 2]);
 }
 
 /// A rule of a small world, as the model and as a command.

@@ -3,6 +3,7 @@
 mod commands;
 mod configuration;
 mod edits;
+mod firewall;
 mod graphs;
 mod headers;
 mod ipsec;
@@ -23,6 +24,7 @@ use net::{Assembly, Router};
 
 pub use commands::Commands;
 pub use configuration::Configuration;
+pub use firewall::Firewall;
 pub use graphs::Graphs;
 pub use headers::Headers;
 pub use ipsec::Ipsec;
