@@ -115,14 +115,15 @@ fn hash_of<P: Place>(
     let Some(seen) = seen else { return 0 };
     let (flow, protocol) = (seen.flow, seen.flow.protocol());
     let leads_in = || config.mappings.to_external(flow.dst, flow.dst_port, protocol).is_some();
-    let is_inward = P::WAY == Way::Out2In || P::WAY == Way::Either && leads_in();
+    let is_inward = matches!(P::WAY, Way::Out2In | Way::Either) && leads_in();
     if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
-        let far = if is_inward { flow.src } else { flow.dst };
+        let far = if is_inward || P::WAY == Way::Out2In { flow.src } else { flow.dst };
         return Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed);
     }
     if is_inward || config.is_pooled(flow.dst) {
         return flow.meeting(seed);
     }
+    // A host that a mapping leads to may be outside as well: its answers go where its sessions are.
     let mapping = config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
     match mapping.and_then(|n| config.mappings.at(n)) {
         Some((m, _)) => {
