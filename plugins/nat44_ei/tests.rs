@@ -142,8 +142,10 @@ fn a_host_with_all_its_sessions_gives_up_the_oldest_and_one_host_too_many_has_no
     assert_eq!(ports[0], ports[3]);
     let mut reached = |outside| pass(&mut b, pg1, &[udp(server, outside)]).len();
     assert_eq!([ports[0], ports[1], ports[2], ports[4]].map(&mut reached), [1, 0, 1, 1]);
-    assert!(pass(&mut b, pg0, &[udp(end("10.0.0.3", 2001), server)]).is_empty());
+    let told = pass(&mut b, pg0, &[udp(end("10.0.0.3", 2001), server)]);
+    assert_eq!((told.len(), &told[0][16..22]), (1, &[10, 0, 0, 3, 3, 1][..]));
     b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
         ("nat44-ei-out2in", "no translation", 1),
         ("nat44-ei-in2out-slowpath", "cannot create NAT user", 1),
     ]);

