@@ -43,6 +43,7 @@ const PLUGINS: &[Feature] = &[
     l2_xcrw::FEATURE,
     adl::FEATURE,
     ipfix::FEATURE,
+    flowprobe::FEATURE,
     syslog::FEATURE,
     map::FEATURE,
     mactime::FEATURE,

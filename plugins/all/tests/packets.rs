@@ -46,6 +46,8 @@ mod explain;
 mod firewall;
 #[path = "../../firewall/second_opinion.rs"]
 mod firewall_second_opinion;
+#[path = "../../flowprobe/tests.rs"]
+mod flowprobe;
 #[path = "../../geneve/tests.rs"]
 mod geneve;
 #[path = "../../gre/tests.rs"]

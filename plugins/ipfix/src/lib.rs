@@ -3,7 +3,8 @@
 //!
 //! A feature makes a [`Stream`] with the fields of its records and hands records over by
 //! [`export`]; they are gathered into messages that fit the path, sent to all collectors within
-//! five seconds, and templates with the first record and again in each collector's interval.
+//! five seconds. Templates go with the first record, to a collector that comes later at once, and
+//! again in each collector's interval.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -21,7 +22,7 @@ use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use api::*;
 pub use message::Field;
-pub use stream::{Stream, add_stream, export, flush, remove_stream};
+pub use stream::{Stream, add_stream, export, flush, remove_stream, send_records};
 
 /// The port of collectors.
 pub const PORT: u16 = 4739;
@@ -167,6 +168,8 @@ fn put(router: &mut Router, number: u32, exporter: Exporter) -> Result<(), Error
     let old = router.own_mut::<Ipfix>().exporters.insert(number, (exporter, table));
     old.into_iter().for_each(|(_, table)| router.use_table_of(Link::Ip4, table, false));
     stream::forget(router, number);
+    // A collector that comes later gets to know what there is.
+    flush(router);
     Ok(())
 }
 

@@ -13,8 +13,10 @@ use super::{Exporter, Ipfix};
 
 /// The first number of a template.
 const FIRST_TEMPLATE: u16 = 256;
-/// Time that records are gathered at most.
-const GATHERED: Duration = Duration::from_secs(5);
+/// How often somebody looks for templates that are due.
+const ROUND: Duration = Duration::from_secs(1);
+/// Rounds that records are gathered for at most.
+const GATHERED: u32 = 5;
 
 /// What a collector knows of a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,33 +58,46 @@ pub fn add_stream(router: &mut Router, domain: u32, src_port: u16, fields: Vec<F
 
 /// Ends a stream; what waits is sent.
 pub fn remove_stream(router: &mut Router, number: u32) {
-    send_waiting(router, number, false);
+    send_records(router, number);
     router.own_mut::<Ipfix>().streams.remove(&number);
 }
 
 /// Hands a record of a stream over: its fields one behind the other. One of another length is not
-/// taken.
+/// taken. While there is no collector, as many wait as fit in a message.
 pub fn export(router: &mut Router, number: u32, record: &[u8]) {
     let ipfix = router.own_mut::<Ipfix>();
-    let collectors = ipfix.exporters.values().filter(|(e, _)| !e.collector.is_unspecified());
-    let Some(mtu) = collectors.map(|(e, _)| e.path_mtu as usize).min() else { return };
+    let is_collector = |e: &Exporter| !e.collector.is_unspecified();
+    let has_collector = ipfix.exporters.values().any(|(e, _)| is_collector(e));
+    let meant = ipfix.exporters.values().filter(|(e, _)| !has_collector || is_collector(e));
+    let Some(mtu) = meant.map(|(e, _)| e.path_mtu as usize).min() else { return };
     let Some(stream) = ipfix.streams.get_mut(&number) else { return };
     if record.is_empty() || record.len() != stream.record_len() {
         return;
     }
     let room = mtu.saturating_sub(DATAGRAM_HEADERS + HEADER + SET);
-    let is_full = !stream.waiting.is_empty() && stream.waiting.len() + record.len() > room;
-    if is_full {
+    // The path may have become narrower since.
+    if !stream.waiting.is_empty() && stream.waiting.len() + record.len() > room {
+        if !has_collector {
+            return;
+        }
         send_waiting(router, number, false);
     }
-    if let Some(stream) = router.own_mut::<Ipfix>().streams.get_mut(&number) {
-        stream.waiting.extend_from_slice(record);
+    let Some(stream) = router.own_mut::<Ipfix>().streams.get_mut(&number) else { return };
+    stream.waiting.extend_from_slice(record);
+    // Nothing is waited for that would not fit.
+    if stream.waiting.len() + record.len() > room {
+        send_waiting(router, number, false);
     }
 }
 
 /// Sends what waits, and templates whose time has come, also of streams without records so far.
 pub fn flush(router: &mut Router) {
     send_all(router, true);
+}
+
+/// Sends the records of a stream that wait.
+pub fn send_records(router: &mut Router, number: u32) {
+    send_waiting(router, number, false);
 }
 
 fn send_all(router: &mut Router, is_asked: bool) {
@@ -97,13 +112,29 @@ pub(super) fn forget(router: &mut Router, exporter: u32) {
     }
 }
 
+/// Sends templates whose time has come to collectors that had them before.
+fn send_due_templates(router: &mut Router) {
+    let numbers: Vec<u32> = router.own::<Ipfix>().streams.keys().copied().collect();
+    numbers.into_iter().for_each(|number| send(router, number, &[], false));
+}
+
 /// By itself a stream begins with its first record.
 fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
+    let ipfix = router.own_mut::<Ipfix>();
+    if ipfix.exporters.values().all(|(e, _)| e.collector.is_unspecified()) {
+        return;
+    }
+    let Some(stream) = ipfix.streams.get_mut(&number) else { return };
+    let records = std::mem::take(&mut stream.waiting);
+    send(router, number, &records, is_asked);
+}
+
+/// Sends records, and the template first where it is due.
+fn send(router: &mut Router, number: u32, records: &[u8], is_asked: bool) {
     let now = router.now();
     let time = control::wall::now().as_secs() as u32;
     let ipfix = router.own_mut::<Ipfix>();
     let Some(stream) = ipfix.streams.get_mut(&number) else { return };
-    let records = std::mem::take(&mut stream.waiting);
     let count = (records.len() / stream.record_len().max(1)) as u32;
     let mut packets: Vec<(TableIndex, Vec<u8>)> = Vec::new();
     for (key, (exporter, table)) in &ipfix.exporters {
@@ -127,7 +158,7 @@ fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
             known.template_at = Some(now);
         }
         if count > 0 {
-            push(&set(stream.template, &records), known, exporter);
+            push(&set(stream.template, records), known, exporter);
             known.sequence = known.sequence.wrapping_add(count);
         }
     }
@@ -136,9 +167,15 @@ fn send_waiting(router: &mut Router, number: u32, is_asked: bool) {
 
 /// Starts the process that sends what waits.
 pub(super) fn spawn(router: &mut Router) {
-    let body = |router: &mut Router, _: Event| {
-        send_all(router, false);
-        Wake::After(GATHERED)
+    let mut round: u32 = 0;
+    let body = move |router: &mut Router, _: Event| {
+        // Templates come before what follows them.
+        send_due_templates(router);
+        if round.is_multiple_of(GATHERED) {
+            send_all(router, false);
+        }
+        round = round.wrapping_add(1);
+        Wake::After(ROUND)
     };
     router.processes.spawn("flow-report-process", Box::new(body));
 }

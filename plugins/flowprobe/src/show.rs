@@ -1,0 +1,120 @@
+//! `show flowprobe …`.
+
+use std::fmt::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use control::cli::{Cli, Command, Error, Output};
+use net::Router;
+use sessions::Walked;
+
+use crate::change::{DIRECTIONS, Direction, Flowprobe, Probed, WHICH};
+use crate::cli::GROUPS;
+use crate::flow::{FlowKey, IP6, Kind};
+
+macro_rules! shows {
+    ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Command)]
+        #[command($path)]
+        struct $name {}
+    )*};
+}
+
+shows! {
+    /// Show interfaces whose flows are recorded
+    ShowFeature, "show flowprobe feature";
+    /// Show what is recorded of flows, and when
+    ShowParams, "show flowprobe params";
+    /// Show how many flows there are, and how many were exported
+    ShowStatistics, "show flowprobe statistics";
+    /// Show flows
+    ShowTable, "show flowprobe table";
+}
+
+/// Lines of text, in JSON a list of them.
+fn shown(lines: &[String]) -> Output {
+    let text = lines.iter().fold(String::new(), |all, line| all + line + "\n");
+    Output::both(text, lines)
+}
+
+/// The word for a direction.
+pub fn word(direction: Direction) -> &'static str {
+    DIRECTIONS[direction as usize].0
+}
+
+fn feature(router: &Router) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (interface, Probed(probed)) in router.settings::<Probed>() {
+        let name = router.interfaces.name(interface.0);
+        for (which, direction) in probed.iter().enumerate() {
+            if let Some(direction) = *direction {
+                lines.push(format!(" {name} {} {}", WHICH[which], word(direction)));
+            }
+        }
+    }
+    lines
+}
+
+fn params(router: &Router) -> Vec<String> {
+    let params = router.own::<Flowprobe>().params.current();
+    let groups = GROUPS.into_iter().filter(|(_, group)| params.has(*group));
+    let groups = groups.fold(String::new(), |all, (word, _)| all + " " + word);
+    let (active, passive) = (params.active, params.passive);
+    vec![format!("record:{groups} active: {active} passive: {passive}")]
+}
+
+fn statistics(router: &mut Router) -> Vec<String> {
+    let flows = router.own::<Flowprobe>().flows.clone();
+    let usage = flows.usage(router).unwrap_or_default();
+    let mut lines = vec!["IPFIX table statistics".to_owned()];
+    for (thread, row) in usage.iter().enumerate().filter(|(_, row)| row.made > 0) {
+        let (sessions, limit) = (row.sessions, row.limit);
+        lines.push(format!("  thread {thread}: {sessions} flows of {limit}, {} made", row.made));
+    }
+    lines.push(format!("  {} records exported", router.own::<Flowprobe>().exported));
+    lines
+}
+
+/// A flow in words.
+fn flow(key: &FlowKey) -> String {
+    let is_ip6 = Kind::ALL
+        .iter()
+        .any(|kind| *kind as u8 == key.kind && (kind.which() == IP6 || *kind == Kind::L2Ip6));
+    let addr = |bytes: &[u8; 16]| match (is_ip6, *bytes) {
+        (true, bytes) => Ipv6Addr::from(bytes).to_string(),
+        (false, [a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).to_string(),
+    };
+    let way = if key.direction == 0 { "rx" } else { "tx" };
+    let mut text = format!("{way} in {} out {}", key.rx, key.tx);
+    if key.ethertype != 0 {
+        let [src, dst] = [key.src_mac, key.dst_mac].map(wire::MacAddr);
+        let _ = write!(text, " {src} -> {dst} type 0x{:04x}", key.ethertype);
+    }
+    if key.protocol != 0 {
+        let (src, dst) = (addr(&key.src), addr(&key.dst));
+        let _ = write!(text, " {src} -> {dst} protocol {}", key.protocol);
+    }
+    if key.ports != [0; 2] {
+        let _ = write!(text, " ports {} -> {}", key.ports[0], key.ports[1]);
+    }
+    text
+}
+
+fn table(router: &mut Router) -> Result<Vec<String>, Error> {
+    let flows = router.own::<Flowprobe>().flows.clone();
+    let all = flows.walk(router, |thread, flow| {
+        Walked::keep(Some((thread, flow.forward, flow.packets, flow.bytes)))
+    });
+    let all = all.map_err(|_| Error::bare("a thread does not answer"))?;
+    let lines = all.iter().map(|(thread, key, packets, bytes)| {
+        format!(" thread {thread} {} packets {packets} bytes {bytes}", flow(key))
+    });
+    Ok(lines.collect())
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, ShowFeature {}| Ok(shown(&feature(router))));
+    cli.command(|router: &mut Router, ShowParams {}| Ok(shown(&params(router))));
+    cli.command(|router: &mut Router, ShowStatistics {}| Ok(shown(&statistics(router))));
+    cli.command(|router: &mut Router, ShowTable {}| Ok(shown(&table(router)?)));
+}

@@ -1,0 +1,47 @@
+//! Flows that are due though no packet passes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use net::Router;
+use sessions::Walked;
+
+use crate::change::Flowprobe;
+use crate::flow::Counted;
+use crate::record::{Exported, export};
+
+/// Exports flows that are due, and ends those that are over.
+pub fn export_due(router: &mut Router) {
+    let flowprobe = router.own::<Flowprobe>();
+    let active = flowprobe.params.current().active;
+    if active == 0 || flowprobe.streams.iter().all(Option::is_none) {
+        return;
+    }
+    let (flows, now) = (flowprobe.flows.clone(), router.now());
+    let gone = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&gone);
+    flows.expire(router, move |_, _, flow| {
+        let record = Exported { key: flow.forward, counted: flow.data };
+        to.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+    });
+    // Those of a thread that does not answer are met the next time.
+    let due = flows.walk(router, move |_, flow| {
+        let record = Exported { key: flow.forward, counted: flow.data };
+        let is_due = flow.data.is_due(active, now);
+        if is_due {
+            flow.data = Counted::since(now);
+        }
+        Walked::keep(is_due.then_some(record))
+    });
+    let gone = std::mem::take(&mut *gone.lock().unwrap_or_else(PoisonError::into_inner));
+    let all = gone.into_iter().chain(due.unwrap_or_default());
+    let mut is_any = false;
+    for record in all.filter(|record| record.counted.packets > 0) {
+        export(router, record);
+        is_any = true;
+    }
+    // What waited for its time waits no longer.
+    let streams = router.own::<Flowprobe>().streams;
+    for stream in streams.into_iter().flatten().filter(|_| is_any) {
+        ipfix::send_records(router, stream);
+    }
+}
