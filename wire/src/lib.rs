@@ -13,6 +13,7 @@ pub mod bier;
 pub mod cdp;
 pub mod checksum;
 pub mod dhcp;
+pub mod dhcp6;
 pub mod ethernet;
 pub mod flow;
 pub mod gtpu;

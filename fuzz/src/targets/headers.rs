@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use wire::zerocopy::FromBytes;
 use wire::{
-    MacAddr, Prefix, arp, bfd, bier, cdp, dhcp, ethernet, flow, icmp4, icmp6, ip4, ip6, lacp, nd,
-    pppoe, print, srh, tcp, udp, vlan, wireguard,
+    MacAddr, Prefix, arp, bfd, bier, cdp, dhcp, dhcp6, ethernet, flow, icmp4, icmp6, ip4, ip6,
+    lacp, nd, pppoe, print, srh, tcp, udp, vlan, wireguard,
 };
 
 use super::packets;
@@ -61,6 +61,11 @@ fn read(input: &[u8]) {
     if let Some((_, options)) = dhcp::read(input) {
         black_box((dhcp::options(options).count(), dhcp::address(options, dhcp::option::ROUTER)));
     }
+    if let Some((_, options)) = dhcp6::read(input) {
+        black_box((dhcp6::options(options).count(), dhcp6::status_of(options)));
+    }
+    let prefix = dhcp6::Lease::read_prefix(input).map(|(lease, _)| lease.len);
+    black_box((dhcp6::Association::read(input), dhcp6::Lease::read_address(input), prefix));
     if let Ok(control) = bfd::parse(input) {
         black_box((control.header.state(), control.authentication.len()));
     }

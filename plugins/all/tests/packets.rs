@@ -36,6 +36,8 @@ mod dad;
 mod det44;
 #[path = "../../dhcp/tests.rs"]
 mod dhcp;
+#[path = "../../dhcp/tests6.rs"]
+mod dhcp6;
 #[path = "../../dslite/tests.rs"]
 mod dslite;
 #[path = "../../dvr/tests.rs"]

@@ -1,5 +1,5 @@
-//! DHCP: interfaces that ask for an address over IPv4, and proxies that carry messages of others
-//! between clients and servers, over IPv4 and IPv6.
+//! DHCP: interfaces that ask for addresses over IPv4 and IPv6 or for prefixes, and proxies that
+//! carry messages of others between clients and servers, over IPv4 and IPv6.
 //!
 //! Nodes hand whole messages to control, which there is room for a bounded number of.
 #![forbid(unsafe_code)]
@@ -9,20 +9,26 @@ mod cli;
 mod client;
 mod node;
 mod proxy;
+mod v6;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use control::configuration::Lines;
 use control::feature::{Refusal, Refused};
 use net::adjacency::Link;
 use net::interface::{AttachedAt, Change, NoInterface};
 use net::ip4::IP4_UNICAST;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::Ip6Prefix;
 
 pub use api::*;
 pub use client::{Settings, State, add as add_client, remove as remove_client};
 pub use node::{Error as ProxyDrops, Error6 as ProxyDrops6};
 pub use proxy::{Server, Vss, add as add_server, remove as remove_server};
+pub use v6::Ia;
+pub use v6::api::*;
+pub use v6::node::Lost as Client6Drops;
 
 use client::Client;
 use node::{Arrived, DETECT, Detect, Proxy4, Proxy6, To};
@@ -94,6 +100,42 @@ pub enum Error {
     /// {0}
     #[retval(UNSPECIFIED)]
     Address(net::address::Error),
+    /// the interface is not of Ethernet
+    #[retval(INVALID_INTERFACE)]
+    NoEthernet,
+    /// a DUID begins with 0003: it is one of a link's address
+    #[retval(INVALID_VALUE)]
+    Duid,
+    /// clients send no message of type {0}
+    #[retval(INVALID_VALUE)]
+    MessageKind(u8),
+    /// a message has {0} leases at most
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyLeases(usize),
+    /// a prefix has 128 bits at most
+    #[retval(INVALID_VALUE)]
+    LeaseLen,
+    /// no server {0} has answered
+    #[retval(NO_SUCH_ENTRY)]
+    NoSuchServer(u32),
+    /// there are {0} messages that wait for answers already
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyExchanges(usize),
+    /// a group of prefixes has a name of 1 to {0} characters
+    #[retval(INVALID_VALUE)]
+    Group(usize),
+    /// {0} has no bits for a network
+    #[retval(INVALID_VALUE)]
+    Suffix(Ip6Prefix),
+    /// the interface has {0} of that group already
+    #[retval(VALUE_EXIST)]
+    AddressExists(Ip6Prefix),
+    /// the interface has no {0} of that group
+    #[retval(NO_SUCH_ENTRY)]
+    NoAddress(Ip6Prefix),
+    /// there are {0} addresses made of prefixes already
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyAddresses(usize),
     /// {0}
     #[retval(UDP_PORT_TAKEN)]
     Taken(net::ip::Error),
@@ -144,10 +186,12 @@ fn arrived(router: &mut Router, arrived: Arrived) {
         To::Behind4 => proxy::to_client4(router, &arrived),
         To::Server6 => proxy::to_server6(router, &arrived),
         To::Behind6 => proxy::to_client6(router, &arrived),
+        To::Client6 => v6::arrived(router, &arrived),
     }
 }
 
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    v6::follow(router, interface, change);
     match change {
         // It has none in most cases.
         Change::Deleting => drop(client::remove(router, interface)),
@@ -164,8 +208,13 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["ip4", "ip6", "neighbor", "mfib"],
     register,
-    configuration: Configuration::Commands(cli::configuration),
+    configuration: Configuration::Commands(configuration),
 };
+
+fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    cli::configuration(router, lines);
+    v6::cli::configuration(router, lines);
+}
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
@@ -190,5 +239,5 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         .spawn(client::PROCESS, Box::new(|router: &mut Router, _| client::look(router)));
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
-    Ok(())
+    v6::register(parts)
 }

@@ -25,6 +25,8 @@ pub enum To {
     Server6,
     /// The client behind a proxy.
     Behind6,
+    /// The client over IPv6 of the interface it came in on.
+    Client6,
 }
 
 /// A message that came in.
@@ -140,8 +142,10 @@ pub enum Count6 {
 }
 
 /// Reasons that a message is not handed over.
-trait Overflow {
+pub trait Overflow {
+    /// It is too long.
     const TOO_BIG: Self;
+    /// Others wait already.
     const NO_ROOM: Self;
 }
 
@@ -156,7 +160,7 @@ impl Overflow for Error6 {
 }
 
 /// Hands a message, behind its UDP header at this place of the packet, to control.
-fn hand_over<N, E: Overflow>(
+pub fn hand_over<N, E: Overflow>(
     p: &mut Packet<'_, N>,
     events: &mut EventSender<Arrived>,
     (to, skip, from): (To, usize, IpAddr),
@@ -186,7 +190,8 @@ fn source4(p: &Buffer<'_>) -> IpAddr {
     outer.map_or(Ipv4Addr::UNSPECIFIED, |(header, _)| header.src.into()).into()
 }
 
-fn source6(p: &Buffer<'_>) -> IpAddr {
+/// The sender of an IPv6 packet.
+pub fn source6(p: &Buffer<'_>) -> IpAddr {
     let outer = ip6::Header::ref_from_prefix(p.bytes_from(p.l3_offset()));
     outer.map_or(Ipv6Addr::UNSPECIFIED, |(header, _)| header.src.into()).into()
 }

@@ -11,46 +11,28 @@ use net::fib::{Path, Source, TableIndex, Target};
 use net::ip::{V4, V6, Version, datagram, send_own};
 use net::mfib::{EntryFlags, ItfFlags, MPath, MPrefix};
 use net::{InterfaceIndex, Router, neighbor};
-use wire::checksum::ip6_pseudo;
 use wire::dhcp::{CLIENT_PORT, Entry, SERVER_PORT, kind, kind_of, message, option, options, read};
 use wire::ethernet::{self, EtherType};
-use wire::{Ip4Prefix, MacAddr, Prefix, Protocol, ip6, udp};
+use wire::{Ip4Prefix, MacAddr, Prefix, dhcp6};
 use zerocopy::IntoBytes;
 
 use super::node::{Arrived, Count, Count6, Error as Drop, Error6 as Drop6, PROXY4, PROXY6};
 use super::node::{Proxy4, Proxy6};
+use super::v6::{self, datagram6};
 use super::{Dhcp, Error};
 
-/// Ports of DHCPv6: of servers and relays, and of clients.
-const SERVER_PORT6: u16 = 547;
-const CLIENT_PORT6: u16 = 546;
-/// The group of all servers and relays.
-const SERVERS6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// Most servers of a table.
 const MOST_SERVERS: usize = 16;
 /// Relays that a message passes at most.
 const MOST_HOPS: u8 = 16;
 /// Bytes of a message between relays before its options.
 const RELAY: usize = 34;
-/// Types of messages between relays, and that of a client that looks for servers.
-const SOLICIT: u8 = 1;
-const FORWARD: u8 = 12;
-const REPLY: u8 = 13;
-
 /// Sub-options of what a relay adds.
 mod sub {
     pub const CIRCUIT: u8 = 1;
     pub const LINK: u8 = 5;
     pub const VSS: u8 = 151;
     pub const VSS_CONTROL: u8 = 152;
-}
-
-/// Options of DHCPv6.
-mod option6 {
-    pub const RELAYED: u16 = 9;
-    pub const INTERFACE: u16 = 18;
-    pub const VSS: u16 = 68;
-    pub const LINK_ADDRESS: u16 = 79;
 }
 
 /// A server.
@@ -166,26 +148,22 @@ pub fn remove(router: &mut Router, key: Key, server: Server) -> Result<(), Error
 
 /// Has messages come to the nodes, or no longer.
 fn listen(router: &mut Router, link: Link, is_on: bool) -> Result<(), Error> {
-    let lead = |router: &mut Router, port: u16, to: &'static str| {
-        let to = is_on.then_some(to);
-        match link {
-            Link::Ip6 => router.redispatch(V6::NODES.udp_lookup, port, to),
-            _ => router.redispatch(V4::NODES.udp_lookup, port, to),
-        }
-        .map_err(Error::Taken)
+    let lead = |router: &mut Router, (at, port): (&'static str, u16), to: Option<&str>| {
+        router.redispatch(at, port, to).map_err(Error::Taken)
     };
-    let (ports, names) = match link {
-        Link::Ip6 => ([SERVER_PORT6, CLIENT_PORT6], PROXY6),
-        _ => ([SERVER_PORT, CLIENT_PORT], PROXY4),
+    let names = if link == Link::Ip6 { PROXY6 } else { PROXY4 };
+    let to = |of: usize| is_on.then_some(names[of]);
+    let servers = match link {
+        Link::Ip6 => (V6::NODES.udp_lookup, dhcp6::SERVER_PORT),
+        _ => (V4::NODES.udp_lookup, SERVER_PORT),
     };
-    lead(router, ports[0], names[0])?;
-    lead(router, ports[1], names[1]).inspect_err(|_| {
-        let undone = match link {
-            Link::Ip6 => router.redispatch(V6::NODES.udp_lookup, ports[0], None),
-            _ => router.redispatch(V4::NODES.udp_lookup, ports[0], None),
-        };
-        undone.expect("what was taken can be given up");
-    })
+    lead(router, servers, to(0))?;
+    let done = match link {
+        // Clients over IPv6 have the same port.
+        Link::Ip6 => v6::set_port(router, |port| port.proxies = is_on),
+        _ => lead(router, (V4::NODES.udp_lookup, CLIENT_PORT), to(1)),
+    };
+    done.inspect_err(|_| lead(router, servers, None).expect("what was taken can be given up"))
 }
 
 /// Has what clients send to all servers be for this router, or no longer.
@@ -193,7 +171,7 @@ fn receive(router: &mut Router, (link, table): Key, is_on: bool) {
     let target = Target::Receive { interface: None, addr: None };
     // Without room for the route messages to the router's own addresses are relayed still.
     if link == Link::Ip6 {
-        let prefix = MPrefix { group: SERVERS6.into(), len: 128, source: None };
+        let prefix = MPrefix { group: dhcp6::SERVERS.into(), len: 128, source: None };
         let paths = [MPath { path: Path::to(target), flags: ItfFlags::FORWARD }];
         let _ = match is_on {
             true => {
@@ -358,35 +336,30 @@ fn relay6(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop6> {
     let inner = arrived.bytes();
     let kind = *inner.first().ok_or(Drop6::Kind)?;
     let hops = match kind {
-        REPLY | 0 => return Err(Drop6::Kind),
-        FORWARD => inner.get(1).map_or(0, |hops| hops.saturating_add(1)),
+        dhcp6::kind::RELAY_REPLY | 0 => return Err(Drop6::Kind),
+        dhcp6::kind::RELAY_FORWARD => inner.get(1).map_or(0, |hops| hops.saturating_add(1)),
         _ => 0,
     };
     if hops > MOST_HOPS {
         return Err(Drop6::TooBig);
     }
-    let mut bytes = vec![FORWARD, hops];
+    let mut bytes = vec![dhcp6::kind::RELAY_FORWARD, hops];
     bytes.extend_from_slice(&own.octets());
     bytes.extend_from_slice(&from.octets());
-    let mut put = |code: u16, parts: &[&[u8]]| {
-        bytes.extend_from_slice(&code.to_be_bytes());
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        bytes.extend_from_slice(&(len as u16).to_be_bytes());
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
-    };
-    put(option6::INTERFACE, &[&on.0.to_be_bytes()]);
-    if kind != FORWARD {
-        put(option6::LINK_ADDRESS, &[&[0, 1], &arrived.mac.0]);
+    let mut put = |code, parts: &[&[u8]]| dhcp6::put(&mut bytes, code, parts);
+    put(dhcp6::option::INTERFACE, &[&on.0.to_be_bytes()]);
+    if kind != dhcp6::kind::RELAY_FORWARD {
+        put(dhcp6::option::LINK_ADDRESS, &[&[0, 1], &arrived.mac.0]);
     }
-    put(option6::RELAYED, &[inner]);
+    put(dhcp6::option::RELAYED, &[inner]);
     if let Some(vss) = vss_of(router, key) {
-        put(option6::VSS, &[&vss.bytes()]);
+        put(dhcp6::option::VSS, &[&vss.bytes()]);
     }
     // All servers are looked for, one is asked.
-    let asked = if kind == SOLICIT { &of.servers[..] } else { &of.servers[..1] };
+    let asked = if kind == dhcp6::kind::SOLICIT { &of.servers[..] } else { &of.servers[..1] };
     for server in asked {
         let IpAddr::V6(addr) = server.addr else { continue };
-        let ends = ((src, CLIENT_PORT6), (addr, SERVER_PORT6));
+        let ends = ((src, dhcp6::CLIENT_PORT), (addr, dhcp6::SERVER_PORT));
         let packet = datagram6(ends.0, ends.1, &bytes).ok_or(Drop6::TooBig)?;
         send_own6(router, server.table, packet);
     }
@@ -403,21 +376,17 @@ pub fn to_client6(router: &mut Router, arrived: &Arrived) {
 
 fn answer6(router: &mut Router, arrived: &Arrived) -> Result<(), Drop6> {
     let bytes = arrived.bytes();
-    if bytes.first() != Some(&REPLY) {
+    if bytes.first() != Some(&dhcp6::kind::RELAY_REPLY) {
         return Err(Drop6::Kind);
     }
     let front = bytes.get(..RELAY).ok_or(Drop6::NoRelayed)?;
     let peer = <[u8; 16]>::try_from(&front[18..]).map(Ipv6Addr::from);
     let peer = peer.map_err(|_| Drop6::NoRelayed)?;
     let (mut circuit, mut relayed) = (None, None);
-    let mut rest = &bytes[RELAY..];
-    while let [a, b, c, d, behind @ ..] = rest {
-        let len = usize::from(u16::from_be_bytes([*c, *d]));
-        let Some((value, behind)) = behind.split_at_checked(len) else { break };
-        rest = behind;
-        match u16::from_be_bytes([*a, *b]) {
-            option6::INTERFACE => circuit = value.try_into().ok().map(u32::from_be_bytes),
-            option6::RELAYED => {
+    for (code, value) in dhcp6::options(&bytes[RELAY..]) {
+        match code {
+            dhcp6::option::INTERFACE => circuit = value.try_into().ok().map(u32::from_be_bytes),
+            dhcp6::option::RELAYED => {
                 relayed = Some(value);
                 // What is behind it is none of this relay's.
                 break;
@@ -431,22 +400,17 @@ fn answer6(router: &mut Router, arrived: &Arrived) -> Result<(), Drop6> {
     let own = address6(router, on).ok_or(Drop6::NoAddress)?;
     is_server(router, Link::Ip6, on, arrived).ok_or(Drop6::NotServer)?;
     // To another relay, or to the client.
-    let port = if relayed.first() == Some(&REPLY) { SERVER_PORT6 } else { CLIENT_PORT6 };
-    let packet = datagram6((own, SERVER_PORT6), (peer, port), relayed).ok_or(Drop6::TooBig)?;
+    let port = if relayed.first() == Some(&dhcp6::kind::RELAY_REPLY) {
+        dhcp6::SERVER_PORT
+    } else {
+        dhcp6::CLIENT_PORT
+    };
+    let packet =
+        datagram6((own, dhcp6::SERVER_PORT), (peer, port), relayed).ok_or(Drop6::TooBig)?;
     let front = ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::IP6);
     let frame = [front.as_bytes(), &packet].concat();
     neighbor::send(router, on, frame);
     Ok(())
-}
-
-/// The IPv6 packet with a datagram; `None` where the data is too long for any.
-fn datagram6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), data: &[u8]) -> Option<Vec<u8>> {
-    let len = u16::try_from(size_of::<udp::Header>() + data.len()).ok()?;
-    let mut header = udp::Header::new(from.1, to.1, len);
-    let pseudo = ip6_pseudo(from.0.octets(), to.0.octets(), Protocol::UDP, len.into());
-    header.checksum = pseudo.add_bytes(header.as_bytes()).add_bytes(data).udp_checksum();
-    let front = ip6::Header::new(from.0, to.0, Protocol::UDP, len);
-    Some([front.as_bytes(), header.as_bytes(), data].concat())
 }
 
 /// Sends an IPv6 packet of the router's own by the routes of a table.

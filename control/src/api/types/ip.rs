@@ -231,6 +231,24 @@ pub struct Ip6Prefix {
     pub len: u8,
 }
 
+/// An interface's IPv6 address and how many of its bits are the network's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ip6AddressWithPrefix(pub Ip6Prefix);
+
+impl Alias for Ip6AddressWithPrefix {
+    type Wire = Ip6Prefix;
+    const NAME: &'static str = "ip6_address_with_prefix";
+    const FILE: &'static str = IP_TYPES;
+
+    fn to_wire(&self) -> Ip6Prefix {
+        self.0
+    }
+
+    fn of_wire(prefix: Ip6Prefix) -> Self {
+        Self(prefix)
+    }
+}
+
 /// A group and a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]

@@ -1,0 +1,383 @@
+//! Messages about clients over IPv6: those of the module `dhcp` that programs with a client of
+//! their own use, and those of `dhcp6_ia_na_client_cp` and `dhcp6_pd_client_cp`.
+
+use std::net::Ipv6Addr;
+
+use control::api::types::{Ip6AddressWithPrefix, Ip6Prefix};
+use control::api::{Api, Message, Record, Retval, Text};
+use net::{InterfaceIndex, Router};
+use wire::Prefix;
+use wire::dhcp6::Lease;
+
+use super::exchange::{self, ANY_SERVER, Key, Timing};
+use super::message::Answer;
+use super::{DUID_LL, Dhcp6, Ia, client, prefixes, set_duid, set_port};
+use crate::Error;
+
+control::numbers! {
+    /// Types of messages.
+    pub enum Dhcpv6MsgType: u32 = "dhcpv6_msg_type" in "" {
+        SOLICIT = 1 => "DHCPV6_MSG_API_SOLICIT",
+        ADVERTISE = 2 => "DHCPV6_MSG_API_ADVERTISE",
+        REQUEST = 3 => "DHCPV6_MSG_API_REQUEST",
+        CONFIRM = 4 => "DHCPV6_MSG_API_CONFIRM",
+        RENEW = 5 => "DHCPV6_MSG_API_RENEW",
+        REBIND = 6 => "DHCPV6_MSG_API_REBIND",
+        REPLY = 7 => "DHCPV6_MSG_API_REPLY",
+        RELEASE = 8 => "DHCPV6_MSG_API_RELEASE",
+        DECLINE = 9 => "DHCPV6_MSG_API_DECLINE",
+        RECONFIGURE = 10 => "DHCPV6_MSG_API_RECONFIGURE",
+        INFORMATION_REQUEST = 11 => "DHCPV6_MSG_API_INFORMATION_REQUEST",
+        RELAY_FORW = 12 => "DHCPV6_MSG_API_RELAY_FORW",
+        RELAY_REPL = 13 => "DHCPV6_MSG_API_RELAY_REPL",
+    }
+}
+
+/// An address with its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+pub struct Dhcp6AddressInfo {
+    /// the address
+    pub address: Ipv6Addr,
+    /// seconds for which it is valid
+    pub valid_time: u32,
+    /// seconds for which it is preferred
+    pub preferred_time: u32,
+}
+
+/// A prefix with its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
+pub struct Dhcp6PdPrefixInfo {
+    /// the prefix
+    pub prefix: Ip6Prefix,
+    /// seconds for which it is valid
+    pub valid_time: u32,
+    /// seconds for which it is preferred
+    pub preferred_time: u32,
+}
+
+/// Set the name of this router for servers.
+#[derive(Message)]
+pub struct Dhcp6DuidLlSet {
+    /// its bytes
+    pub duid_ll: [u8; DUID_LL],
+}
+
+/// Take what comes to the port of clients for programs that are clients, or no longer.
+#[derive(Message)]
+pub struct Dhcp6ClientsEnableDisable {
+    /// take it, else no longer
+    pub enable: bool,
+}
+
+/// Send a message that asks for addresses until it is to stop.
+#[derive(Message)]
+pub struct Dhcp6SendClientMessage {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// the server, as answers name it; all ones for all
+    pub server_index: u32,
+    /// seconds until the second message
+    pub irt: u32,
+    /// most seconds between two messages; 0 for no bound
+    pub mrt: u32,
+    /// most messages; 0 for no bound
+    pub mrc: u32,
+    /// most seconds in all; 0 for no bound
+    pub mrd: u32,
+    /// stop it
+    pub stop: bool,
+    /// type of the message
+    pub msg_type: Dhcpv6MsgType,
+    /// seconds until more time is asked for
+    #[name("T1")]
+    pub t1: u32,
+    /// seconds until any server is asked
+    #[name("T2")]
+    pub t2: u32,
+    /// addresses
+    #[counted(n_addresses: u32)]
+    pub addresses: Vec<Dhcp6AddressInfo>,
+}
+
+/// Send a message that asks for prefixes until it is to stop.
+#[derive(Message)]
+pub struct Dhcp6PdSendClientMessage {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// the server, as answers name it; all ones for all
+    pub server_index: u32,
+    /// seconds until the second message
+    pub irt: u32,
+    /// most seconds between two messages; 0 for no bound
+    pub mrt: u32,
+    /// most messages; 0 for no bound
+    pub mrc: u32,
+    /// most seconds in all; 0 for no bound
+    pub mrd: u32,
+    /// stop it
+    pub stop: bool,
+    /// type of the message
+    pub msg_type: Dhcpv6MsgType,
+    /// seconds until more time is asked for
+    #[name("T1")]
+    pub t1: u32,
+    /// seconds until any server is asked
+    #[name("T2")]
+    pub t2: u32,
+    /// prefixes
+    #[counted(n_prefixes: u32)]
+    pub prefixes: Vec<Dhcp6PdPrefixInfo>,
+}
+
+/// Register for answers about addresses.
+#[derive(Message)]
+#[events(Dhcp6ReplyEvent)]
+pub struct WantDhcp6ReplyEvents {
+    /// register, else no longer
+    pub enable_disable: u8,
+    /// the caller's process
+    pub pid: u32,
+}
+
+/// Register for answers about prefixes.
+#[derive(Message)]
+#[events(Dhcp6PdReplyEvent)]
+pub struct WantDhcp6PdReplyEvents {
+    /// register, else no longer
+    pub enable_disable: bool,
+    /// the caller's process
+    pub pid: u32,
+}
+
+/// A server has answered about addresses.
+#[derive(Debug, PartialEq, Message)]
+pub struct Dhcp6ReplyEvent {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// number of the server
+    pub server_index: u32,
+    /// type of the message
+    pub msg_type: Dhcpv6MsgType,
+    /// seconds until more time is to be asked for
+    #[name("T1")]
+    pub t1: u32,
+    /// seconds until any server is to be asked
+    #[name("T2")]
+    pub t2: u32,
+    /// status of the addresses
+    pub inner_status_code: u16,
+    /// status of it all
+    pub status_code: u16,
+    /// preference of the server
+    pub preference: u8,
+    /// addresses
+    #[counted(n_addresses: u32)]
+    pub addresses: Vec<Dhcp6AddressInfo>,
+}
+
+/// A server has answered about prefixes.
+#[derive(Debug, PartialEq, Message)]
+pub struct Dhcp6PdReplyEvent {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// number of the server
+    pub server_index: u32,
+    /// type of the message
+    pub msg_type: Dhcpv6MsgType,
+    /// seconds until more time is to be asked for
+    #[name("T1")]
+    pub t1: u32,
+    /// seconds until any server is to be asked
+    #[name("T2")]
+    pub t2: u32,
+    /// status of the prefixes
+    pub inner_status_code: u16,
+    /// status of it all
+    pub status_code: u16,
+    /// preference of the server
+    pub preference: u8,
+    /// prefixes
+    #[counted(n_prefixes: u32)]
+    pub prefixes: Vec<Dhcp6PdPrefixInfo>,
+}
+
+/// Have an interface ask for addresses, or no longer.
+#[derive(Message)]
+pub struct Dhcp6ClientEnableDisable {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// ask, else no longer
+    pub enable: bool,
+}
+
+/// Have an interface ask for prefixes, or no longer.
+#[derive(Message)]
+pub struct Dhcp6PdClientEnableDisable {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// group of the prefixes
+    pub prefix_group: Text<64>,
+    /// ask, else no longer
+    pub enable: bool,
+}
+
+/// Give an interface an address that is made of a prefix of a group, or no longer.
+#[derive(Message)]
+pub struct Ip6AddDelAddressUsingPrefix {
+    /// interface
+    pub sw_if_index: InterfaceIndex,
+    /// group of the prefix; empty for an address as it is
+    pub prefix_group: Text<64>,
+    /// bits behind the prefix, and length of the address
+    pub address_with_prefix: Ip6AddressWithPrefix,
+    /// give it, else no longer
+    pub is_add: bool,
+}
+
+impl Dhcp6AddressInfo {
+    fn of(lease: &Lease) -> Self {
+        Self { address: lease.addr, valid_time: lease.valid, preferred_time: lease.preferred }
+    }
+    fn lease(&self) -> Lease {
+        let Self { address: addr, valid_time: valid, preferred_time: preferred } = *self;
+        Lease { addr, len: 128, preferred, valid }
+    }
+}
+
+impl Dhcp6PdPrefixInfo {
+    fn of(lease: &Lease) -> Self {
+        let prefix = Ip6Prefix { address: lease.addr, len: lease.len };
+        Self { prefix, valid_time: lease.valid, preferred_time: lease.preferred }
+    }
+    fn lease(&self) -> Lease {
+        let Self { prefix, valid_time: valid, preferred_time: preferred } = *self;
+        Lease { addr: prefix.address, len: prefix.len, preferred, valid }
+    }
+}
+
+/// Tells programs of an answer.
+pub fn tell(router: &mut Router, key: Key, server_index: u32, answer: &Answer) {
+    let given = answer.given.clone().unwrap_or_default();
+    let (sw_if_index, msg_type) = (key.on, Dhcpv6MsgType(answer.kind.into()));
+    let (status_code, inner_status_code) = (answer.status, given.status);
+    let (t1, t2, preference) = (given.t1, given.t2, answer.preference);
+    match key.ia {
+        Ia::Address => router.clients.send(&Dhcp6ReplyEvent {
+            sw_if_index,
+            server_index,
+            msg_type,
+            t1,
+            t2,
+            inner_status_code,
+            status_code,
+            preference,
+            addresses: given.leases.iter().map(Dhcp6AddressInfo::of).collect(),
+        }),
+        Ia::Prefix => router.clients.send(&Dhcp6PdReplyEvent {
+            sw_if_index,
+            server_index,
+            msg_type,
+            t1,
+            t2,
+            inner_status_code,
+            status_code,
+            preference,
+            prefixes: given.leases.iter().map(Dhcp6PdPrefixInfo::of).collect(),
+        }),
+    }
+}
+
+/// Begins or ends what a program asks to be sent.
+fn send(
+    router: &mut Router,
+    (ia, on, kind): (Ia, InterfaceIndex, Dhcpv6MsgType),
+    is_stop: bool,
+    message: exchange::Message,
+    timing: Timing,
+) -> Result<(), Retval> {
+    let kind = u8::try_from(kind.0).map_err(|_| Retval::INVALID_VALUE)?;
+    router.interfaces.at(on).ok_or(Error::NoInterface)?;
+    let key = Key { ia, on, kind };
+    if is_stop {
+        // What has ended by itself is over as well.
+        exchange::stop(router, key);
+        return Ok(());
+    }
+    Ok(exchange::start(router, key, message, timing)?)
+}
+
+fn server(index: u32) -> Option<u32> {
+    (index != ANY_SERVER).then_some(index)
+}
+
+fn use_prefix(router: &mut Router, m: &Ip6AddDelAddressUsingPrefix) -> Result<(), Retval> {
+    let Ip6Prefix { address, len } = m.address_with_prefix.0;
+    let suffix = wire::Ip6Prefix::new(address, len).map_err(|_| Retval::INVALID_VALUE)?;
+    let (on, group) = (m.sw_if_index, m.prefix_group.as_str());
+    match (group.is_empty(), m.is_add) {
+        (true, true) => router.add_address(on, Prefix::Ip6(suffix)).map_err(Error::Address)?,
+        (true, false) => router.remove_address(on, Prefix::Ip6(suffix)).map_err(Error::Address)?,
+        (false, true) => prefixes::add(router, on, group, suffix)?,
+        (false, false) => prefixes::remove(router, on, group, suffix)?,
+    }
+    Ok(())
+}
+
+/// Has an interface be a client, or no longer. What is so already is no mistake.
+fn set_client(
+    router: &mut Router,
+    ia: Ia,
+    (on, group): (InterfaceIndex, &str),
+    is_on: bool,
+) -> Result<(), Retval> {
+    router.interfaces.at(on).ok_or(Error::NoInterface)?;
+    let known = router.own::<Dhcp6>().clients.get(&(ia, on)).map(|client| client.group.as_str());
+    match (is_on, known) {
+        (true, Some(known)) if known == group => Ok(()),
+        (true, _) => Ok(client::add(router, ia, on, group)?),
+        (false, None) => Ok(()),
+        (false, Some(_)) => Ok(client::remove(router, ia, on)?),
+    }
+}
+
+/// Registers the messages.
+pub fn register(api: &mut Api<Router>) {
+    api.plugin("dhcp", "3.0.1")
+        .call(|router: &mut Router, m: Dhcp6DuidLlSet| Ok(set_duid(router, Some(m.duid_ll))?))
+        .call(|router, m: Dhcp6ClientsEnableDisable| {
+            Ok(set_port(router, |port| port.program = m.enable)?)
+        })
+        .call(|router, m: Dhcp6SendClientMessage| {
+            let leases = m.addresses.iter().map(Dhcp6AddressInfo::lease).collect();
+            let (server, t1, t2) = (server(m.server_index), m.t1, m.t2);
+            let message = exchange::Message { server, t1, t2, leases };
+            let timing = Timing { irt: m.irt, mrt: m.mrt, mrc: m.mrc, mrd: m.mrd };
+            send(router, (Ia::Address, m.sw_if_index, m.msg_type), m.stop, message, timing)
+        })
+        .call(|router, m: Dhcp6PdSendClientMessage| {
+            let leases = m.prefixes.iter().map(Dhcp6PdPrefixInfo::lease).collect();
+            let (server, t1, t2) = (server(m.server_index), m.t1, m.t2);
+            let message = exchange::Message { server, t1, t2, leases };
+            let timing = Timing { irt: m.irt, mrt: m.mrt, mrc: m.mrc, mrd: m.mrd };
+            send(router, (Ia::Prefix, m.sw_if_index, m.msg_type), m.stop, message, timing)
+        })
+        .call_by(|router, caller, m: WantDhcp6ReplyEvents| {
+            let is_on = m.enable_disable != 0;
+            router.clients.want::<Dhcp6ReplyEvent>(caller.client, m.pid, is_on)
+        })
+        .call_by(|router, caller, m: WantDhcp6PdReplyEvents| {
+            let is_on = m.enable_disable;
+            router.clients.want::<Dhcp6PdReplyEvent>(caller.client, m.pid, is_on)
+        });
+    api.plugin("dhcp6_ia_na_client_cp", "1.0.1").call(
+        |router: &mut Router, m: Dhcp6ClientEnableDisable| {
+            set_client(router, Ia::Address, (m.sw_if_index, ""), m.enable)
+        },
+    );
+    api.plugin("dhcp6_pd_client_cp", "2.0.0")
+        .call(|router: &mut Router, m: Dhcp6PdClientEnableDisable| {
+            let group = m.prefix_group.as_str();
+            set_client(router, Ia::Prefix, (m.sw_if_index, group), m.enable)
+        })
+        .call(|router, m: Ip6AddDelAddressUsingPrefix| use_prefix(router, &m));
+}

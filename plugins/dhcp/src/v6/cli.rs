@@ -1,0 +1,348 @@
+//! Commands about clients over IPv6.
+
+use std::fmt;
+
+use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print};
+use control::configuration::{Lines, Stage};
+use net::{InterfaceIndex, Router};
+use serde::Serialize;
+use wire::{Ip6Prefix, Prefix};
+
+use super::client::{self, Client};
+use super::prefixes::{self, Consumer};
+use super::{DUID_LL, Dhcp6, Ia, set_duid, set_port};
+use crate::Error;
+
+/// Have an interface ask for IPv6 addresses, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dhcp6 client")]
+#[stage(Attachments)]
+#[undo("dhcp6 client {1} disable")]
+struct SetClient {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// no longer
+    disable: bool,
+}
+
+/// Have an interface ask for IPv6 prefixes, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dhcp6 pd client")]
+#[stage(Attachments)]
+#[undo("dhcp6 pd client {1} disable")]
+struct SetPdClient {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// name of the group that the prefixes are in
+    #[keyword("prefix group")]
+    group: Option<String>,
+    /// no longer
+    disable: bool,
+}
+
+/// Take what comes to the port of clients over IPv6 for programs that are clients, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcp6 clients")]
+#[undo("set dhcp6 clients disable")]
+struct SetClients {
+    /// no longer
+    disable: bool,
+}
+
+/// Set the name of this router for servers over IPv6, as 20 hexadecimal digits.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set dhcp6 duid")]
+#[undo("set dhcp6 duid del")]
+struct SetDuid {
+    /// digits, of a DUID of type 3
+    #[positional]
+    duid: Option<String>,
+    /// use the one that is made of the address of a link
+    del: bool,
+}
+
+/// `set ip6 address INTERFACE [prefix group GROUP] ADDRESS [del]`.
+#[derive(Debug, PartialEq)]
+struct SetAddress {
+    interface: InterfaceIndex,
+    group: Option<String>,
+    addr: Ip6Prefix,
+    del: bool,
+}
+
+impl Command for SetAddress {
+    const PATHS: &'static [&'static str] = &["set ip6 address"];
+    const ABOUT: &'static str =
+        "Give an interface an address, or one that is made of a prefix of a group";
+    const USAGE: &'static str = "<interface> [prefix group <group>] <address>/<length> [del]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let interface = args.value("interface")?;
+        let group = match args.keyword("prefix group") {
+            true => Some(args.value("group")?),
+            false => None,
+        };
+        let (addr, del) = (args.value("address")?, args.keyword("del"));
+        Ok(Self { interface, group, addr, del })
+    }
+}
+
+impl Print for SetAddress {
+    const STAGE: Stage = Stage::Addresses;
+    const UNDO: &'static str = "{} del";
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.interface);
+        if let Some(group) = &self.group {
+            line.word("prefix").word("group").value(group);
+        }
+        line.value(&self.addr).flag("del", self.del);
+    }
+}
+
+/// Show the interfaces that ask for IPv6 addresses.
+#[derive(Command)]
+#[command("show dhcp6 clients")]
+struct ShowClients;
+
+/// Show the IPv6 addresses that interfaces have got.
+#[derive(Command)]
+#[command("show dhcp6 addresses")]
+struct ShowAddresses;
+
+/// Show the interfaces that ask for IPv6 prefixes.
+#[derive(Command)]
+#[command("show ip6 pd clients")]
+struct ShowPdClients;
+
+/// Show the IPv6 prefixes that interfaces have got.
+#[derive(Command)]
+#[command("show ip6 prefixes")]
+struct ShowPrefixes;
+
+/// Show the addresses that are made of prefixes.
+#[derive(Command)]
+#[command("show ip6 addresses")]
+struct ShowMade;
+
+#[derive(Serialize)]
+struct ClientRow {
+    interface: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    state: &'static str,
+    /// Number of the server.
+    server: Option<u32>,
+    /// Seconds until it is asked for more time, and until any is.
+    t1: Option<f64>,
+    t2: Option<f64>,
+    leases: usize,
+}
+
+impl fmt::Display for ClientRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} state {}", self.interface, self.state)?;
+        if !self.group.is_empty() {
+            write!(f, " prefix group {}", self.group)?;
+        }
+        self.server.iter().try_for_each(|server| write!(f, " server {server}"))?;
+        self.t1.iter().try_for_each(|seconds| write!(f, " T1 in {seconds:.1} s"))?;
+        self.t2.iter().try_for_each(|seconds| write!(f, " T2 in {seconds:.1} s"))?;
+        write!(f, " leases {}", self.leases)
+    }
+}
+
+#[derive(Serialize)]
+struct LeaseRow {
+    interface: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    prefix: String,
+    /// Seconds for which it is preferred and valid; none for ever.
+    preferred: Option<f64>,
+    valid: Option<f64>,
+}
+
+impl fmt::Display for LeaseRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.interface, self.prefix)?;
+        self.group.iter().try_for_each(|group| write!(f, " prefix group {group}"))?;
+        for (name, seconds) in [("preferred", self.preferred), ("valid", self.valid)] {
+            match seconds {
+                Some(seconds) => write!(f, " {name} {seconds:.1} s")?,
+                None => write!(f, " {name} for ever")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct MadeRow {
+    interface: String,
+    group: String,
+    suffix: String,
+    address: Option<String>,
+}
+
+impl fmt::Display for MadeRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} prefix group {}", self.interface, self.suffix, self.group)?;
+        match &self.address {
+            Some(addr) => write!(f, " address {addr}"),
+            None => write!(f, " no prefix"),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Rows<T>(Vec<T>);
+
+impl<T: fmt::Display> fmt::Display for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+}
+
+fn clients(router: &Router, ia: Ia) -> impl Iterator<Item = (InterfaceIndex, &Client)> {
+    let all = router.own::<Dhcp6>().clients.iter().filter(move |((kind, _), _)| *kind == ia);
+    all.map(|((_, on), client)| (*on, client))
+}
+
+fn show_clients(router: &Router, ia: Ia) -> Output {
+    let now = router.now();
+    let left = |time: f64| time.is_finite().then_some((time - now).max(0.0));
+    let row = |(on, client): (InterfaceIndex, &Client)| {
+        let has_leases = !client.leases.is_empty();
+        ClientRow {
+            interface: router.interfaces.name(on.0).to_owned(),
+            group: client.group.clone(),
+            state: client.state.word(),
+            server: client.server,
+            t1: left(client.t1).filter(|_| has_leases),
+            t2: left(client.t2).filter(|_| has_leases),
+            leases: client.leases.len(),
+        }
+    };
+    Output::of(Rows(clients(router, ia).map(row).collect()))
+}
+
+fn show_leases(router: &Router, ia: Ia) -> Output {
+    let now = router.now();
+    let left = |time: f64| time.is_finite().then_some((time - now).max(0.0));
+    let rows = clients(router, ia).flat_map(|(on, client)| {
+        client.leases.iter().map(move |held| LeaseRow {
+            interface: router.interfaces.name(on.0).to_owned(),
+            group: Some(client.group.clone()).filter(|group| !group.is_empty()),
+            prefix: held.prefix.to_string(),
+            preferred: left(held.preferred_until),
+            valid: left(held.valid_until),
+        })
+    });
+    Output::of(Rows(rows.collect()))
+}
+
+fn show_made(router: &Router) -> Output {
+    let row = |consumer: &Consumer| MadeRow {
+        interface: router.interfaces.name(consumer.on.0).to_owned(),
+        group: consumer.group.clone(),
+        suffix: consumer.suffix.to_string(),
+        address: consumer.made.map(|made| made.to_string()),
+    };
+    Output::of(Rows(router.own::<Dhcp6>().pool.consumers.iter().map(row).collect()))
+}
+
+/// The bytes of 20 digits.
+fn bytes_of(text: &str) -> Option<[u8; DUID_LL]> {
+    let is_good = text.len() == 2 * DUID_LL && text.bytes().all(|c| c.is_ascii_hexdigit());
+    let mut bytes = [0; DUID_LL];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    is_good.then_some(bytes)
+}
+
+fn duid(router: &mut Router, c: SetDuid) -> Result<(), CliError> {
+    let duid = match (c.del, c.duid) {
+        (true, None) => None,
+        (false, Some(text)) => Some(bytes_of(&text).ok_or_else(|| {
+            CliError::new(format!("expected 20 hexadecimal digits, not `{text}'"))
+        })?),
+        _ => return Err(CliError::new("expected either digits or `del'")),
+    };
+    Ok(set_duid(router, duid)?)
+}
+
+fn set_client(
+    router: &mut Router,
+    ia: Ia,
+    on: InterfaceIndex,
+    (group, disable): (Option<String>, bool),
+) -> Result<(), CliError> {
+    match (group, disable) {
+        (None, true) => Ok(client::remove(router, ia, on)?),
+        (Some(group), false) => Ok(client::add(router, ia, on, &group)?),
+        _ => Err(CliError::new("expected either `prefix group' or `disable'")),
+    }
+}
+
+fn address(router: &mut Router, c: SetAddress) -> Result<(), CliError> {
+    let SetAddress { interface, group, addr, del } = c;
+    match (group, del) {
+        (None, false) => {
+            router.add_address(interface, Prefix::Ip6(addr)).map_err(Error::Address)?
+        }
+        (None, true) => {
+            router.remove_address(interface, Prefix::Ip6(addr)).map_err(Error::Address)?
+        }
+        (Some(group), false) => prefixes::add(router, interface, &group, addr)?,
+        (Some(group), true) => prefixes::remove(router, interface, &group, addr)?,
+    }
+    Ok(())
+}
+
+/// Clients and addresses, not what they have got.
+pub fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let dhcp = router.own::<Dhcp6>();
+    if let Some(duid) = dhcp.duid {
+        let text = duid.iter().map(|byte| format!("{byte:02x}")).collect();
+        lines.push(&SetDuid { duid: Some(text), del: false });
+    }
+    if dhcp.port.program {
+        lines.push(&SetClients { disable: false });
+    }
+    for (interface, _) in clients(router, Ia::Address) {
+        lines.push(&SetClient { interface, disable: false });
+    }
+    for (interface, client) in clients(router, Ia::Prefix) {
+        let group = Some(client.group.clone());
+        lines.push(&SetPdClient { interface, group, disable: false });
+    }
+    for consumer in &dhcp.pool.consumers {
+        let (interface, group) = (consumer.on, Some(consumer.group.clone()));
+        lines.push(&SetAddress { interface, group, addr: consumer.suffix, del: false });
+    }
+}
+
+/// Registers the commands.
+pub fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: SetClient| {
+        let group = (!c.disable).then(String::new);
+        set_client(router, Ia::Address, c.interface, (group, c.disable))
+    });
+    cli.command(|router: &mut Router, c: SetPdClient| {
+        set_client(router, Ia::Prefix, c.interface, (c.group, c.disable))
+    });
+    cli.command(|router: &mut Router, c: SetClients| {
+        Ok(set_port(router, |port| port.program = !c.disable)?)
+    });
+    cli.command(|router: &mut Router, c: SetDuid| duid(router, c));
+    cli.command(|router: &mut Router, c: SetAddress| address(router, c));
+    cli.command(|router: &mut Router, _: ShowClients| Ok(show_clients(router, Ia::Address)));
+    cli.command(|router: &mut Router, _: ShowPdClients| Ok(show_clients(router, Ia::Prefix)));
+    cli.command(|router: &mut Router, _: ShowAddresses| Ok(show_leases(router, Ia::Address)));
+    cli.command(|router: &mut Router, _: ShowPrefixes| Ok(show_leases(router, Ia::Prefix)));
+    cli.command(|router: &mut Router, _: ShowMade| Ok(show_made(router)));
+}

@@ -1,0 +1,570 @@
+//! Clients: what is asked of servers, and what is done with their leases (RFC 8415 section 18.2).
+
+use std::time::Duration;
+
+use control::process::{Wake, between};
+use net::address::AddressState;
+use net::interface::Kind;
+use net::{InterfaceIndex, Router};
+use wire::dhcp6::{INFINITE, Lease, kind, status};
+use wire::{Ip6Prefix, Prefix};
+
+use super::exchange::{self, Key, Message, Timing};
+use super::message::{Answer, Given, MOST_LEASES};
+use super::{Dhcp6, Ia, prefixes, set_port};
+use crate::Error;
+
+/// Processes of the timers, by kind of leases.
+pub const PROCESS: [&str; 2] = ["dhcp6-client-cp-process", "dhcp6-pd-client-cp-process"];
+/// Seconds that a client waits at most before it looks for servers.
+const MOST_DELAY: f64 = 1.0;
+/// Bounds of exchanges (RFC 8415 section 7.6).
+const REQUEST: Timing = Timing { irt: 1, mrt: 30, mrc: 10, mrd: 0 };
+const CONFIRM: Timing = Timing { irt: 1, mrt: 4, mrc: 0, mrd: 10 };
+const RENEW: Timing = Timing { irt: 10, mrt: 600, mrc: 0, mrd: 0 };
+/// A client that goes says so once: nobody waits for the answer.
+const RELEASE: Timing = Timing { irt: 1, mrt: 0, mrc: 1, mrd: 0 };
+const SOL_MAX_RT: u32 = 3600;
+/// What servers may make of it.
+const SOL_MAX_RTS: std::ops::RangeInclusive<u32> = 60..=86400;
+/// The preference that ends the search.
+const MOST_PREFERRED: u8 = 255;
+/// Longest name of a group of prefixes.
+const LONGEST_GROUP: usize = 63;
+
+/// How far a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It waits a little, so that not all clients ask at once.
+    Starting,
+    /// It looks for servers.
+    Solicit,
+    /// It has asked one for leases.
+    Request,
+    /// It has leases.
+    Bound,
+    /// It asks whether they fit the link, which was down.
+    Confirm,
+    /// It asks its server for more time.
+    Renew,
+    /// It asks any server for more time.
+    Rebind,
+}
+
+impl State {
+    /// The type of its messages.
+    fn kind(self) -> Option<u8> {
+        match self {
+            Self::Starting | Self::Bound => None,
+            Self::Solicit => Some(kind::SOLICIT),
+            Self::Request => Some(kind::REQUEST),
+            Self::Confirm => Some(kind::CONFIRM),
+            Self::Renew => Some(kind::RENEW),
+            Self::Rebind => Some(kind::REBIND),
+        }
+    }
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Solicit => "solicit",
+            Self::Request => "request",
+            Self::Bound => "bound",
+            Self::Confirm => "confirm",
+            Self::Renew => "renew",
+            Self::Rebind => "rebind",
+        }
+    }
+}
+
+/// A lease that a client has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// The address or prefix.
+    pub prefix: Ip6Prefix,
+    /// When others become better.
+    pub preferred_until: f64,
+    /// When it ends.
+    pub valid_until: f64,
+    /// Seconds of both, as they were given.
+    times: (u32, u32),
+}
+
+/// What a server would give.
+struct Offer {
+    server: u32,
+    preference: u8,
+    leases: Vec<Lease>,
+}
+
+/// A client.
+pub struct Client {
+    /// How far it is.
+    pub state: State,
+    /// The group of its prefixes.
+    pub group: String,
+    /// Its leases.
+    pub leases: Vec<Held>,
+    /// The server they are from.
+    pub server: Option<u32>,
+    /// When the server is asked for more time, and when any is.
+    pub t1: f64,
+    /// When any server is asked.
+    pub t2: f64,
+    offer: Option<Offer>,
+    /// Until when it waits in its state.
+    next: f64,
+    max_rt: u32,
+    /// Whether the interface has IPv6 because of it.
+    enabled_ip6: bool,
+    was_up: bool,
+}
+
+impl Client {
+    /// Whether it has to do with a server.
+    pub fn knows(&self, server: u32) -> bool {
+        let offered = self.offer.as_ref().is_some_and(|offer| offer.server == server);
+        offered || self.server == Some(server)
+    }
+    /// Its leases, as messages have them.
+    fn asked(&self) -> Vec<Lease> {
+        let lease = |held: &Held| Lease {
+            addr: held.prefix.addr(),
+            len: held.prefix.prefix_len(),
+            preferred: held.times.0,
+            valid: held.times.1,
+        };
+        self.leases.iter().map(lease).collect()
+    }
+    fn is_in_time(&self) -> bool {
+        matches!(self.state, State::Bound | State::Renew | State::Rebind | State::Confirm)
+    }
+    /// When there is something to do.
+    fn due(&self) -> f64 {
+        let ends = self.leases.iter().flat_map(|held| [held.preferred_until, held.valid_until]);
+        let wait = match self.state {
+            State::Starting | State::Solicit => self.next,
+            State::Bound => self.t1.min(self.t2),
+            State::Renew => self.t2,
+            _ => f64::INFINITY,
+        };
+        ends.fold(wait, f64::min)
+    }
+}
+
+/// The time so many seconds from now.
+pub fn after(now: f64, seconds: u32) -> f64 {
+    if seconds == INFINITE { f64::INFINITY } else { now + f64::from(seconds) }
+}
+
+fn at(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Option<&mut Client> {
+    router.own_mut::<Dhcp6>().clients.get_mut(&(ia, on))
+}
+
+fn wake(router: &mut Router, ia: Ia) {
+    router.processes.signal(PROCESS[ia as usize], 0);
+}
+
+fn is_up(router: &Router, on: InterfaceIndex) -> bool {
+    router.interfaces.at(on).is_some_and(|i| i.admin_up && i.link_up)
+}
+
+/// Has an interface ask for addresses, or for prefixes of a group.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, ia: Ia, on: InterfaceIndex, group: &str) -> Result<(), Error> {
+    let kind = router.interfaces.at(on).ok_or(Error::NoInterface)?.kind;
+    if kind != Kind::Ethernet {
+        return Err(Error::NoEthernet);
+    }
+    if router.own::<Dhcp6>().clients.contains_key(&(ia, on)) {
+        return Err(Error::ClientExists);
+    }
+    if ia == Ia::Prefix && (group.is_empty() || group.len() > LONGEST_GROUP) {
+        return Err(Error::Group(LONGEST_GROUP));
+    }
+    let enables_ip6 = router.addresses.of(on).link_local.is_none();
+    if enables_ip6 {
+        router.enable_ip6(on, true).map_err(Error::Address)?;
+    }
+    set_port(router, |port| port.clients = true).inspect_err(|_| {
+        if enables_ip6 {
+            let _ = router.enable_ip6(on, false);
+        }
+    })?;
+    let now = router.now();
+    let client = Client {
+        state: State::Starting,
+        group: group.to_owned(),
+        leases: Vec::new(),
+        server: None,
+        t1: f64::INFINITY,
+        t2: f64::INFINITY,
+        offer: None,
+        next: now + between(0.0, MOST_DELAY),
+        max_rt: SOL_MAX_RT,
+        enabled_ip6: enables_ip6,
+        was_up: is_up(router, on),
+    };
+    router.own_mut::<Dhcp6>().clients.insert((ia, on), client);
+    wake(router, ia);
+    Ok(())
+}
+
+/// Gives up the client of an interface: its leases are given back.
+///
+/// # Errors
+/// [`Error::NoClient`].
+pub fn remove(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Result<(), Error> {
+    let client = at(router, ia, on).ok_or(Error::NoClient)?;
+    let (is_in_time, server, leases) = (client.is_in_time(), client.server, client.asked());
+    stop(router, ia, on);
+    if is_in_time && is_up(router, on) {
+        let message = Message { server, leases, ..Message::default() };
+        // Without an answer the server forgets the leases in time.
+        let _ = exchange::start(router, Key { ia, on, kind: kind::RELEASE }, message, RELEASE);
+    }
+    give_up(router, ia, on);
+    let dhcp = router.own_mut::<Dhcp6>();
+    let gone = dhcp.clients.remove(&(ia, on));
+    let has_others = !dhcp.clients.is_empty();
+    if gone.is_some_and(|client| client.enabled_ip6) {
+        hand_on_ip6(router, on);
+    }
+    // To give up the port cannot fail where proxies take it over.
+    set_port(router, |port| port.clients = has_others)
+}
+
+/// The other client of an interface keeps its IPv6, without one it goes.
+fn hand_on_ip6(router: &mut Router, on: InterfaceIndex) {
+    let others = [Ia::Address, Ia::Prefix];
+    match others.into_iter().find(|ia| at(router, *ia, on).is_some()) {
+        Some(other) => at(router, other, on).into_iter().for_each(|other| other.enabled_ip6 = true),
+        // An interface that goes has forgotten it.
+        None => drop(router.enable_ip6(on, false)),
+    }
+}
+
+/// Ends what a client is asking.
+fn stop(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    if let Some(kind) = at(router, ia, on).and_then(|client| client.state.kind()) {
+        exchange::stop(router, Key { ia, on, kind });
+    }
+}
+
+/// Takes away what leases gave.
+fn give_up(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    let Some(client) = at(router, ia, on) else { return };
+    let leases = std::mem::take(&mut client.leases);
+    leases.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
+}
+
+fn uninstall(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix) {
+    match ia {
+        // Somebody may have taken the address away meanwhile.
+        Ia::Address => drop(router.remove_address(on, Prefix::Ip6(prefix))),
+        Ia::Prefix => prefixes::take(router, on, prefix),
+    }
+}
+
+/// Looks for servers anew, in a moment.
+fn restart(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    stop(router, ia, on);
+    give_up(router, ia, on);
+    let now = router.now();
+    let Some(client) = at(router, ia, on) else { return };
+    (client.state, client.next) = (State::Starting, now + between(0.0, MOST_DELAY));
+    (client.server, client.offer) = (None, None);
+    wake(router, ia);
+}
+
+/// Goes over to a state, and sends its message.
+fn go(router: &mut Router, ia: Ia, on: InterfaceIndex, state: State) {
+    stop(router, ia, on);
+    let now = router.now();
+    let Some(client) = at(router, ia, on) else { return };
+    client.state = state;
+    let Some(kind) = state.kind() else { return };
+    let longest = client.leases.iter().map(|held| held.valid_until).fold(now, f64::max);
+    let until = |time: f64| if time.is_finite() { (time - now).max(1.0) as u32 } else { 0 };
+    let timing = match state {
+        State::Solicit => Timing { irt: 1, mrt: client.max_rt, mrc: 0, mrd: 0 },
+        State::Confirm => CONFIRM,
+        State::Renew => Timing { mrd: until(client.t2), ..RENEW },
+        State::Rebind => Timing { mrd: until(longest), ..RENEW },
+        _ => REQUEST,
+    };
+    let asks_one = matches!(state, State::Request | State::Renew);
+    let server = client.server.filter(|_| asks_one);
+    let leases = client.offer.take().map_or_else(|| client.asked(), |offer| offer.leases);
+    let message = Message { server, t1: 0, t2: 0, leases };
+    let key = Key { ia, on, kind };
+    if let Err(why) = exchange::start(router, key, message, timing) {
+        let name = router.interfaces.name(on.0).to_owned();
+        router.log.class("dhcp", "client6").warn(format_args!("{name}: {why}"));
+        // Not before it has looked at everything else.
+        if let Some(client) = at(router, ia, on) {
+            (client.state, client.next) = (State::Starting, now + 1.0);
+        }
+        return;
+    }
+    let next = router.own::<Dhcp6>().exchanges.get(&key).map_or(now, |exchange| exchange.next);
+    at(router, ia, on).into_iter().for_each(|client| client.next = next);
+    wake(router, ia);
+}
+
+/// An exchange has ended without an answer.
+pub fn failed(router: &mut Router, key: Key) {
+    let Key { ia, on, kind } = key;
+    let Some(client) = at(router, ia, on) else { return };
+    if client.state.kind() != Some(kind) {
+        return;
+    }
+    match client.state {
+        // What cannot be confirmed is used on (section 18.2.3).
+        State::Confirm => go(router, ia, on, State::Bound),
+        State::Renew => go(router, ia, on, State::Rebind),
+        _ => restart(router, ia, on),
+    }
+}
+
+/// Takes the answer to an exchange.
+pub fn answered(router: &mut Router, key: Key, server: u32, answer: &Answer) {
+    let Key { ia, on, kind } = key;
+    let Some(client) = at(router, ia, on) else { return };
+    if client.state.kind() != Some(kind) {
+        return;
+    }
+    if let Some(max_rt) = answer.max_rt.filter(|max_rt| SOL_MAX_RTS.contains(max_rt)) {
+        client.max_rt = max_rt;
+    }
+    match (client.state, answer.kind) {
+        (State::Solicit, kind::ADVERTISE) => offered(router, (ia, on), server, answer),
+        (State::Request | State::Renew | State::Rebind | State::Confirm, kind::REPLY) => {
+            replied(router, (ia, on), server, answer);
+        }
+        _ => (),
+    }
+}
+
+/// Notes the offer of a server, if it is the best so far.
+fn offered(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, answer: &Answer) {
+    let Some(given) = &answer.given else { return };
+    let is_good = answer.status == status::SUCCESS && given.status == status::SUCCESS;
+    if !is_good || given.leases.is_empty() || !given.is_good() {
+        return;
+    }
+    let now = router.now();
+    let Some(client) = at(router, ia, on) else { return };
+    let preference = answer.preference;
+    if client.offer.as_ref().is_none_or(|best| preference > best.preference) {
+        client.offer = Some(Offer { server, preference, leases: given.leases.clone() });
+    }
+    // All that answer the first message may be compared; later the first is taken.
+    if preference == MOST_PREFERRED || now >= client.next {
+        choose(router, ia, on);
+    }
+}
+
+/// Whether the client of an exchange has gone on to ask the server with the best offer, so that it
+/// need not look for others again.
+pub fn chose(router: &mut Router, key: Key) -> bool {
+    let is_solicit = at(router, key.ia, key.on).is_some_and(|c| c.state == State::Solicit);
+    key.kind == kind::SOLICIT && is_solicit && choose(router, key.ia, key.on)
+}
+
+/// Asks the server with the best offer, if there is one.
+fn choose(router: &mut Router, ia: Ia, on: InterfaceIndex) -> bool {
+    let Some(client) = at(router, ia, on) else { return false };
+    let Some(offer) = &client.offer else { return false };
+    client.server = Some(offer.server);
+    go(router, ia, on, State::Request);
+    true
+}
+
+/// Takes a reply to a request for leases or more time.
+fn replied(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, answer: &Answer) {
+    let Some(client) = at(router, ia, on) else { return };
+    let state = client.state;
+    match (state, answer.status, &answer.given) {
+        (State::Confirm, status::SUCCESS, _) => go(router, ia, on, State::Bound),
+        (_, status::NOT_ON_LINK, _) => restart(router, ia, on),
+        (State::Confirm, ..) | (_, _, None) => (),
+        (State::Renew | State::Rebind, _, Some(given))
+            if given.status == status::NO_BINDING || answer.status == status::NO_BINDING =>
+        {
+            client.server = Some(server);
+            go(router, ia, on, State::Request);
+        }
+        (State::Request, _, Some(given))
+            if given.status != status::SUCCESS || given.leases.is_empty() =>
+        {
+            restart(router, ia, on);
+        }
+        // The message goes on being sent.
+        (_, code, _) if code != status::SUCCESS => (),
+        (_, _, Some(given)) if given.status != status::SUCCESS || !given.is_good() => (),
+        (_, _, Some(given)) => bind(router, (ia, on), server, given),
+    }
+}
+
+/// Takes leases with their times; those that the answer does not name stay as they are.
+fn bind(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, given: &Given) {
+    let now = router.now();
+    let is_first = at(router, ia, on).is_some_and(|client| client.state == State::Request);
+    if is_first {
+        let named = |held: &Held| given.leases.iter().any(|lease| lease.addr == held.prefix.addr());
+        let Some(client) = at(router, ia, on) else { return };
+        let (stay, gone): (Vec<_>, Vec<_>) = client.leases.drain(..).partition(named);
+        client.leases = stay;
+        gone.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
+    }
+    for lease in &given.leases {
+        take(router, (ia, on), lease, now);
+    }
+    let Some(client) = at(router, ia, on) else { return };
+    if client.leases.is_empty() {
+        return restart(router, ia, on);
+    }
+    let shortest = given.leases.iter().filter(|lease| lease.valid > 0);
+    let shortest = shortest.map(|lease| lease.preferred).min().unwrap_or(INFINITE);
+    let part = |told: u32, part: f64| match (told, shortest) {
+        (0, INFINITE) => f64::INFINITY,
+        (0, seconds) => now + f64::from(seconds) * part,
+        _ => after(now, told),
+    };
+    (client.t1, client.t2) = (part(given.t1, 0.5), part(given.t2, 0.8));
+    // A lease that ends at once is not asked for without end.
+    client.t1 = client.t1.max(now + 1.0);
+    client.t2 = client.t2.max(client.t1);
+    client.server = Some(server);
+    go(router, ia, on, State::Bound);
+    wake(router, ia);
+}
+
+/// Takes one lease.
+fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) {
+    if lease.preferred > lease.valid {
+        return;
+    }
+    let Ok(prefix) = Ip6Prefix::new(lease.addr, lease.len) else { return };
+    let prefix = if ia == Ia::Prefix { prefix.network() } else { prefix };
+    let Some(client) = at(router, ia, on) else { return };
+    let known = client.leases.iter().position(|held| held.prefix == prefix);
+    if lease.valid == 0 {
+        if let Some(known) = known {
+            client.leases.remove(known);
+            uninstall(router, ia, on, prefix);
+        }
+        return;
+    }
+    let held = Held {
+        prefix,
+        preferred_until: after(now, lease.preferred),
+        valid_until: after(now, lease.valid),
+        times: (lease.preferred, lease.valid),
+    };
+    match known {
+        Some(known) => client.leases[known] = held,
+        None if client.leases.len() >= MOST_LEASES => return,
+        None => {
+            client.leases.push(held);
+            let group = client.group.clone();
+            install(router, (ia, on), prefix, &group);
+        }
+    }
+    if now < held.preferred_until {
+        deprecate(router, ia, on, prefix, false);
+    }
+}
+
+fn install(router: &mut Router, (ia, on): (Ia, InterfaceIndex), prefix: Ip6Prefix, group: &str) {
+    if ia == Ia::Prefix {
+        return prefixes::give(router, on, group, prefix);
+    }
+    let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return };
+    let name = router.interfaces.name(on.0).to_owned();
+    router.log.class("dhcp", "client6").warn(format_args!("{name}: {prefix}: {why}"));
+    let Some(client) = at(router, ia, on) else { return };
+    client.leases.retain(|held| held.prefix != prefix);
+}
+
+/// Notes that others are better than an address or prefix from now on, or no longer.
+fn deprecate(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
+    match ia {
+        Ia::Address => {
+            let standing = is_old.then_some(AddressState::Deprecated);
+            router.set_standing(on, prefix.addr(), standing);
+        }
+        Ia::Prefix => prefixes::deprecate(router, on, prefix, is_old),
+    }
+}
+
+/// Does what is due for a client.
+fn step(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    let now = router.now();
+    let Some(client) = at(router, ia, on) else { return };
+    let had_leases = !client.leases.is_empty();
+    let (stay, ended): (Vec<_>, Vec<_>) =
+        client.leases.drain(..).partition(|held| now < held.valid_until);
+    client.leases = stay;
+    let mut old = Vec::new();
+    for held in client.leases.iter_mut().filter(|held| now >= held.preferred_until) {
+        held.preferred_until = f64::INFINITY;
+        old.push(held.prefix);
+    }
+    let is_lost = had_leases && client.leases.is_empty() && client.is_in_time();
+    ended.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
+    old.into_iter().for_each(|prefix| deprecate(router, ia, on, prefix, true));
+    if is_lost {
+        return restart(router, ia, on);
+    }
+    let Some(client) = at(router, ia, on) else { return };
+    match client.state {
+        State::Starting if now >= client.next => go(router, ia, on, State::Solicit),
+        State::Solicit if now >= client.next => drop(choose(router, ia, on)),
+        State::Bound if now >= client.t2 => go(router, ia, on, State::Rebind),
+        State::Bound if now >= client.t1 => go(router, ia, on, State::Renew),
+        State::Renew if now >= client.t2 => go(router, ia, on, State::Rebind),
+        _ => (),
+    }
+    // While nobody has answered there is nothing to wait for.
+    if let Some(client) = at(router, ia, on)
+        && client.state == State::Solicit
+        && now >= client.next
+    {
+        client.next = f64::NEG_INFINITY;
+    }
+}
+
+/// Carries on with all clients of a kind of leases; the time until there is something to do.
+pub fn look(router: &mut Router, ia: Ia) -> Wake {
+    let all = router.own::<Dhcp6>().clients.keys().filter(|(kind, _)| *kind == ia);
+    let all: Vec<_> = all.map(|(_, on)| *on).collect();
+    all.into_iter().for_each(|on| step(router, ia, on));
+    let now = router.now();
+    let clients = router.own::<Dhcp6>().clients.iter().filter(|((kind, _), _)| *kind == ia);
+    let due = clients.map(|(_, client)| client.due()).filter(|due| due.is_finite());
+    match due.reduce(f64::min) {
+        None => Wake::OnEvent,
+        Some(due) => Wake::AfterOrEvent(Duration::from_secs_f64((due - now).max(0.001))),
+    }
+}
+
+/// An interface that comes up looks for servers, or whether its leases fit still (RFC 8415 section
+/// 18.2.12).
+pub fn follow_state(router: &mut Router, on: InterfaceIndex) {
+    let now_up = is_up(router, on);
+    for ia in [Ia::Address, Ia::Prefix] {
+        let Some(client) = at(router, ia, on) else { continue };
+        let came_up = now_up && !client.was_up;
+        client.was_up = now_up;
+        match (came_up, client.is_in_time(), ia) {
+            (false, ..) => (),
+            (true, false, _) => restart(router, ia, on),
+            (true, true, Ia::Address) => go(router, ia, on, State::Confirm),
+            (true, true, Ia::Prefix) => go(router, ia, on, State::Rebind),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Prefixes that clients got, by group, and addresses that interfaces make of them (RFC 8415
+//! section 6.3).
+
+use std::net::Ipv6Addr;
+
+use net::{InterfaceIndex, Router};
+use wire::{Ip6Prefix, Prefix};
+
+use super::Dhcp6;
+use crate::Error;
+
+/// Most addresses that are made of prefixes.
+const MOST: usize = 4096;
+/// Longest name of a group.
+const LONGEST_GROUP: usize = 63;
+
+/// A prefix that a client got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delegated {
+    /// The interface of the client.
+    pub from: InterfaceIndex,
+    /// Its group.
+    pub group: String,
+    /// The prefix.
+    pub prefix: Ip6Prefix,
+    /// Whether others are better.
+    pub is_deprecated: bool,
+}
+
+/// An address that is made of a prefix of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumer {
+    /// Its interface.
+    pub on: InterfaceIndex,
+    /// The group.
+    pub group: String,
+    /// The bits behind the prefix, with the length of the address.
+    pub suffix: Ip6Prefix,
+    /// The address that it has.
+    pub made: Option<Ip6Prefix>,
+}
+
+/// Prefixes, in the order in which they came, and what is made of them.
+#[derive(Default)]
+pub struct Pool {
+    /// Prefixes.
+    pub prefixes: Vec<Delegated>,
+    /// Addresses.
+    pub consumers: Vec<Consumer>,
+}
+
+impl Pool {
+    /// The address for a consumer; prefixes that are preferred go first, of these the oldest.
+    fn address_for(&self, consumer: &Consumer) -> Option<Ip6Prefix> {
+        let len = consumer.suffix.prefix_len();
+        let fits = |p: &&Delegated| p.group == consumer.group && p.prefix.prefix_len() <= len;
+        let prefix = self.prefixes.iter().filter(fits).min_by_key(|p| p.is_deprecated)?.prefix;
+        let mask = prefix.mask().to_bits();
+        let bits = prefix.addr().to_bits() & mask | consumer.suffix.addr().to_bits() & !mask;
+        Ip6Prefix::new(Ipv6Addr::from_bits(bits), len).ok()
+    }
+}
+
+fn pool(router: &mut Router) -> &mut Pool {
+    &mut router.own_mut::<Dhcp6>().pool
+}
+
+/// Gives an interface an address with bits of a prefix in front, as soon as the group has one.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(
+    router: &mut Router,
+    on: InterfaceIndex,
+    group: &str,
+    suffix: Ip6Prefix,
+) -> Result<(), Error> {
+    router.interfaces.at(on).ok_or(Error::NoInterface)?;
+    if group.is_empty() || group.len() > LONGEST_GROUP {
+        return Err(Error::Group(LONGEST_GROUP));
+    }
+    if suffix.prefix_len() == 0 {
+        return Err(Error::Suffix(suffix));
+    }
+    let all = &mut pool(router).consumers;
+    let new = Consumer { on, group: group.to_owned(), suffix, made: None };
+    if all.iter().any(|c| (c.on, &c.group, c.suffix) == (on, &new.group, suffix)) {
+        return Err(Error::AddressExists(suffix));
+    }
+    if all.len() >= MOST {
+        return Err(Error::TooManyAddresses(MOST));
+    }
+    all.push(new);
+    follow(router);
+    Ok(())
+}
+
+/// Takes such an address away.
+///
+/// # Errors
+/// [`Error::NoAddress`].
+pub fn remove(
+    router: &mut Router,
+    on: InterfaceIndex,
+    group: &str,
+    suffix: Ip6Prefix,
+) -> Result<(), Error> {
+    let all = &mut pool(router).consumers;
+    let is_it = |c: &Consumer| (c.on, c.group.as_str(), c.suffix) == (on, group, suffix);
+    let at = all.iter().position(is_it).ok_or(Error::NoAddress(suffix))?;
+    let gone = all.remove(at);
+    if let Some(made) = gone.made {
+        // Somebody may have taken the address away meanwhile.
+        let _ = router.remove_address(on, Prefix::Ip6(made));
+    }
+    Ok(())
+}
+
+/// Forgets the addresses of an interface that goes.
+pub fn forget(router: &mut Router, on: InterfaceIndex) {
+    pool(router).consumers.retain(|consumer| consumer.on != on);
+}
+
+/// Adds a prefix that a client got.
+pub fn give(router: &mut Router, from: InterfaceIndex, group: &str, prefix: Ip6Prefix) {
+    let new = Delegated { from, group: group.to_owned(), prefix, is_deprecated: false };
+    pool(router).prefixes.push(new);
+    follow(router);
+}
+
+/// Takes a prefix away that a client has no more.
+pub fn take(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix) {
+    pool(router).prefixes.retain(|p| (p.from, p.prefix) != (from, prefix));
+    follow(router);
+}
+
+/// Notes that others are better than a prefix from now on, or no longer.
+pub fn deprecate(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
+    let mut all = pool(router).prefixes.iter_mut();
+    let known = all.find(|p| (p.from, p.prefix) == (from, prefix));
+    if let Some(known) = known.filter(|p| p.is_deprecated != is_old) {
+        known.is_deprecated = is_old;
+        follow(router);
+    }
+}
+
+/// Has interfaces have the addresses that follow from the prefixes there are.
+fn follow(router: &mut Router) {
+    for at in 0..pool(router).consumers.len() {
+        let pool = pool(router);
+        let consumer = &pool.consumers[at];
+        let (on, before, after) = (consumer.on, consumer.made, pool.address_for(consumer));
+        if before == after {
+            continue;
+        }
+        if let Some(before) = before {
+            // Somebody may have taken the address away meanwhile.
+            let _ = router.remove_address(on, Prefix::Ip6(before));
+        }
+        let mut made = None;
+        if let Some(after) = after {
+            match router.add_learned_address(on, Prefix::Ip6(after)) {
+                Ok(()) => made = Some(after),
+                Err(why) => {
+                    let name = router.interfaces.name(on.0).to_owned();
+                    let log = router.log.class("dhcp", "client6");
+                    log.warn(format_args!("{name}: {after}: {why}"));
+                }
+            }
+        }
+        router.own_mut::<Dhcp6>().pool.consumers[at].made = made;
+    }
+}
