@@ -523,7 +523,9 @@ fn step(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     let Some(client) = at(router, ia, on) else { return };
     match client.state {
         State::Starting if now >= client.next => go(router, ia, on, State::Solicit),
-        State::Solicit if now >= client.next => drop(choose(router, ia, on)),
+        State::Solicit if now >= client.next => {
+            choose(router, ia, on);
+        }
         State::Bound if now >= client.t2 => go(router, ia, on, State::Rebind),
         State::Bound if now >= client.t1 => go(router, ia, on, State::Renew),
         State::Renew if now >= client.t2 => go(router, ia, on, State::Rebind),
