@@ -45,6 +45,7 @@ pub mod vhost_user;
 pub mod virtio_net;
 pub mod virtio_ring;
 pub mod vlan;
+pub mod vrrp;
 pub mod wireguard;
 
 pub use ip::{Dscp, Protocol};

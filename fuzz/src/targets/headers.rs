@@ -6,7 +6,7 @@ use std::str::FromStr;
 use wire::zerocopy::FromBytes;
 use wire::{
     MacAddr, Prefix, arp, bfd, bier, cdp, dhcp, dhcp6, ethernet, flow, icmp4, icmp6, ip4, ip6,
-    lacp, nd, pppoe, print, srh, tcp, udp, vlan, wireguard,
+    lacp, nd, pppoe, print, srh, vrrp, tcp, udp, vlan, wireguard,
 };
 
 use super::packets;
@@ -63,6 +63,12 @@ fn read(input: &[u8]) {
     }
     if let Some((_, options)) = dhcp6::read(input) {
         black_box((dhcp6::options(options).count(), dhcp6::status_of(options)));
+    }
+    for [src, dst] in [["10.0.0.1", "224.0.0.18"], ["fe80::1", "ff02::12"]] {
+        let ends: [Option<std::net::IpAddr>; 2] = [src, dst].map(|text| text.parse().ok());
+        if let [Some(src), Some(dst)] = ends {
+            black_box(vrrp::parse(input, src, dst).map(|(header, addrs)| (header.id, addrs.len())));
+        }
     }
     let prefix = dhcp6::Lease::read_prefix(input).map(|(lease, _)| lease.len);
     black_box((dhcp6::Association::read(input), dhcp6::Lease::read_address(input), prefix));

@@ -29,7 +29,7 @@ pub use input::{ARP, ArpInput};
 pub use proxy::{Answered, ArpProxy, ProxyError, Range};
 pub use reason::{Count, Error};
 pub(crate) use reply::as_made_here;
-pub use reply::{ArpReply, source_of};
+pub use reply::{ArpReply, answer, source_of};
 
 /// ARP.
 pub const FEATURE: Feature = Feature {

@@ -144,7 +144,7 @@ pub fn source_of(p: &Buffer<'_>) -> Option<MacAddr> {
 }
 
 /// Turns a request into its answer, with a layer 2 header in front; `None` without room for that.
-pub(super) fn answer<N>(p: &mut Packet<'_, N>, request: &arp::Header, mac: MacAddr) -> Option<()> {
+pub fn answer<N>(p: &mut Packet<'_, N>, request: &arp::Header, mac: MacAddr) -> Option<()> {
     let answer = ArpFrame {
         ethernet: ethernet::Header::new(request.sender.mac, mac, EtherType::ARP),
         arp: request.reply(mac),

@@ -84,6 +84,7 @@ impl Router {
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
             far_end: None,
+            lent: Vec::new(),
             start: Start::default(),
             link_follows_admin: new.link_follows_admin,
             output,
@@ -290,6 +291,23 @@ impl Router {
         let after = rest.chain(on.then_some(mac)).collect();
         self.interfaces.change_port(index, |p| p.secondary = after);
         Ok(had != on)
+    }
+    /// Has an interface take frames for an address that a feature lends to it, or no longer. One
+    /// that the operator gave it stays.
+    ///
+    /// # Errors
+    /// Those of [`Router::set_secondary_mac`].
+    pub fn lend_mac(&mut self, index: InterfaceIndex, mac: MacAddr, on: bool) -> Result<(), Error> {
+        let had = self.interfaces.at(index).ok_or(Error::Unknown)?.lent.contains(&mac);
+        if on == had {
+            return Ok(());
+        }
+        let is_new = self.set_secondary_mac(index, mac, on)?;
+        if let Some(i) = self.interfaces.at_mut(index) {
+            i.lent.retain(|lent| *lent != mac);
+            i.lent.extend(Some(mac).filter(|_| on && is_new));
+        }
+        Ok(())
     }
     /// Says that there is only one other station on the link of an interface.
     pub fn set_far_end(&mut self, index: InterfaceIndex, far_end: Option<MacAddr>) {

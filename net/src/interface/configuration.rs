@@ -1,6 +1,7 @@
 //! The configuration of interfaces, as commands. Those that make them are their drivers'.
 
 use control::configuration::Lines;
+use wire::MacAddr;
 
 use super::cli::{Protocol, SetMac, SetMtu, SetPromiscuous, SetState};
 use super::settings::{SetName, SetSecondary, SetTag};
@@ -81,7 +82,8 @@ fn set(i: &Interface, lines: &mut Lines<'_>) {
     if i.port.promiscuous {
         lines.push(&SetPromiscuous { on: true, off: false, interface });
     }
-    for mac in i.port.secondary.iter().filter(|_| i.kind == Kind::Ethernet) {
+    let is_own = |mac: &&MacAddr| i.kind == Kind::Ethernet && !i.lent.contains(mac);
+    for mac in i.port.secondary.iter().filter(is_own) {
         lines.push(&SetSecondary { interface, mac: *mac, _add: false, del: false });
     }
     if i.port.punts || i.admin_up != i.start.is_up {

@@ -174,6 +174,9 @@ pub struct Interface {
     /// The only other station on its link, which has all addresses that are looked for there.
     #[serde(skip)]
     pub far_end: Option<MacAddr>,
+    /// Addresses of its port that features lend to it, in no configuration.
+    #[serde(skip)]
+    lent: Vec<MacAddr>,
     #[serde(skip)]
     link_follows_admin: bool,
     /// `<name>-output`.

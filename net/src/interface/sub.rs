@@ -125,6 +125,7 @@ impl Router {
             subs: BTreeSet::new(),
             queues: Vec::new(),
             port: p.port.clone(),
+            lent: Vec::new(),
             ..*p
         };
         let mut table = p.port.subs.as_deref().cloned().unwrap_or_default();
@@ -149,6 +150,7 @@ impl Router {
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
             far_end: None,
+            lent: Vec::new(),
             start: Start::default(),
             link_follows_admin: false,
             port,

@@ -80,6 +80,17 @@ impl Message {
     }
 }
 
+/// Makes a packet with a solicitation its answer, with a layer 2 header in front: the target is at
+/// `ours`. The packet's current bytes start at its IPv6 header, `l4` is the place of the message.
+///
+/// # Errors
+/// What is malformed; [`Error6::Drop`] where the asker's address of layer 2 is not known or there
+/// is no room.
+pub fn answer_for<N>(p: &mut Packet<'_, N>, l4: i16, ours: MacAddr) -> Result<(), Error6> {
+    let asked = Message::solicitation(p, l4)?;
+    answer(p, &asked, ours)
+}
+
 /// Makes a solicitation its answer, with a layer 2 header in front: the target is at `ours`.
 ///
 /// # Errors

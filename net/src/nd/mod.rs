@@ -28,7 +28,7 @@ use crate::neighbor::OnLink;
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use advertisement::NeighborAdvertisement;
-pub use message::{ALL_NODES, frame};
+pub use message::{ALL_NODES, answer_for, frame};
 pub use mirror::{Mirror, Multicast, Unicast};
 pub use proxy::{Answered, Proxied, ProxyError};
 pub use solicitation::NeighborSolicitation;

@@ -97,6 +97,8 @@ const PLUGINS: &[Feature] = &[
     stn::FEATURE,
     tracenode::FEATURE,
     tracepath::FEATURE,
+    vrrp::FEATURE,
+    dns::FEATURE,
     vxlan::FEATURE,
     vxlan_gpe::FEATURE,
     wireguard::FEATURE,

@@ -38,6 +38,8 @@ mod det44;
 mod dhcp;
 #[path = "../../dhcp/tests6.rs"]
 mod dhcp6;
+#[path = "../../dns/tests.rs"]
+mod dns;
 #[path = "../../dslite/tests.rs"]
 mod dslite;
 #[path = "../../dvr/tests.rs"]
@@ -170,6 +172,8 @@ mod translation;
 mod udp_encap;
 #[path = "../../urpf/tests.rs"]
 mod urpf;
+#[path = "../../vrrp/tests.rs"]
+mod vrrp;
 #[path = "../../vxlan/tests.rs"]
 mod vxlan;
 #[path = "../../vxlan_gpe/tests.rs"]

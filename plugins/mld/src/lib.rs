@@ -23,7 +23,7 @@ use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::{MacAddr, icmp6};
 
 pub use query::{Queries, Query};
-use report::RecordType;
+pub use report::{RecordType, version2 as report_frames};
 
 const PROCESS: &str = "ip6-mld-process";
 

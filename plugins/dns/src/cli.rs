@@ -1,0 +1,231 @@
+//! Commands about the resolver of names.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Error as CliError, Output, Print};
+use control::configuration::Lines;
+use net::Router;
+use serde::Serialize;
+
+use super::cache::Answer;
+use super::message::{Data, Question, code, kind};
+use super::resolver::Pending;
+use super::{Dns, add_server, add_static, clear, enable, forget, remove_server};
+
+/// Take requests for names, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dns")]
+#[stage(State)]
+#[undo("dns disable")]
+struct Enable {
+    /// take them
+    enable: bool,
+    /// no longer
+    disable: bool,
+}
+
+/// Give a name addresses, forget it, or forget all names.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dns cache")]
+#[undo("dns cache del {2}")]
+struct ChangeCache {
+    /// give it addresses
+    add: bool,
+    /// forget it
+    del: bool,
+    /// forget all names
+    clear: bool,
+    /// the name
+    #[positional]
+    name: Option<String>,
+    /// its addresses
+    #[positional]
+    addrs: Vec<IpAddr>,
+}
+
+/// Add a name server, or take it away.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dns name-server")]
+struct NameServer {
+    /// its address
+    #[positional]
+    server: IpAddr,
+    /// take it away
+    del: bool,
+}
+
+/// Show the names that are known or asked for.
+#[derive(Command)]
+#[command("show dns cache")]
+struct ShowCache {
+    /// with their records
+    verbose: bool,
+    /// how much of them; all are shown
+    #[positional]
+    level: Option<u32>,
+}
+
+/// Show the name servers.
+#[derive(Command)]
+#[command("show dns servers")]
+struct ShowServers;
+
+#[derive(Serialize)]
+struct Row {
+    /// `S` of the operator, `V` of a name server, `P` where it is asked.
+    state: &'static str,
+    name: String,
+    kind: String,
+    records: Vec<String>,
+    /// Seconds for which it is good still.
+    left: Option<f64>,
+    /// How often name servers were asked.
+    asked: Option<usize>,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}: {}", self.state, self.name, self.kind)?;
+        self.records.iter().try_for_each(|record| write!(f, " {record}"))?;
+        self.left.iter().try_for_each(|seconds| write!(f, " TTL left {seconds:.0}"))?;
+        self.asked.iter().try_for_each(|count| write!(f, " asked {count} times"))
+    }
+}
+
+#[derive(Serialize)]
+struct Cache {
+    is_on: bool,
+    count: usize,
+    pending: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<Row>,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.is_on { "enabled" } else { "disabled" };
+        writeln!(f, "name resolution {state}")?;
+        writeln!(f, "{} names, {} are asked for", self.count, self.pending)?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Servers(Vec<IpAddr>);
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "no name servers");
+        }
+        self.0.iter().try_for_each(|addr| writeln!(f, "{addr}"))
+    }
+}
+
+fn kind_name(of: u16) -> String {
+    match of {
+        kind::A => "A".to_owned(),
+        kind::AAAA => "AAAA".to_owned(),
+        kind::CNAME => "CNAME".to_owned(),
+        kind::PTR => "PTR".to_owned(),
+        other => format!("type {other}"),
+    }
+}
+
+fn known((question, answer): (&Question, &Answer), now: f64) -> Row {
+    let text = |data: &Data| match data {
+        Data::Addr(addr) => addr.to_string(),
+        Data::Alias(name) | Data::Name(name) => name.clone(),
+        Data::Other(kind, bytes) => format!("{} of {} bytes", kind_name(*kind), bytes.len()),
+    };
+    let mut records: Vec<_> = answer.records.iter().map(|record| text(&record.data)).collect();
+    if answer.code == code::NO_NAME {
+        records.push("no such name".to_owned());
+    }
+    Row {
+        state: if answer.is_static() { "S" } else { "V" },
+        name: question.name.clone(),
+        kind: kind_name(question.kind),
+        records,
+        left: answer.until.is_finite().then_some((answer.until - now).max(0.0)),
+        asked: None,
+    }
+}
+
+fn asked((question, pending): (&Question, &Pending)) -> Row {
+    Row {
+        state: "P",
+        name: question.name.clone(),
+        kind: kind_name(question.kind),
+        records: Vec::new(),
+        left: None,
+        asked: Some(pending.asked),
+    }
+}
+
+fn show_cache(router: &Router, c: &ShowCache) -> Output {
+    let now = router.now();
+    let dns = router.own::<Dns>();
+    let good = dns.cache.0.iter().filter(|(_, answer)| now < answer.until);
+    let rows = good.map(|entry| known(entry, now)).chain(dns.pending.iter().map(asked));
+    Output::of(Cache {
+        is_on: dns.is_on,
+        count: dns.cache.0.len(),
+        pending: dns.pending.len(),
+        rows: if c.verbose || c.level.is_some() { rows.collect() } else { Vec::new() },
+    })
+}
+
+fn change_cache(router: &mut Router, c: &ChangeCache) -> Result<(), CliError> {
+    match (c.add, c.del, c.clear, &c.name) {
+        (true, false, false, Some(name)) => Ok(add_static(router, name, &c.addrs)?),
+        (false, true, false, Some(name)) => Ok(forget(router, name)?),
+        (false, false, true, None) => {
+            clear(router);
+            Ok(())
+        }
+        _ => Err(CliError::new("expected `add' or `del' and a name, or `clear'")),
+    }
+}
+
+fn set(router: &mut Router, c: &Enable) -> Result<(), CliError> {
+    match (c.enable, c.disable) {
+        (true, false) => Ok(enable(router, true)?),
+        (false, true) => Ok(enable(router, false)?),
+        _ => Err(CliError::new("expected either `enable' or `disable'")),
+    }
+}
+
+/// Servers and names that the operator gave, not what was learned.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let dns = router.own::<Dns>();
+    for server in &dns.servers {
+        lines.push(&NameServer { server: *server, del: false });
+    }
+    for (question, answer) in dns.cache.0.iter().filter(|(_, answer)| answer.is_static()) {
+        let addrs = answer.records.iter().filter_map(|record| match record.data {
+            Data::Addr(addr) => Some(addr),
+            _ => None,
+        });
+        let (name, addrs) = (Some(question.name.clone()), addrs.collect());
+        lines.push(&ChangeCache { add: true, del: false, clear: false, name, addrs });
+    }
+    if dns.is_on {
+        lines.push(&Enable { enable: true, disable: false });
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Enable| set(router, &c));
+    cli.command(|router: &mut Router, c: ChangeCache| change_cache(router, &c));
+    cli.command(|router: &mut Router, c: NameServer| match c.del {
+        true => Ok(remove_server(router, c.server)?),
+        false => Ok(add_server(router, c.server)?),
+    });
+    cli.command(|router: &mut Router, c: ShowCache| Ok(show_cache(router, &c)));
+    cli.command(|router: &mut Router, _: ShowServers| {
+        Ok(Output::of(Servers(router.own::<Dns>().servers.clone())))
+    });
+}

@@ -1,0 +1,213 @@
+//! A resolver of names (RFC 1035): clients and programs ask it, it asks name servers and remembers
+//! what they answer.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cache;
+mod cli;
+pub mod message;
+mod node;
+mod resolver;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use control::feature::{Refusal, Refused};
+use control::process::between;
+use net::ip::{V4, V6, Version};
+use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+
+pub use api::*;
+pub use node::{Error as RequestDrops, ReplyError as ReplyDrops};
+
+use cache::{Answer, Cache, record};
+use message::{Data, Question, code, kind};
+use node::{REPLY, REQUEST, Reply, Request};
+use resolver::Pending;
+
+/// Port of name servers.
+const PORT: u16 = 53;
+/// Ports that answers come to, one of which is chosen when it is switched on (RFC 6335 section 6).
+const OWN_PORTS: std::ops::Range<u16> = 49152..65535;
+/// Most name servers.
+const MOST_SERVERS: usize = 16;
+
+/// What control keeps.
+#[derive(Default)]
+struct Dns {
+    is_on: bool,
+    /// The port that answers of name servers come to.
+    own_port: u16,
+    servers: Vec<IpAddr>,
+    cache: Cache,
+    pending: BTreeMap<Question, Pending>,
+}
+
+/// Reasons for a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// name resolution is disabled
+    #[retval(FEATURE_DISABLED)]
+    Disabled,
+    /// there are no name servers
+    #[retval(NO_SUCH_ENTRY)]
+    NoServers,
+    /// {0} is no address of a name server
+    #[retval(INVALID_VALUE)]
+    Server(IpAddr),
+    /// {0} is no name server
+    #[retval(NO_SUCH_ENTRY)]
+    NoServer(IpAddr),
+    /// there are {0} name servers already
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyServers(usize),
+    /// `{0}' is no name
+    #[retval(INVALID_VALUE)]
+    Name(String),
+    /// there is no `{0}'
+    #[retval(NO_SUCH_ENTRY)]
+    NoName(String),
+    /// there are no addresses for `{0}'
+    #[retval(NO_SUCH_ENTRY)]
+    NoAddresses(String),
+    /// the cache has room for {0} names
+    #[retval(LIMIT_EXCEEDED)]
+    Full(usize),
+    /// too many questions wait for answers
+    #[retval(LIMIT_EXCEEDED)]
+    Busy,
+    /// {0}
+    #[retval(UDP_PORT_TAKEN)]
+    Taken(net::ip::Error),
+}
+
+/// Takes requests from now on, or no longer.
+///
+/// # Errors
+/// [`Error::NoServers`], [`Error::Taken`]; nothing has changed then.
+pub fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
+    let dns = router.own::<Dns>();
+    if dns.is_on == is_on {
+        return Ok(());
+    }
+    if is_on && dns.servers.is_empty() {
+        return Err(Error::NoServers);
+    }
+    let own = match is_on {
+        true => between(OWN_PORTS.start.into(), OWN_PORTS.end.into()) as u16,
+        false => dns.own_port,
+    };
+    let (at4, at6) = (V4::NODES.udp_lookup, V6::NODES.udp_lookup);
+    let all = [(at4, PORT, REQUEST[0]), (at6, PORT, REQUEST[1]), (at4, own, REPLY), (at6, own, REPLY)];
+    for (done, (at, port, node)) in all.into_iter().enumerate() {
+        let led = router.redispatch(at, port, is_on.then_some(node)).map_err(Error::Taken);
+        if let Err(why) = led {
+            for (at, port, _) in &all[..done] {
+                router.redispatch(at, *port, None).expect("what was taken can be given up");
+            }
+            return Err(why);
+        }
+    }
+    let dns = router.own_mut::<Dns>();
+    (dns.is_on, dns.own_port) = (is_on, own);
+    dns.pending.clear();
+    Ok(())
+}
+
+/// Adds a name server; one that is there stays.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_server(router: &mut Router, addr: IpAddr) -> Result<(), Error> {
+    if !resolver::is_host(addr) {
+        return Err(Error::Server(addr));
+    }
+    let servers = &mut router.own_mut::<Dns>().servers;
+    if servers.contains(&addr) {
+        return Ok(());
+    }
+    if servers.len() >= MOST_SERVERS {
+        return Err(Error::TooManyServers(MOST_SERVERS));
+    }
+    servers.push(addr);
+    Ok(())
+}
+
+/// Takes a name server away.
+///
+/// # Errors
+/// [`Error::NoServer`].
+pub fn remove_server(router: &mut Router, addr: IpAddr) -> Result<(), Error> {
+    let servers = &mut router.own_mut::<Dns>().servers;
+    let at = servers.iter().position(|known| *known == addr).ok_or(Error::NoServer(addr))?;
+    servers.remove(at);
+    Ok(())
+}
+
+/// Gives a name addresses, which are those it has for clients.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add_static(router: &mut Router, name: &str, addrs: &[IpAddr]) -> Result<(), Error> {
+    let name = message::checked(name).ok_or_else(|| Error::Name(name.to_owned()))?;
+    if addrs.is_empty() {
+        return Err(Error::NoAddresses(name));
+    }
+    let cache = &mut router.own_mut::<Dns>().cache;
+    if cache.0.len() + 2 > cache::MOST && cache.0.values().all(Answer::is_static) {
+        return Err(Error::Full(cache::MOST));
+    }
+    for (of, is_ip6) in [(kind::A, false), (kind::AAAA, true)] {
+        let addrs = addrs.iter().filter(|addr| addr.is_ipv6() == is_ip6);
+        let records: Vec<_> = addrs.map(|addr| record(&name, Data::Addr(*addr))).collect();
+        if !records.is_empty() {
+            let answer = Answer { code: code::NONE, records, until: f64::INFINITY };
+            cache.put(Question { name: name.clone(), kind: of }, answer);
+        }
+    }
+    Ok(())
+}
+
+/// Forgets a name.
+///
+/// # Errors
+/// [`Error::NoName`].
+pub fn forget(router: &mut Router, name: &str) -> Result<(), Error> {
+    let name = message::checked(name).ok_or_else(|| Error::Name(name.to_owned()))?;
+    let cache = &mut router.own_mut::<Dns>().cache.0;
+    let before = cache.len();
+    cache.retain(|question, _| question.name != name);
+    if cache.len() == before { Err(Error::NoName(name)) } else { Ok(()) }
+}
+
+/// Forgets all names.
+pub fn clear(router: &mut Router) {
+    router.own_mut::<Dns>().cache.0.clear();
+}
+
+/// A resolver of names.
+pub const FEATURE: Feature = Feature {
+    name: "dns",
+    about: "Simple DNS name resolver",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["ip4", "ip6", "ping"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let (request4, request6) = (router.events.sender(), router.events.sender());
+    let reply = router.events.sender();
+    router.engine.add(Request::<false>(request4)).map_err(refuse)?;
+    router.engine.add(Request::<true>(request6)).map_err(refuse)?;
+    router.engine.add(Reply(reply)).map_err(refuse)?;
+    router.insert(Dns::default());
+    router.events.handle(resolver::arrived);
+    let body = Box::new(|router: &mut Router, _| resolver::look(router));
+    router.processes.spawn(resolver::PROCESS, body);
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Questions: answered from what is known, else by asking name servers (RFC 1035 section 7).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use control::process::{Wake, between};
+use graph::Flags;
+use net::adjacency::Link;
+use net::ip::{datagram, send_own};
+use net::{InterfaceIndex, Router};
+use ping::Origin;
+use wire::checksum::ip6_pseudo;
+use wire::{Protocol, ip6, udp};
+use zerocopy::IntoBytes;
+
+use super::cache::Answer;
+use super::message::{Malformed, Message, Question, code, flag};
+use super::node::{Arrived, Count, Error, Reply, ReplyCount, ReplyError, Request};
+use super::{Dns, PORT};
+
+/// The process of the timers.
+pub const PROCESS: &str = "dns-resolver-process";
+/// Seconds until a name server is asked again, and how often all of them are.
+const AGAIN: f64 = 1.0;
+const ROUNDS: usize = 3;
+/// Most questions that wait for name servers, and most who wait for the answer to one.
+pub const MOST_PENDING: usize = 1024;
+const MOST_WAITING: usize = 64;
+/// Longest answer over UDP to who does not say that it takes longer ones (RFC 1035 section 4.2.1).
+const LONGEST_ANSWER: usize = 512;
+
+/// A client that waits for an answer.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The client, with its port.
+    from: (IpAddr, u16),
+    /// The address that it asked.
+    to: (IpAddr, u16),
+    interface: u32,
+    id: u16,
+    flags: u16,
+}
+
+/// A question that name servers were asked.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// Number of the question.
+    id: u16,
+    /// How often it was asked.
+    pub asked: usize,
+    next: f64,
+    /// Clients that wait.
+    pub waiting: Vec<Waiting>,
+}
+
+/// Outcome of a question.
+pub enum Found {
+    /// It is known.
+    Answer(Answer),
+    /// Name servers were asked.
+    Asked,
+    /// There is nobody to ask, or too much was asked already.
+    Nothing,
+}
+
+/// Looks for the answer to a question; name servers are asked where it is not known.
+pub fn look_up(router: &mut Router, question: &Question) -> Found {
+    let now = router.now();
+    let dns = router.own_mut::<Dns>();
+    if let Some(answer) = dns.cache.find(question, now) {
+        return Found::Answer(answer);
+    }
+    if dns.pending.contains_key(question) {
+        return Found::Asked;
+    }
+    if dns.servers.is_empty() || dns.pending.len() >= MOST_PENDING {
+        return Found::Nothing;
+    }
+    let id = between(0.0, 65536.0) as u16;
+    let new = Pending { id, asked: 0, next: now, waiting: Vec::new() };
+    dns.pending.insert(question.clone(), new);
+    ask(router, question, now);
+    router.processes.signal(PROCESS, 0);
+    Found::Asked
+}
+
+/// Asks the next name server, or gives up.
+fn ask(router: &mut Router, question: &Question, now: f64) {
+    let dns = router.own_mut::<Dns>();
+    let (servers, own) = (dns.servers.clone(), dns.own_port);
+    let Some(pending) = dns.pending.get_mut(question).filter(|pending| now >= pending.next) else {
+        return;
+    };
+    let at = pending.asked;
+    if servers.is_empty() || at >= ROUNDS * servers.len() {
+        let failed = Answer { code: code::SERVER_FAILURE, records: Vec::new(), until: now };
+        return finish(router, question, &failed);
+    }
+    (pending.asked, pending.next) = (at + 1, now + AGAIN * (1 + at / servers.len()) as f64);
+    let message = Message {
+        id: pending.id,
+        flags: flag::RECURSION_DESIRED,
+        question: question.clone(),
+        answers: Vec::new(),
+        negative_ttl: None,
+    };
+    let server = servers[at % servers.len()];
+    // One that cannot be reached now may be the next time.
+    if let Ok(origin) = Origin::towards(server, None, None, router)
+        && let Some(packet) = packet((origin.src, own), (server, PORT), &message.bytes(usize::MAX))
+    {
+        origin.send(router, packet, |_| ());
+        origin.end(router);
+    }
+}
+
+/// The packet with a datagram between addresses of one version.
+fn packet(from: (IpAddr, u16), to: (IpAddr, u16), data: &[u8]) -> Option<Vec<u8>> {
+    match (from, to) {
+        ((IpAddr::V4(src), from), (IpAddr::V4(dst), to)) => {
+            datagram((src, from), (dst, to), data, true)
+        }
+        ((IpAddr::V6(src), from), (IpAddr::V6(dst), to)) => {
+            let len = u16::try_from(size_of::<udp::Header>() + data.len()).ok()?;
+            let mut header = udp::Header::new(from, to, len);
+            let pseudo = ip6_pseudo(src.octets(), dst.octets(), Protocol::UDP, len.into());
+            header.checksum = pseudo.add_bytes(header.as_bytes()).add_bytes(data).udp_checksum();
+            let front = ip6::Header::new(src, dst, Protocol::UDP, len);
+            Some([front.as_bytes(), header.as_bytes(), data].concat())
+        }
+        _ => None,
+    }
+}
+
+/// Gives the answer to all who wait for it.
+fn finish(router: &mut Router, question: &Question, answer: &Answer) {
+    let Some(pending) = router.own_mut::<Dns>().pending.remove(question) else { return };
+    for waiting in &pending.waiting {
+        respond(router, waiting, question, answer);
+    }
+}
+
+/// Sends a client an answer.
+fn respond(router: &mut Router, to: &Waiting, question: &Question, answer: &Answer) {
+    let now = router.now();
+    let asked = to.flags & (flag::OPCODE | flag::RECURSION_DESIRED);
+    let code = u16::from(answer.code);
+    let message = Message {
+        id: to.id,
+        flags: flag::RESPONSE | flag::RECURSION_AVAILABLE | asked | code,
+        question: question.clone(),
+        answers: answer.records_at(now),
+        negative_ttl: None,
+    };
+    let Some(packet) = packet(to.to, to.from, &message.bytes(LONGEST_ANSWER)) else { return };
+    let link = Link::of(to.from.0);
+    let Some(table) = router.addresses.of(InterfaceIndex(to.interface)).table(link) else { return };
+    if to.from.0.is_ipv4() {
+        return send_own(router, table, packet);
+    }
+    let Some(node) = router.engine.index_of("ip6-lookup") else { return };
+    let (thread, interface) = (router.engine.data_threads().start, to.interface);
+    router.engine.inject(thread, node, packet, move |p| {
+        let l3 = p.offset();
+        p.set_l3_offset(l3);
+        p.set_rx(interface);
+        p.set_fib(table.0);
+        p.add_flags(Flags::LOCAL.with(Flags::L3));
+    });
+}
+
+/// Takes a message.
+pub(super) fn arrived(router: &mut Router, arrived: Arrived) {
+    if !router.own::<Dns>().is_on {
+        return;
+    }
+    if arrived.is_reply {
+        return match replied(router, &arrived) {
+            Ok(()) => router.engine.count_at::<Reply>(ReplyCount::Processed, 1),
+            Err(why) => router.engine.count_reason_at::<Reply>(why, 1),
+        };
+    }
+    let done = requested(router, &arrived);
+    let is_ip4 = arrived.from.0.is_ipv4();
+    match (done, is_ip4) {
+        (Ok(count), true) => router.engine.count_at::<Request<false>>(count, 1),
+        (Ok(count), false) => router.engine.count_at::<Request<true>>(count, 1),
+        (Err(why), true) => router.engine.count_reason_at::<Request<false>>(why, 1),
+        (Err(why), false) => router.engine.count_reason_at::<Request<true>>(why, 1),
+    }
+}
+
+/// Takes a request of a client.
+fn requested(router: &mut Router, arrived: &Arrived) -> Result<Count, Error> {
+    let message = Message::read(arrived.bytes()).map_err(|why| match why {
+        Malformed::Questions => Error::Questions,
+        Malformed::Other => Error::Bad,
+    })?;
+    if message.flags & flag::RESPONSE != 0 {
+        return Err(Error::Bad);
+    }
+    let waiting = Waiting {
+        from: arrived.from,
+        to: arrived.to,
+        interface: arrived.interface,
+        id: message.id,
+        flags: message.flags,
+    };
+    let now = router.now();
+    let without = |code| Answer { code, records: Vec::new(), until: now };
+    if message.flags & flag::OPCODE != 0 {
+        respond(router, &waiting, &message.question, &without(code::NOT_IMPLEMENTED));
+        return Ok(Count::Unimplemented);
+    }
+    match look_up(router, &message.question) {
+        Found::Answer(answer) => respond(router, &waiting, &message.question, &answer),
+        Found::Nothing => {
+            respond(router, &waiting, &message.question, &without(code::SERVER_FAILURE));
+        }
+        Found::Asked => {
+            let pending = router.own_mut::<Dns>().pending.get_mut(&message.question);
+            let room = pending.filter(|pending| pending.waiting.len() < MOST_WAITING);
+            room.ok_or(Error::NoRoom)?.waiting.push(waiting);
+            return Ok(Count::Pending);
+        }
+    }
+    Ok(Count::Processed)
+}
+
+/// Takes the answer of a name server: it was asked, by this number, that question (RFC 5452 section
+/// 9.1).
+fn replied(router: &mut Router, arrived: &Arrived) -> Result<(), ReplyError> {
+    let message = Message::read(arrived.bytes()).map_err(|_| ReplyError::Bad)?;
+    if message.flags & flag::RESPONSE == 0 {
+        return Err(ReplyError::Bad);
+    }
+    let now = router.now();
+    let dns = router.own_mut::<Dns>();
+    let is_server = dns.servers.contains(&arrived.from.0) && arrived.from.1 == PORT;
+    let pending = dns.pending.get_mut(&message.question).ok_or(ReplyError::NotAsked)?;
+    if !is_server || pending.id != message.id {
+        return Err(ReplyError::NotAsked);
+    }
+    let code = (message.flags & flag::CODE) as u8;
+    if code != code::NONE && code != code::NO_NAME {
+        // Another server may know more.
+        pending.next = now;
+        ask(router, &message.question, now);
+        return Ok(());
+    }
+    let answer = Answer::of(code, message.answers, message.negative_ttl, now);
+    // A part of an answer is told and not remembered.
+    if message.flags & flag::TRUNCATED == 0 {
+        dns.cache.put(message.question.clone(), answer.clone());
+    }
+    finish(router, &message.question, &answer);
+    Ok(())
+}
+
+/// Asks again what was not answered; the time until there is something to do.
+pub(super) fn look(router: &mut Router) -> Wake {
+    let now = router.now();
+    let all: BTreeMap<_, _> = router.own::<Dns>().pending.clone();
+    all.keys().for_each(|question| ask(router, question, now));
+    let next = router.own::<Dns>().pending.values().map(|pending| pending.next - now);
+    match next.reduce(f64::min) {
+        None => Wake::OnEvent,
+        Some(seconds) => Wake::AfterOrEvent(Duration::from_secs_f64(seconds.max(0.001))),
+    }
+}
+
+/// Whether an address may be that of a name server.
+pub fn is_host(addr: IpAddr) -> bool {
+    let is_own = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    !is_own.contains(&addr) && !addr.is_multicast() && addr != Ipv4Addr::BROADCAST
+}

@@ -1,0 +1,244 @@
+//! Commands about virtual routers.
+
+use std::net::IpAddr;
+
+use control::cli::{Cli, Command, Error as CliError, Print};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+
+use super::table::Key;
+use super::virtual_router::{self, Settings, VirtualRouter};
+use super::{Error, show, virtual_routers};
+
+/// Priority and interval of a virtual router for which none is said.
+const PRIORITY: u8 = 100;
+const INTERVAL: u16 = 100;
+
+/// Add a virtual router.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("vrrp vr add")]
+#[stage(Attachments)]
+struct Add {
+    /// its interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// its number
+    #[keyword("vr_id")]
+    id: u8,
+    /// its addresses are of IPv6
+    ipv6: bool,
+    /// its priority; 255 where this router owns the addresses
+    priority: Option<u8>,
+    /// interval between advertisements, in hundredths of a second
+    interval: Option<u16>,
+    /// leave a master of less priority
+    #[keyword("no_preempt")]
+    no_preempt: bool,
+    /// be reached at addresses that other routers own
+    #[keyword("accept_mode")]
+    accept_mode: bool,
+    /// send advertisements to peers, not to the group
+    unicast: bool,
+    /// its addresses
+    #[positional]
+    addrs: Vec<IpAddr>,
+}
+
+/// Take a virtual router away.
+#[derive(Command)]
+#[command("vrrp vr del")]
+struct Del {
+    /// its interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// its number
+    #[keyword("vr_id")]
+    id: u8,
+    /// its addresses are of IPv6
+    ipv6: bool,
+}
+
+/// Start a virtual router, or stop it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("vrrp proto")]
+#[stage(State)]
+struct Proto {
+    /// start it
+    start: bool,
+    /// stop it
+    stop: bool,
+    /// its interface
+    #[positional]
+    interface: Option<InterfaceIndex>,
+    /// number of its interface
+    #[keyword("sw_if_index")]
+    number: Option<u32>,
+    /// its number
+    #[keyword("vr_id")]
+    id: u8,
+    /// its addresses are of IPv6
+    ipv6: bool,
+}
+
+/// Set the routers that a virtual router with `unicast' sends advertisements to.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("vrrp peers")]
+#[stage(Attachments)]
+struct Peers {
+    /// its interface
+    #[positional]
+    interface: Option<InterfaceIndex>,
+    /// number of its interface
+    #[keyword("sw_if_index")]
+    number: Option<u32>,
+    /// its number
+    #[keyword("vr_id")]
+    id: u8,
+    /// its addresses are of IPv6
+    ipv6: bool,
+    /// the routers
+    #[positional]
+    peers: Vec<IpAddr>,
+}
+
+/// Have a virtual router lose priority while other interfaces are down, or no longer.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("vrrp vr track-if")]
+#[stage(Attachments)]
+struct Track {
+    /// depend on them
+    add: bool,
+    /// no longer
+    del: bool,
+    /// its interface
+    #[positional]
+    interface: Option<InterfaceIndex>,
+    /// number of its interface
+    #[keyword("sw_if_index")]
+    number: Option<u32>,
+    /// its number
+    #[keyword("vr_id")]
+    id: u8,
+    /// its addresses are of IPv6
+    ipv6: bool,
+    /// number of another interface
+    track_index: Vec<u32>,
+    /// another interface
+    track_interface: Vec<InterfaceIndex>,
+    /// what the priority loses, for each of them in turn
+    priority: Vec<u8>,
+}
+
+/// Interface of a virtual router, by name or number.
+fn interface(
+    name: Option<InterfaceIndex>,
+    number: Option<u32>,
+) -> Result<InterfaceIndex, CliError> {
+    match (name, number) {
+        (Some(interface), None) => Ok(interface),
+        (None, Some(number)) => Ok(InterfaceIndex(number)),
+        _ => Err(CliError::new("expected either an interface or `sw_if_index'")),
+    }
+}
+
+fn add(router: &mut Router, c: &Add) -> Result<(), CliError> {
+    let settings = Settings {
+        priority: c.priority.unwrap_or(PRIORITY),
+        interval: c.interval.unwrap_or(INTERVAL),
+        preempt: !c.no_preempt,
+        accept: c.accept_mode,
+        unicast: c.unicast,
+        addrs: c.addrs.clone().into(),
+    };
+    let key = Key { on: c.interface, id: c.id, is_ip6: c.ipv6 };
+    virtual_router::add(router, key, settings)?;
+    Ok(())
+}
+
+fn proto(router: &mut Router, c: &Proto) -> Result<(), CliError> {
+    let on = interface(c.interface, c.number)?;
+    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    router.interfaces.at(on).ok_or(Error::NoInterface)?;
+    match (c.start, c.stop) {
+        (true, false) => Ok(virtual_router::start(router, key)?),
+        (false, true) => Ok(virtual_router::stop(router, key)?),
+        _ => Err(CliError::new("expected either `start' or `stop'")),
+    }
+}
+
+fn peers(router: &mut Router, c: Peers) -> Result<(), CliError> {
+    let on = interface(c.interface, c.number)?;
+    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    Ok(virtual_router::set_peers(router, key, c.peers)?)
+}
+
+fn track(router: &mut Router, c: &Track) -> Result<(), CliError> {
+    let on = interface(c.interface, c.number)?;
+    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    let numbered = c.track_index.iter().map(|number| InterfaceIndex(*number));
+    let others: Vec<_> = numbered.chain(c.track_interface.iter().copied()).collect();
+    match (c.add, c.del) {
+        (true, false) if others.len() != c.priority.len() || others.is_empty() => {
+            Err(CliError::new("expected `priority' for each `track-index'"))
+        }
+        (true, false) => {
+            let tracked: Vec<_> = others.into_iter().zip(c.priority.iter().copied()).collect();
+            Ok(virtual_router::track(router, key, &tracked)?)
+        }
+        (false, true) => Ok(virtual_router::untrack(router, key, &others)?),
+        _ => Err(CliError::new("expected either `add' or `del'")),
+    }
+}
+
+fn added(of: &VirtualRouter) -> Add {
+    let Settings { priority, interval, preempt, accept, unicast, addrs } = &of.settings;
+    Add {
+        interface: of.key.on,
+        id: of.key.id,
+        ipv6: of.key.is_ip6,
+        priority: Some(*priority).filter(|priority| *priority != PRIORITY),
+        interval: Some(*interval).filter(|interval| *interval != INTERVAL),
+        no_preempt: !preempt,
+        accept_mode: *accept,
+        unicast: *unicast,
+        addrs: addrs.to_vec(),
+    }
+}
+
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for (_, of) in virtual_routers(router) {
+        let (interface, number, id, ipv6) = (Some(of.key.on), None, of.key.id, of.key.is_ip6);
+        lines.push(&added(of));
+        if !of.peers.is_empty() {
+            lines.push(&Peers { interface, number, id, ipv6, peers: of.peers.clone() });
+        }
+        if !of.tracked.is_empty() {
+            lines.push(&Track {
+                add: true,
+                del: false,
+                interface,
+                number,
+                id,
+                ipv6,
+                track_index: Vec::new(),
+                track_interface: of.tracked.keys().copied().collect(),
+                priority: of.tracked.values().copied().collect(),
+            });
+        }
+        if of.is_started() {
+            lines.push(&Proto { start: true, stop: false, interface, number, id, ipv6 });
+        }
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Add| add(router, &c));
+    cli.command(|router: &mut Router, c: Del| {
+        let key = Key { on: c.interface, id: c.id, is_ip6: c.ipv6 };
+        Ok(virtual_router::remove(router, key)?)
+    });
+    cli.command(|router: &mut Router, c: Proto| proto(router, &c));
+    cli.command(peers);
+    cli.command(|router: &mut Router, c: Track| track(router, &c));
+    show::register(cli);
+}

@@ -1,0 +1,35 @@
+//! Virtual routers as nodes find them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use net::InterfaceIndex;
+use wire::{MacAddr, vrrp};
+
+/// The name of a virtual router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its interface.
+    pub on: InterfaceIndex,
+    /// Its number.
+    pub id: u8,
+    /// Whether it has addresses of IPv6.
+    pub is_ip6: bool,
+}
+
+impl Key {
+    /// Its MAC address.
+    pub fn mac(&self) -> MacAddr {
+        vrrp::mac(self.id, self.is_ip6)
+    }
+}
+
+/// All that run.
+#[derive(Clone, Default)]
+pub struct Table {
+    /// Addresses of those that hear advertisements.
+    pub heard: HashMap<Key, Arc<[IpAddr]>>,
+    /// Addresses that this router answers for, with the MAC addresses they have.
+    pub owned: HashMap<(InterfaceIndex, IpAddr), MacAddr>,
+}
