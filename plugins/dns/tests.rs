@@ -61,7 +61,13 @@ fn wait(rig: &mut Rig, seconds: f64) -> Vec<Vec<u8>> {
 }
 
 /// A datagram comes in; frames that are sent then.
-fn receive(rig: &mut Rig, on: &str, (src, from): (&str, u16), to: u16, bytes: &[u8]) -> Vec<Vec<u8>> {
+fn receive(
+    rig: &mut Rig,
+    on: &str,
+    (src, from): (&str, u16),
+    to: u16,
+    bytes: &[u8],
+) -> Vec<Vec<u8>> {
     let dst = if on == "pg0" { "10.0.0.1" } else { "10.0.1.1" };
     let mut packet = datagram(src, dst, to, bytes, false);
     packet[20..22].copy_from_slice(&from.to_be_bytes());
@@ -125,9 +131,12 @@ fn name_servers_are_asked_and_their_answers_remembered() {
     };
     let other = Message { id: asked.id ^ 1, ..good.clone() };
     let elsewhere = Message { question: question("www.other", kind::A).question, ..good.clone() };
-    for (from, message) in
-        [((SERVER, 53), &other), ((SERVER, 53), &elsewhere), (("20.0.0.54", 53), &good), ((SERVER, 54), &good)]
-    {
+    for (from, message) in [
+        ((SERVER, 53), &other),
+        ((SERVER, 53), &elsewhere),
+        (("20.0.0.54", 53), &good),
+        ((SERVER, 54), &good),
+    ] {
         rig.graph.moved_counters();
         assert!(receive(&mut rig, "pg1", from, own, &message.bytes(512)).is_empty());
         let moved = rig.graph.moved_counters();

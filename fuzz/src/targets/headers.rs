@@ -6,7 +6,7 @@ use std::str::FromStr;
 use wire::zerocopy::FromBytes;
 use wire::{
     MacAddr, Prefix, arp, bfd, bier, cdp, dhcp, dhcp6, ethernet, flow, icmp4, icmp6, ip4, ip6,
-    lacp, nd, pppoe, print, srh, vrrp, tcp, udp, vlan, wireguard,
+    lacp, nd, pppoe, print, srh, tcp, udp, vlan, vrrp, wireguard,
 };
 
 use super::packets;

@@ -98,7 +98,8 @@ pub fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
         false => dns.own_port,
     };
     let (at4, at6) = (V4::NODES.udp_lookup, V6::NODES.udp_lookup);
-    let all = [(at4, PORT, REQUEST[0]), (at6, PORT, REQUEST[1]), (at4, own, REPLY), (at6, own, REPLY)];
+    let all =
+        [(at4, PORT, REQUEST[0]), (at6, PORT, REQUEST[1]), (at4, own, REPLY), (at6, own, REPLY)];
     for (done, (at, port, node)) in all.into_iter().enumerate() {
         let led = router.redispatch(at, port, is_on.then_some(node)).map_err(Error::Taken);
         if let Err(why) = led {

@@ -178,7 +178,9 @@ fn put_name(bytes: &mut Vec<u8>, name: &str) {
 pub fn checked(text: &str) -> Option<String> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let is_label = |label: &str| {
-        !label.is_empty() && label.len() <= LONGEST_LABEL && label.bytes().all(|c| c.is_ascii_graphic())
+        !label.is_empty()
+            && label.len() <= LONGEST_LABEL
+            && label.bytes().all(|c| c.is_ascii_graphic())
     };
     let is_good = text.len() <= LONGEST_NAME && text.split('.').all(is_label);
     is_good.then(|| text.to_ascii_lowercase())

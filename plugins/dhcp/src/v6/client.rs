@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use control::process::{Wake, between};
-use net::address::AddressState;
 use net::interface::Kind;
 use net::{InterfaceIndex, Router};
-use wire::dhcp6::{INFINITE, Lease, kind, status};
-use wire::{Ip6Prefix, Prefix};
+use wire::dhcp6::{Lease, kind, status};
 
 use super::exchange::{self, Key, Message, Timing};
-use super::message::{Answer, Given, MOST_LEASES};
-use super::{Dhcp6, Ia, prefixes, set_port};
+use super::leases::{Held, bind, deprecate, give_up, uninstall};
+use super::message::Answer;
+use super::{Dhcp6, Ia, set_port};
 use crate::Error;
 
 /// Processes of the timers, by kind of leases.
@@ -77,19 +76,6 @@ impl State {
     }
 }
 
-/// A lease that a client has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
-    /// The address or prefix.
-    pub prefix: Ip6Prefix,
-    /// When others become better.
-    pub preferred_until: f64,
-    /// When it ends.
-    pub valid_until: f64,
-    /// Seconds of both, as they were given.
-    times: (u32, u32),
-}
-
 /// What a server would give.
 struct Offer {
     server: u32,
@@ -152,12 +138,8 @@ impl Client {
     }
 }
 
-/// The time so many seconds from now.
-pub fn after(now: f64, seconds: u32) -> f64 {
-    if seconds == INFINITE { f64::INFINITY } else { now + f64::from(seconds) }
-}
-
-fn at(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Option<&mut Client> {
+/// The client of an interface.
+pub fn at(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Option<&mut Client> {
     router.own_mut::<Dhcp6>().clients.get_mut(&(ia, on))
 }
 
@@ -253,23 +235,8 @@ fn stop(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     }
 }
 
-/// Takes away what leases gave.
-fn give_up(router: &mut Router, ia: Ia, on: InterfaceIndex) {
-    let Some(client) = at(router, ia, on) else { return };
-    let leases = std::mem::take(&mut client.leases);
-    leases.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
-}
-
-fn uninstall(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix) {
-    match ia {
-        // Somebody may have taken the address away meanwhile.
-        Ia::Address => drop(router.remove_address(on, Prefix::Ip6(prefix))),
-        Ia::Prefix => prefixes::take(router, on, prefix),
-    }
-}
-
 /// Looks for servers anew, in a moment.
-fn restart(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+pub fn restart(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     stop(router, ia, on);
     give_up(router, ia, on);
     let now = router.now();
@@ -311,6 +278,12 @@ fn go(router: &mut Router, ia: Ia, on: InterfaceIndex, state: State) {
     }
     let next = router.own::<Dhcp6>().exchanges.get(&key).map_or(now, |exchange| exchange.next);
     at(router, ia, on).into_iter().for_each(|client| client.next = next);
+    wake(router, ia);
+}
+
+/// A client has leases, and waits for their times.
+pub fn bound(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    go(router, ia, on, State::Bound);
     wake(router, ia);
 }
 
@@ -406,98 +379,6 @@ fn replied(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, ans
         (_, code, _) if code != status::SUCCESS => (),
         (_, _, Some(given)) if given.status != status::SUCCESS || !given.is_good() => (),
         (_, _, Some(given)) => bind(router, (ia, on), server, given),
-    }
-}
-
-/// Takes leases with their times; those that the answer does not name stay as they are.
-fn bind(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, given: &Given) {
-    let now = router.now();
-    let is_first = at(router, ia, on).is_some_and(|client| client.state == State::Request);
-    if is_first {
-        let named = |held: &Held| given.leases.iter().any(|lease| lease.addr == held.prefix.addr());
-        let Some(client) = at(router, ia, on) else { return };
-        let (stay, gone): (Vec<_>, Vec<_>) = client.leases.drain(..).partition(named);
-        client.leases = stay;
-        gone.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
-    }
-    for lease in &given.leases {
-        take(router, (ia, on), lease, now);
-    }
-    let Some(client) = at(router, ia, on) else { return };
-    if client.leases.is_empty() {
-        return restart(router, ia, on);
-    }
-    let shortest = given.leases.iter().filter(|lease| lease.valid > 0);
-    let shortest = shortest.map(|lease| lease.preferred).min().unwrap_or(INFINITE);
-    let part = |told: u32, part: f64| match (told, shortest) {
-        (0, INFINITE) => f64::INFINITY,
-        (0, seconds) => now + f64::from(seconds) * part,
-        _ => after(now, told),
-    };
-    (client.t1, client.t2) = (part(given.t1, 0.5), part(given.t2, 0.8));
-    // A lease that ends at once is not asked for without end.
-    client.t1 = client.t1.max(now + 1.0);
-    client.t2 = client.t2.max(client.t1);
-    client.server = Some(server);
-    go(router, ia, on, State::Bound);
-    wake(router, ia);
-}
-
-/// Takes one lease.
-fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) {
-    if lease.preferred > lease.valid {
-        return;
-    }
-    let Ok(prefix) = Ip6Prefix::new(lease.addr, lease.len) else { return };
-    let prefix = if ia == Ia::Prefix { prefix.network() } else { prefix };
-    let Some(client) = at(router, ia, on) else { return };
-    let known = client.leases.iter().position(|held| held.prefix == prefix);
-    if lease.valid == 0 {
-        if let Some(known) = known {
-            client.leases.remove(known);
-            uninstall(router, ia, on, prefix);
-        }
-        return;
-    }
-    let held = Held {
-        prefix,
-        preferred_until: after(now, lease.preferred),
-        valid_until: after(now, lease.valid),
-        times: (lease.preferred, lease.valid),
-    };
-    match known {
-        Some(known) => client.leases[known] = held,
-        None if client.leases.len() >= MOST_LEASES => return,
-        None => {
-            client.leases.push(held);
-            let group = client.group.clone();
-            install(router, (ia, on), prefix, &group);
-        }
-    }
-    if now < held.preferred_until {
-        deprecate(router, ia, on, prefix, false);
-    }
-}
-
-fn install(router: &mut Router, (ia, on): (Ia, InterfaceIndex), prefix: Ip6Prefix, group: &str) {
-    if ia == Ia::Prefix {
-        return prefixes::give(router, on, group, prefix);
-    }
-    let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return };
-    let name = router.interfaces.name(on.0).to_owned();
-    router.log.class("dhcp", "client6").warn(format_args!("{name}: {prefix}: {why}"));
-    let Some(client) = at(router, ia, on) else { return };
-    client.leases.retain(|held| held.prefix != prefix);
-}
-
-/// Notes that others are better than an address or prefix from now on, or no longer.
-fn deprecate(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
-    match ia {
-        Ia::Address => {
-            let standing = is_old.then_some(AddressState::Deprecated);
-            router.set_standing(on, prefix.addr(), standing);
-        }
-        Ia::Prefix => prefixes::deprecate(router, on, prefix, is_old),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod api;
 pub mod cli;
 pub mod client;
 pub mod exchange;
+pub mod leases;
 pub mod message;
 pub mod node;
 pub mod prefixes;
@@ -131,15 +132,19 @@ pub fn duid(router: &mut Router) -> [u8; DUID_LL] {
 }
 
 impl Dhcp6 {
-    /// The number of an identity association: the lowest that no other interface has, so 1 where
+    /// The number of an identity association: the lowest that no other interface uses, so 1 where
     /// only one asks.
     fn id_of(&mut self, of: (Ia, InterfaceIndex)) -> u32 {
         if let Some(id) = self.ids.get(&of) {
             return *id;
         }
-        let is_free = |id: &u32| !self.ids.iter().any(|((ia, _), n)| *ia == of.0 && n == id);
+        let Self { ids, clients, exchanges, .. } = self;
+        let asks = |of: &(Ia, InterfaceIndex)| exchanges.keys().any(|key| (key.ia, key.on) == *of);
+        ids.retain(|of, _| clients.contains_key(of) || asks(of));
+        let is_free = |id: &u32| !ids.iter().any(|((ia, _), n)| *ia == of.0 && n == id);
         let id = (1..).find(is_free).expect("there are fewer interfaces than numbers");
-        *self.ids.entry(of).or_insert(id)
+        ids.insert(of, id);
+        id
     }
     /// The number of a server, which it gets when it is first heard of.
     fn server(&mut self, duid: &[u8]) -> u32 {

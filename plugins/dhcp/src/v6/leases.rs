@@ -1,0 +1,136 @@
+//! Leases of clients: their times, and what interfaces have because of them (RFC 8415 section
+//! 18.2.10.1).
+
+use net::address::AddressState;
+use net::{InterfaceIndex, Router};
+use wire::dhcp6::{INFINITE, Lease};
+use wire::{Ip6Prefix, Prefix};
+
+use super::client::{State, at, bound, restart};
+use super::message::{Given, MOST_LEASES};
+use super::{Ia, prefixes};
+
+/// A lease that a client has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// The address or prefix.
+    pub prefix: Ip6Prefix,
+    /// When others become better.
+    pub preferred_until: f64,
+    /// When it ends.
+    pub valid_until: f64,
+    /// Seconds of both, as they were given.
+    pub times: (u32, u32),
+}
+
+/// The time so many seconds from now.
+fn after(now: f64, seconds: u32) -> f64 {
+    if seconds == INFINITE { f64::INFINITY } else { now + f64::from(seconds) }
+}
+
+/// Takes away what leases gave.
+pub fn give_up(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    let Some(client) = at(router, ia, on) else { return };
+    let leases = std::mem::take(&mut client.leases);
+    leases.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
+}
+
+/// Takes away what one lease gave.
+pub fn uninstall(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix) {
+    match ia {
+        // Somebody may have taken the address away meanwhile.
+        Ia::Address => drop(router.remove_address(on, Prefix::Ip6(prefix))),
+        Ia::Prefix => prefixes::take(router, on, prefix),
+    }
+}
+
+/// Takes leases with their times; those that the answer does not name stay as they are.
+pub fn bind(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, given: &Given) {
+    let now = router.now();
+    let is_first = at(router, ia, on).is_some_and(|client| client.state == State::Request);
+    if is_first {
+        let named = |held: &Held| given.leases.iter().any(|lease| lease.addr == held.prefix.addr());
+        let Some(client) = at(router, ia, on) else { return };
+        let (stay, gone): (Vec<_>, Vec<_>) = client.leases.drain(..).partition(named);
+        client.leases = stay;
+        gone.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
+    }
+    for lease in &given.leases {
+        take(router, (ia, on), lease, now);
+    }
+    let Some(client) = at(router, ia, on) else { return };
+    if client.leases.is_empty() {
+        return restart(router, ia, on);
+    }
+    let shortest = given.leases.iter().filter(|lease| lease.valid > 0);
+    let shortest = shortest.map(|lease| lease.preferred).min().unwrap_or(INFINITE);
+    let part = |told: u32, part: f64| match (told, shortest) {
+        (0, INFINITE) => f64::INFINITY,
+        (0, seconds) => now + f64::from(seconds) * part,
+        _ => after(now, told),
+    };
+    (client.t1, client.t2) = (part(given.t1, 0.5), part(given.t2, 0.8));
+    // A lease that ends at once is not asked for without end.
+    client.t1 = client.t1.max(now + 1.0);
+    client.t2 = client.t2.max(client.t1);
+    client.server = Some(server);
+    bound(router, ia, on);
+}
+
+/// Takes one lease.
+fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) {
+    if lease.preferred > lease.valid {
+        return;
+    }
+    let Ok(prefix) = Ip6Prefix::new(lease.addr, lease.len) else { return };
+    let prefix = if ia == Ia::Prefix { prefix.network() } else { prefix };
+    let Some(client) = at(router, ia, on) else { return };
+    let known = client.leases.iter().position(|held| held.prefix == prefix);
+    if lease.valid == 0 {
+        if let Some(known) = known {
+            client.leases.remove(known);
+            uninstall(router, ia, on, prefix);
+        }
+        return;
+    }
+    let held = Held {
+        prefix,
+        preferred_until: after(now, lease.preferred),
+        valid_until: after(now, lease.valid),
+        times: (lease.preferred, lease.valid),
+    };
+    match known {
+        Some(known) => client.leases[known] = held,
+        None if client.leases.len() >= MOST_LEASES => return,
+        None => {
+            client.leases.push(held);
+            let group = client.group.clone();
+            install(router, (ia, on), prefix, &group);
+        }
+    }
+    if now < held.preferred_until {
+        deprecate(router, ia, on, prefix, false);
+    }
+}
+
+fn install(router: &mut Router, (ia, on): (Ia, InterfaceIndex), prefix: Ip6Prefix, group: &str) {
+    if ia == Ia::Prefix {
+        return prefixes::give(router, on, group, prefix);
+    }
+    let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return };
+    let name = router.interfaces.name(on.0).to_owned();
+    router.log.class("dhcp", "client6").warn(format_args!("{name}: {prefix}: {why}"));
+    let Some(client) = at(router, ia, on) else { return };
+    client.leases.retain(|held| held.prefix != prefix);
+}
+
+/// Notes that others are better than an address or prefix from now on, or no longer.
+pub fn deprecate(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
+    match ia {
+        Ia::Address => {
+            let standing = is_old.then_some(AddressState::Deprecated);
+            router.set_standing(on, prefix.addr(), standing);
+        }
+        Ia::Prefix => prefixes::deprecate(router, on, prefix, is_old),
+    }
+}
