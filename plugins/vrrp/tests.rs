@@ -251,11 +251,11 @@ fn a_master_answers_for_its_addresses() {
 fn a_master_that_accepts_has_the_addresses() {
     let mut rig = bench();
     master(&mut rig, "vrrp vr add pg0 vr_id 7 accept_mode 10.0.0.254");
-    assert!(rig.run("show interface address pg0").contains("10.0.0.254/32"));
-    assert!(!rig.run("show configuration").contains("10.0.0.254/32"));
+    assert!(rig.run("show interface address pg0").contains("10.0.0.254/24"));
+    assert!(!rig.run("show configuration").contains("10.0.0.254/24"));
     rig.set("set interface state pg0 down");
     assert_eq!(state(&mut rig), "Interface Down");
-    assert!(!rig.run("show interface address pg0").contains("10.0.0.254/32"));
+    assert!(!rig.run("show interface address pg0").contains("10.0.0.254/24"));
     rig.set("set interface state pg0 up");
     assert_eq!(state(&mut rig), "Backup");
 }

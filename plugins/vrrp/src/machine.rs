@@ -8,7 +8,6 @@ use net::adjacency::Link;
 use net::interface::Change;
 use net::{InterfaceIndex, Router};
 use wire::Prefix;
-use wire::prefix::IpPrefix;
 use wire::vrrp::OWNER;
 
 use super::node::Heard;
@@ -20,6 +19,10 @@ use super::{
 
 /// The process of the timers.
 pub const PROCESS: &str = "vrrp-periodic-process";
+
+/// Part of its interval after which a master advertises: a backup that is told the interval is to
+/// hear of it within that time.
+const EARLY: f64 = 0.98;
 
 /// States of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +121,12 @@ fn accept(router: &mut Router, key: Key) {
     let addrs = of.settings.addrs.clone();
     let mut accepted = Vec::new();
     for addr in addrs.iter() {
-        let has = router.addresses.of(key.on).iter().any(|p| p.addr() == *addr);
-        let prefix = match addr {
-            IpAddr::V4(addr) => Prefix::Ip4(IpPrefix::host(*addr)),
-            IpAddr::V6(addr) => Prefix::Ip6(IpPrefix::host(*addr)),
-        };
+        let on = router.addresses.of(key.on);
+        let has = on.iter().any(|p| p.addr() == *addr);
+        // An address of a network that the interface is in has its length.
+        let len = on.iter().find(|p| p.contains(*addr)).map(|p| p.prefix_len());
+        let len = len.unwrap_or(if key.is_ip6 { 128 } else { 32 });
+        let Ok(prefix) = Prefix::new(*addr, len) else { continue };
         // A link-local one would take the place of the interface's own.
         let is_link_local = matches!(addr, IpAddr::V6(addr) if addr.is_unicast_link_local());
         if !has && !is_link_local && router.add_learned_address(key.on, prefix).is_ok() {
@@ -172,7 +176,7 @@ fn advertise(router: &mut Router, key: Key) {
     let now = router.now();
     let Some(of) = at_mut(router, key) else { return };
     of.master_interval = of.settings.interval;
-    of.next = now + seconds(of.settings.interval.into());
+    of.next = now + EARLY * seconds(of.settings.interval.into());
     router.processes.signal(PROCESS, 0);
 }
 

@@ -77,15 +77,32 @@ pub fn bind(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, gi
     bound(router, ia, on);
 }
 
+/// An address with the length of the network that its interface is in already: what is leased says
+/// nothing of what is on the link.
+fn within(router: &Router, on: InterfaceIndex, addr: Ip6Prefix) -> Ip6Prefix {
+    let mut networks = router.addresses.of(on).ip6.iter();
+    let len = networks.find(|prefix| prefix.contains(addr.addr())).map(|p| p.prefix_len());
+    len.and_then(|len| Ip6Prefix::new(addr.addr(), len).ok()).unwrap_or(addr)
+}
+
 /// Takes one lease.
 fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) {
     if lease.preferred > lease.valid {
         return;
     }
-    let Ok(prefix) = Ip6Prefix::new(lease.addr, lease.len) else { return };
-    let prefix = if ia == Ia::Prefix { prefix.network() } else { prefix };
+    let Ok(given) = Ip6Prefix::new(lease.addr, lease.len) else { return };
+    let prefix = match ia {
+        Ia::Prefix => given.network(),
+        Ia::Address => within(router, on, given),
+    };
     let Some(client) = at(router, ia, on) else { return };
-    let known = client.leases.iter().position(|held| held.prefix == prefix);
+    let is_it = |held: &Held| match ia {
+        Ia::Prefix => held.prefix == prefix,
+        Ia::Address => held.prefix.addr() == prefix.addr(),
+    };
+    let known = client.leases.iter().position(is_it);
+    // An address stays as it was given to the interface.
+    let prefix = known.map_or(prefix, |known| client.leases[known].prefix);
     if lease.valid == 0 {
         if let Some(known) = known {
             client.leases.remove(known);
