@@ -276,6 +276,22 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_bond_takes_the_address_of_its_first_member_unless_the_operator_set_one() {
+    let mut b = bench("create bond mode active-backup", &["pg1"]);
+    let bond = b.interface("BondEthernet0");
+    let mac = |b: &Bench| b.router.interfaces.at(bond).unwrap().mac;
+    assert_eq!(mac(&b), PG1);
+    b.set("bond del pg1");
+    b.set("bond add BondEthernet0 pg2");
+    assert_eq!(mac(&b), MacAddr([2, 0, 0, 0, 0, 0xac]), "it was its first member's only");
+    b.set("bond del pg2");
+    b.set("set interface mac address BondEthernet0 02:00:00:00:00:77");
+    b.set("bond add BondEthernet0 pg1");
+    let set = MacAddr([2, 0, 0, 0, 0, 0x77]);
+    assert_eq!([mac(&b), b.router.interfaces.at(b.pg1).unwrap().mac], [set; 2]);
+}
+
+#[test]
 fn clients_make_bonds_and_list_them() {
     let mut b = bench("create bond mode active-backup", &[]);
     let (pg1, pg2, first) = (b.pg1, b.interface("pg2"), b.interface("BondEthernet0"));

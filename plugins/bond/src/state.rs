@@ -29,6 +29,8 @@ pub struct Bond {
     pub members: Vec<InterfaceIndex>,
     /// Members that it sends to; the first one matters in mode `active-backup`.
     pub active: Vec<InterfaceIndex>,
+    /// Address that it has from its first member.
+    taken: Option<MacAddr>,
     plan: Shared<Plan>,
 }
 
@@ -115,7 +117,7 @@ pub fn create(router: &mut Router, config: Config) -> Result<InterfaceIndex, Err
     let plan = Shared::new(Plan::new(mode, config.balance));
     let made = router.add_interface(new, Output::new(plan.reader())).map_err(Error::Interface)?;
     let (members, active) = (Vec::new(), Vec::new());
-    let bond = Bond { id, config, members, active, plan };
+    let bond = Bond { id, config, members, active, taken: None, plan };
     router.own_mut::<Bonds>().bonds.insert(made, bond);
     Ok(made)
 }
@@ -144,6 +146,7 @@ pub fn add_member(
 ) -> Result<(), Error> {
     let i = router.interfaces.at(member).ok_or(Error::NoInterface)?;
     let (mac, is_fit) = (i.mac, i.kind == Kind::Ethernet && !i.is_sub());
+    let own = router.interfaces.at(bond).map(|i| (i.mac, i.made.mac));
     let all = router.own_mut::<Bonds>();
     let link = all.link.iter().next().copied();
     let of = all.bonds.get_mut(&bond).ok_or(Error::NoBond)?;
@@ -153,7 +156,10 @@ pub fn add_member(
     if of.config.mode == Mode::Lacp && link.is_none() {
         return Err(Error::NoLacp);
     }
-    let (mode, is_first) = (of.config.mode, of.members.is_empty() && of.config.mac.is_none());
+    // An address that the operator has set stays.
+    let is_set = own.is_some_and(|(now, made)| now != made && Some(now) != of.taken);
+    let takes = of.members.is_empty() && of.config.mac.is_none() && !is_set;
+    let mode = of.config.mode;
     if !is_fit || super::is_bond(router, member) {
         return Err(Error::Unfit);
     }
@@ -161,8 +167,10 @@ pub fn add_member(
     let new = Member { bond, is_passive, is_long_timeout, weight, is_distributing, mac };
     let all = router.own_mut::<Bonds>();
     all.members.insert(member, new);
-    all.bonds.get_mut(&bond).expect("it was there").members.push(member);
-    if is_first {
+    let of = all.bonds.get_mut(&bond).expect("it was there");
+    of.members.push(member);
+    if takes {
+        of.taken = Some(mac);
         router.set_mac(bond, mac);
     } else {
         give_mac(router, bond);
