@@ -13,7 +13,7 @@ const BATCH: u64 = 512;
 /// Buffers that packets waiting for neighbours or for their other fragments may keep.
 const MAY_WAIT: usize = 4096;
 
-/// What packets meet besides: policers, punted ports and protocols, checks of sources. The punt
+/// More for packets to meet: policers, punted ports and protocols, checks of sources. The punt
 /// sockets' program is not there.
 const FEATURES: &str = "policer add name in type 2r3c-2698 cir 9000 eir 18000 cb 9000 eb 18000 \
 exceed-action mark-and-transmit ef
@@ -33,7 +33,7 @@ set interface ip source-and-port-range-check pg0 udp-out-vrf 7
 set interface ip source-and-port-range-check pg1 tcp-in-vrf 7
 ";
 
-/// What interfaces do with fragments that come in; fragments that go out are held back, too.
+/// Treatment of received fragments; those that go out are held back, too.
 const FRAGMENTS: &str = "create packet-generator interface pg2
 create packet-generator interface pg3
 set interface mac address pg2 02:00:00:00:00:aa
@@ -119,7 +119,7 @@ impl Graphs {
         Self { parts, inputs: inputs.map(|i| i.0), count: 0 }
     }
 
-    /// What must hold whenever nothing moves.
+    /// Checks what must hold whenever nothing moves.
     fn check(&mut self) -> Result<(), String> {
         let router = &mut self.parts.router;
         let used = router.engine.pool_usage().map_err(|e| e.to_string())?.used;

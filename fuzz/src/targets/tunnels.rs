@@ -219,7 +219,7 @@ fn send(parts: &mut Assembly, random: &mut Random, all: &[Vec<u8>]) -> Result<()
     Ok(())
 }
 
-/// What must hold in the end.
+/// Checks what must hold in the end.
 fn is_whole(parts: &mut Assembly) -> Result<(), String> {
     super::let_time_pass(parts)?;
     if super::PANICKED.swap(false, Ordering::Relaxed) {
