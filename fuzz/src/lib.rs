@@ -60,6 +60,10 @@ pub fn run<T: Target>(make: impl Fn() -> T) -> u64 {
             Err(_) => Some("panic".to_owned()),
         };
         if let Some(wrong) = wrong {
+            if std::env::var_os("FERROVIA_FUZZ_GO_ON").is_some() {
+                println!("{}: {wrong}\ninput {input:?}\n", T::NAME);
+                continue;
+            }
             let path = folder.join(format!("found-{:016x}", random.number()));
             // Without it the input is still in the message.
             let _ = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, &input));
