@@ -165,6 +165,33 @@ fn sessions_choose_routing_tables_and_keep_them() {
 }
 
 #[test]
+fn a_filter_of_other_nodes_chooses_packets_that_become_visible_later() {
+    let features = [FEATURE, tracenode::FEATURE, pipe::FEATURE];
+    let mut bench = Bench::featuring(&features, 1, |_| (), |_| ());
+    bench
+        .run(
+            "classify filter trace mask l2 none l3 ip4 src proto l4 dst_port match l2 none l3 ip4 \
+        src 10.0.0.2 proto 17 l4 dst_port 9",
+        )
+        .unwrap();
+    bench.run("tracenode feature pg0").unwrap();
+    let to = |port| udp4("10.0.0.2", "16.0.0.1", port, b"x");
+    let traced = |bench: &mut Bench| {
+        bench.send("ip4-input", &[to(9), to(10), to(9), to(9)]);
+        let shown = bench.run("show trace").unwrap();
+        bench.run("clear trace").unwrap();
+        (shown.matches("Packet ").count(), shown.matches(": trace-filtering\n").count())
+    };
+    assert_eq!(traced(&mut bench), (0, 0), "nobody asked");
+    // These are asked for at another node, by which those of this test do not come in.
+    bench.run("trace add pipe-rx 2 filter").unwrap();
+    assert_eq!(traced(&mut bench), (2, 2), "as many as were asked for");
+    assert_eq!(traced(&mut bench), (0, 0), "no more than that");
+    bench.run("trace add pipe-rx 2").unwrap();
+    assert_eq!(traced(&mut bench), (0, 0), "without a filter they are other packets");
+}
+
+#[test]
 fn what_is_punted_may_be_refused() {
     for version in [4, 6] {
         let mut bench = Bench::plugged(FEATURE);

@@ -290,6 +290,7 @@ impl Engine {
                 let of = &mut core.nodes[node.0 as usize];
                 of.to_trace = of.to_trace.saturating_add(count);
                 of.filters_trace = filters;
+                core.filtered_at = if filters { node.0 } else { u32::MAX };
             })
         });
     }

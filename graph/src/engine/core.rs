@@ -122,6 +122,8 @@ pub struct Core {
     /// Observers of packets in front of nodes.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,
+    /// Node that was last told to trace packets by the filter; `u32::MAX` for none.
+    pub(crate) filtered_at: u32,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
     /// The node under whose name traces go on after a handoff, if it is there.
@@ -174,6 +176,7 @@ impl Core {
             trace: Recorder::default(),
             watches: Vec::new(),
             trace_filter: None,
+            filtered_at: u32::MAX,
             handoffs: Handoffs::new(thread),
             handoff_trace: None,
             room: new_room(),

@@ -154,7 +154,9 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
         for &index in indices {
             // SAFETY: filled just now, not yet sent.
             let mut p = unsafe { Buffer::new(self.core.base, index) };
-            let Some(handle) = self.core.start_trace(self.node, &mut p, now, self.epoch) else {
+            let Some(handle) =
+                self.core.start_trace((self.node, self.node), &mut p, now, self.epoch)
+            else {
                 continue;
             };
             let mut dispatch = None;

@@ -25,17 +25,17 @@ impl Core {
             self.watches.iter().for_each(|watch| watch.show(node, &p, context));
         }
     }
-    /// Starts the trace of a packet at a node, if any are still to be traced there and, where the
-    /// filter decides, this one is chosen.
+    /// Starts the trace of a packet at a node, if any are still to be traced of those of node `of`
+    /// and, where the filter decides, this one is chosen.
     #[cold]
     pub(super) fn start_trace(
         &mut self,
-        node: u32,
+        (node, of): (u32, u32),
         p: &mut Buffer<'_>,
         now: f64,
         epoch: Epoch<'_>,
     ) -> Option<u16> {
-        let of = &mut self.nodes[node as usize];
+        let of = &mut self.nodes[of as usize];
         let left = of.to_trace.checked_sub(1)?;
         let context = PacketContext { thread: self.thread, now, epoch };
         let is_chosen = |filter: &Arc<dyn Filter>| filter.chooses(p.rx(), p.bytes(), context);

@@ -72,7 +72,20 @@ impl<'p, N> Packet<'p, N> {
         let is_wanted = self.core.nodes[self.node as usize].to_trace > 0;
         if is_wanted && !self.buffer.flags().has(Flags::TRACED) {
             let now = self.core.clock.now();
-            self.core.start_trace(self.node, &mut self.buffer, now, epoch);
+            self.core.start_trace((self.node, self.node), &mut self.buffer, now, epoch);
+        }
+    }
+    /// As [`Packet::start_trace`]; a packet that the filter chooses is also one of those that
+    /// another node, where packets are not yet what the filter is about, was last to trace.
+    #[inline(always)]
+    pub fn start_trace_inside(&mut self, epoch: Epoch<'_>) {
+        let (node, at) = (self.node, self.core.filtered_at);
+        let is_left = |n: u32| self.core.nodes.get(n as usize).is_some_and(|n| n.to_trace > 0);
+        if is_left(node) {
+            self.start_trace(epoch);
+        } else if is_left(at) && !self.buffer.flags().has(Flags::TRACED) {
+            let now = self.core.clock.now();
+            self.core.start_trace((node, at), &mut self.buffer, now, epoch);
         }
     }
     /// A new packet of this router that inherits interfaces and tables of this one, empty. `None`

@@ -41,7 +41,7 @@ impl Node for Filtering {
         frame.each(
             #[inline(always)]
             |p| {
-                p.start_trace(epoch);
+                p.start_trace_inside(epoch);
                 Ok(Next { is_ip6: p.bytes().first().is_some_and(|byte| byte >> 4 == 6) })
             },
         );
