@@ -405,6 +405,10 @@ impl Engine {
     pub(crate) fn runtime_to_explain(&self, index: NodeIndex) -> Option<NodeRuntime> {
         self.specs[index.0 as usize].is_explainable.then(|| self.runtime(index))
     }
+    /// Names of the nodes that are run for packets that are only explained.
+    pub(crate) fn explainable(&self) -> impl Iterator<Item = &str> {
+        self.specs.iter().filter(|s| s.is_explainable).map(|s| &*s.name)
+    }
     /// Numbers that nodes have or had.
     pub(crate) fn node_count(&self) -> usize {
         self.specs.len()

@@ -3,6 +3,8 @@
 //! Edges that leave the tested part end in sinks named like the missing node, so nothing is mocked.
 #![forbid(unsafe_code)]
 
+mod foretold;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,7 @@ use crate::engine::Frame;
 use crate::node::Node;
 use crate::trace::Names;
 use crate::{Buffer, Input, InputState, Intake, Next, NodeIndex, Ports};
+use foretold::Foretold;
 
 /// A packet that reached a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,7 @@ pub struct TestGraph {
     pub engine: Engine,
     seen: BTreeMap<(String, &'static str), u64>,
     catches: Catches,
+    sinks: Vec<&'static str>,
 }
 
 impl TestGraph {
@@ -98,16 +102,19 @@ impl TestGraph {
         let mut engine = Engine::new(settings).unwrap_or_else(|e| panic!("no memory: {e}"));
         let made = register(&mut engine).unwrap_or_else(|e| panic!("{e}"));
         let catches = Catches::default();
-        for name in engine.open_names() {
-            let sink = Sink { name: name.to_owned(), catches: Arc::clone(&catches) };
+        let sinks = engine.open_names();
+        for name in &sinks {
+            let sink = Sink { name: (*name).to_owned(), catches: Arc::clone(&catches) };
             engine.add_sink(name, sink).unwrap_or_else(|e| panic!("{e}"));
         }
         engine.build().unwrap_or_else(|e| panic!("{e}"));
         start(&mut engine);
-        (Self { engine, seen: BTreeMap::new(), catches }, made)
+        foretold::note_reasons(&engine);
+        (Self { engine, seen: BTreeMap::new(), catches, sinks }, made)
     }
     /// Sends packets into node `at` in one frame, each prepared, and runs until the graph is idle.
-    /// Returns what reached sinks, in order.
+    /// Returns what reached sinks, in order. What becomes of a packet that is sent alone must be
+    /// what an explanation says of it, as far as nodes may be explained.
     pub fn send(
         &mut self,
         at: &str,
@@ -125,10 +132,22 @@ impl TestGraph {
         prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
     ) -> Vec<Caught> {
         let node = self.engine.index_of(at).unwrap_or_else(|| panic!("no node {at}"));
+        let foretold = match packets {
+            [alone] => {
+                // What is still on its way counts for itself.
+                self.engine.run_inline(1000);
+                Foretold::of(&self.engine, &self.sinks, node, alone, prepare.clone())
+            }
+            _ => None,
+        };
         for bytes in packets {
             self.engine.inject(thread, node, bytes.clone(), prepare.clone());
         }
-        self.run()
+        let caught = self.run();
+        if let Some(foretold) = foretold {
+            foretold.expect(&self.engine);
+        }
+        caught
     }
     /// Runs until the graph is idle; returns what reached sinks since the last call.
     pub fn run(&mut self) -> Vec<Caught> {
