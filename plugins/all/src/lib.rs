@@ -77,6 +77,7 @@ const PLUGINS: &[Feature] = &[
     bufmon::FEATURE,
     sflow::FEATURE,
     p2p_ethernet::FEATURE,
+    perfmon::FEATURE,
     ping::FEATURE,
     policer::FEATURE,
     qos::FEATURE,

@@ -116,6 +116,8 @@ mod npt66;
 mod nsim;
 #[path = "../../p2p_ethernet/tests.rs"]
 mod p2p_ethernet;
+#[path = "../../perfmon/tests.rs"]
+mod perfmon;
 #[path = "../../ping/tests.rs"]
 mod ping;
 #[path = "../../pipe/tests.rs"]

@@ -1,0 +1,191 @@
+//! `perfmon` and `show perfmon`.
+
+use std::fmt;
+
+use control::cli::{Cli, Command, Error, Output};
+use net::Router;
+use serde::Serialize;
+
+use super::source::{SOURCE, SOURCE_DESCRIPTION};
+use super::{BUNDLES, Bundle, Counted, State, active, counted, reset, start, stop};
+
+/// Measure what Linux counts for the router's threads.
+#[derive(Command)]
+#[command("perfmon start")]
+struct Start {
+    /// what to measure: `show perfmon bundle`
+    #[values("perfmon-bundle")]
+    bundle: String,
+    /// `thread`: by thread, which is so anyway
+    #[keyword("type")]
+    by: Option<String>,
+}
+
+/// End the measurement; `show perfmon statistics` has its numbers.
+#[derive(Command)]
+#[command("perfmon stop")]
+struct Stop;
+
+/// End the measurement and forget its numbers.
+#[derive(Command)]
+#[command("perfmon reset")]
+struct Reset;
+
+/// Show what can be measured.
+#[derive(Command)]
+#[command("show perfmon bundle")]
+struct ShowBundle {
+    /// with what is counted
+    verbose: bool,
+    /// only this one
+    #[positional]
+    #[values("perfmon-bundle")]
+    name: Option<String>,
+}
+
+/// Show what is being measured.
+#[derive(Command)]
+#[command("show perfmon active-bundle")]
+struct ShowActive;
+
+/// Show where counters come from.
+#[derive(Command)]
+#[command("show perfmon source")]
+struct ShowSource {
+    /// with what it is
+    verbose: bool,
+    /// only this one
+    #[positional]
+    name: Option<String>,
+}
+
+/// Show what was counted.
+#[derive(Command)]
+#[command("show perfmon statistics")]
+struct ShowStatistics {
+    /// accepted: the numbers are the kernel's own
+    #[keyword("raw")]
+    _raw: bool,
+}
+
+#[derive(Serialize)]
+struct Bundles {
+    bundles: Vec<&'static Bundle>,
+    #[serde(skip)]
+    verbose: bool,
+}
+
+impl fmt::Display for Bundles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for bundle in &self.bundles {
+            if !self.verbose {
+                writeln!(f, "{:<20}{}", bundle.name, bundle.description)?;
+                continue;
+            }
+            writeln!(f, "name: {}", bundle.name)?;
+            writeln!(f, "  description: {}", bundle.description)?;
+            writeln!(f, "  source: {}", bundle.source)?;
+            writeln!(f, "  types: thread")?;
+            writeln!(f, "  columns: {}", bundle.columns.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Source {
+    name: &'static str,
+    description: &'static str,
+    bundles: Vec<&'static str>,
+    #[serde(skip)]
+    verbose: bool,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.verbose {
+            return writeln!(f, "{:<20}{}", self.name, self.description);
+        }
+        writeln!(f, "name: {}", self.name)?;
+        writeln!(f, "  description: {}", self.description)?;
+        writeln!(f, "  bundles: {}", self.bundles.join(", "))
+    }
+}
+
+#[derive(Serialize)]
+struct Statistics {
+    bundle: &'static str,
+    #[serde(skip)]
+    description: &'static str,
+    seconds: f64,
+    columns: &'static [&'static str],
+    threads: Vec<Counted>,
+}
+
+/// What was measured last, if anything was.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Last(Option<Statistics>);
+
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(last) = &self.0 else { return writeln!(f, "nothing was measured") };
+        writeln!(f, "{} in {:.3} s", last.description, last.seconds)?;
+        write!(f, "{:<20}", "Thread")?;
+        last.columns.iter().try_for_each(|column| write!(f, "{column:>14}"))?;
+        writeln!(f)?;
+        for Counted { thread, values } in &last.threads {
+            write!(f, "{thread:<20}")?;
+            values.iter().try_for_each(|value| write!(f, "{value:>14}"))?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn statistics(router: &Router) -> Option<Statistics> {
+    let m = router.own::<State>().0.as_ref()?;
+    let seconds = m.ended.unwrap_or_else(|| router.engine.clock().now()) - m.began;
+    let Bundle { name: bundle, description, columns, .. } = *m.bundle;
+    Some(Statistics { bundle, description, seconds, columns, threads: counted(router) })
+}
+
+fn bundles(name: Option<&str>) -> Result<Vec<&'static Bundle>, Error> {
+    let Some(name) = name else { return Ok(BUNDLES.iter().collect()) };
+    let none = || Error::new(format!("there is no bundle `{name}'"));
+    Ok(vec![Bundle::named(name).ok_or_else(none)?])
+}
+
+pub fn register(cli: &mut Cli<Router>) {
+    cli.values("perfmon-bundle", |_| BUNDLES.iter().map(|bundle| bundle.name.to_owned()).collect());
+    cli.command(|router: &mut Router, c: Start| {
+        let by_node = match c.by.as_deref() {
+            None | Some("thread") => false,
+            Some("node") => true,
+            Some(other) => return Err(Error::new(format!("unknown type `{other}'"))),
+        };
+        Ok(start(router, &c.bundle, by_node)?)
+    });
+    cli.command(|router: &mut Router, _: Stop| Ok(stop(router)?));
+    cli.command(|router: &mut Router, _: Reset| {
+        reset(router);
+        Ok(())
+    });
+    cli.command(|_: &mut Router, c: ShowBundle| {
+        let bundles = bundles(c.name.as_deref())?;
+        Ok(Output::of(Bundles { bundles, verbose: c.verbose }))
+    });
+    cli.command(|router: &mut Router, _: ShowActive| {
+        let bundles = active(router).into_iter().collect();
+        Ok(Output::of(Bundles { bundles, verbose: true }))
+    });
+    cli.command(|_: &mut Router, c: ShowSource| {
+        if let Some(other) = c.name.filter(|name| name != SOURCE) {
+            return Err(Error::new(format!("there is no source `{other}'")));
+        }
+        let bundles = BUNDLES.iter().map(|bundle| bundle.name).collect();
+        let (name, description) = (SOURCE, SOURCE_DESCRIPTION);
+        Ok(Output::of(Source { name, description, bundles, verbose: c.verbose }))
+    });
+    cli.command(|router: &mut Router, _: ShowStatistics| Ok(Output::of(Last(statistics(router)))));
+}
