@@ -1,4 +1,7 @@
-//! `fvctl top --once`.
+//! `fvctl top --once` and `fvctl support`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use tests::Daemon;
@@ -35,4 +38,24 @@ fn rates_are_printed_once() {
     assert!(is_about(&thread["in_packets_per_s"]), "{all}");
     let load = thread["load"].as_f64().expect("a share");
     assert!(load > 0.0 && load < 1.0, "{all}");
+}
+
+#[test]
+fn what_a_helper_needs_is_one_file_without_keys() {
+    let daemon = Daemon::start(GENERATORS);
+    daemon.tell("ipsec sa add 1 spi 1 esp crypto-alg aes-128-cbc crypto-key 00112233445566778899aabbccddeeff");
+    let file = daemon.folder().join("support.txt");
+    let words = ["support", file.to_str().expect("a path")];
+    let answer = daemon.fvctl(&words);
+    assert!(answer.is_ok, "{answer:?}");
+    let text = fs::read_to_string(&file).expect("a file");
+    for part in
+        ["==== show health verbose", "ip route add 16.0.0.0/8", "==== fvctl doctor", "kept: "]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("failed: ") && !text.contains("00112233"), "{text}");
+    assert!(text.contains("crypto-key ***"), "{text}");
+    assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    assert!(!daemon.fvctl(&words).is_ok, "no file is written over");
 }

@@ -16,6 +16,14 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--version", "print the version"),
 ];
 
+/// Commands of this program's own.
+const OWN: &[(&str, &str)] = &[
+    ("capture", "capture packets into a file or for Wireshark"),
+    ("doctor", "look at the set-up of this machine"),
+    ("support", "write what somebody who is to help wants to know into a file"),
+    ("top", "rates as they change"),
+];
+
 /// Prints what may stand where `line` ends, the shell's line up to the cursor: a word and, after a
 /// tabulator, what it means.
 pub fn print(line: &str) -> io::Result<()> {
@@ -46,7 +54,12 @@ fn candidates(line: &str) -> Vec<(String, String)> {
         Some(_) => {
             let command = words.join(" ");
             let live = Link::open(socket).and_then(|mut link| link.complete(&command));
-            live.unwrap_or_else(|_| offline(&command))
+            let mut found = live.unwrap_or_else(|_| offline(&command));
+            let has = |name: &str| found.iter().any(|(word, _)| word == name);
+            let own = OWN.iter().filter(|(name, _)| name.starts_with(command.as_str()));
+            let more: Vec<_> = own.filter(|(name, _)| !has(name)).collect();
+            found.extend(more.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())));
+            found
         }
     }
 }
@@ -112,6 +125,14 @@ mod tests {
         assert_eq!(all, ["long-timeout", "passive"]);
         assert_eq!(words("bond add a b p"), ["passive"]);
         assert_eq!(words("adjacency counters "), ["disable", "enable"]);
+    }
+
+    #[test]
+    fn commands_of_this_program_are_among_them() {
+        let found = candidates("fvctl -s /nonexistent do");
+        assert_eq!(found.iter().filter(|(word, _)| word == "doctor").count(), 1, "{found:?}");
+        let found = candidates("fvctl -s /nonexistent show top");
+        assert!(found.iter().all(|(word, _)| word != "top"), "{found:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod machine;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Arg, ArgAction};
 use serde_json::{Value, json};
@@ -88,7 +89,10 @@ pub fn findings(socket: Option<&str>) -> Vec<Finding> {
             (None, vec![Finding::note("router", e.to_string(), "").mend(mend)])
         }
     };
-    findings.extend(checks::all(&machine, running.as_ref()));
+    // The router's sockets are in one folder, unless a configuration says otherwise.
+    let cli = socket.map(Path::new).filter(|path| path.exists());
+    let folder = cli.and_then(Path::parent).unwrap_or(Path::new("/run/vpp"));
+    findings.extend(checks::all(&machine, running.as_ref(), folder));
     findings
 }
 

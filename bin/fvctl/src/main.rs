@@ -12,6 +12,7 @@ mod hangup;
 mod link;
 mod pager;
 mod prompt;
+mod support;
 mod top;
 mod wait;
 
@@ -123,6 +124,7 @@ fn own(socket: Option<&str>, words: &[&str], json: bool) -> Option<io::Result<bo
         ("capture", ["start" | "stop" | "?", ..]) => None,
         ("capture", rest) => Some(capture::run(socket, rest)),
         ("doctor", rest) => Some(doctor::run(socket, rest, json)),
+        ("support", rest) => Some(support::run(socket, rest)),
         ("top", rest) => Some(top::run(socket, rest, json)),
         ("extcap", rest) => Some(extcap::run(socket, rest)),
         _ => None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use super::machine::Machine;
 use super::{Finding, Running};
@@ -10,8 +11,8 @@ use super::{Finding, Running};
 const FILES: u64 = 4096;
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// All checks, one after the other.
-pub fn all(machine: &Machine, running: Option<&Running>) -> Vec<Finding> {
+/// All checks, one after the other. `folder` has the router's sockets.
+pub fn all(machine: &Machine, running: Option<&Running>, folder: &Path) -> Vec<Finding> {
     let cpus = running.map(|running| running.cpus.clone()).unwrap_or_default();
     let mut findings = vec![huge_pages(machine), clock(machine)];
     findings.extend(isolation(machine, &cpus));
@@ -20,7 +21,7 @@ pub fn all(machine: &Machine, running: Option<&Running>) -> Vec<Finding> {
     findings.extend(limits(machine, running));
     findings.extend(kernel(machine));
     findings.extend(devices(machine));
-    findings.extend(sockets(machine));
+    findings.extend(sockets(machine, folder));
     findings
 }
 
@@ -207,10 +208,10 @@ fn devices(machine: &Machine) -> Vec<Finding> {
     findings
 }
 
-fn sockets(machine: &Machine) -> Vec<Finding> {
+fn sockets(machine: &Machine, folder: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["cli.sock", "api.sock", "stats.sock"] {
-        let path = format!("/run/vpp/{name}");
+        let path = folder.join(name).display().to_string();
         let Ok(data) = std::fs::symlink_metadata(machine.path(&path)) else { continue };
         let mode = data.permissions().mode() & 0o777;
         let found = format!("{path} has mode {mode:o}");
@@ -265,7 +266,7 @@ mod tests {
             ],
         );
         let running = Running { cpus: [2, 3].into(), process: Some(7) };
-        let all = all(&machine, Some(&running));
+        let all = all(&machine, Some(&running), Path::new("/run/vpp"));
         for (topic, state) in [
             ("huge pages", State::Bad),
             ("clock", State::Bad),
@@ -304,7 +305,7 @@ mod tests {
         fs::set_permissions(machine.path("/run/vpp/cli.sock"), fs::Permissions::from_mode(0o660))
             .unwrap();
         let running = Running { cpus: [2, 3].into(), process: Some(7) };
-        let all = all(&machine, Some(&running));
+        let all = all(&machine, Some(&running), Path::new("/run/vpp"));
         assert!(all.iter().all(|f| f.state == State::Good), "{all:?}");
         fs::remove_dir_all(machine.path("/")).unwrap();
     }
