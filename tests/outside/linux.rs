@@ -5,19 +5,21 @@ use std::path::PathBuf;
 
 use tests::{Daemon, Host, Running, eventually, has, is_root};
 
+use crate::routing::has_frr;
+
 /// The mirror of routes is a plugin that is off unless it is named.
 const CONFIG: &str = "plugins { plugin linux_nl_plugin.so { enable } }\nlinux-cp { lcp-sync }\n";
 
 /// A router with interfaces to two hosts, and their mirrors in a namespace.
-struct Lab {
-    router: Daemon,
-    linux: Host,
-    left: Host,
-    right: Host,
+pub struct Lab {
+    pub router: Daemon,
+    pub linux: Host,
+    pub left: Host,
+    pub right: Host,
 }
 
 impl Lab {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::with("")
     }
     /// With these lines more in the router's configuration.
@@ -47,12 +49,12 @@ impl Lab {
         Self { router, linux, left, right }
     }
     /// Whether the router has a route to a prefix itself.
-    fn has_route(&self, prefix: &str) -> bool {
+    pub fn has_route(&self, prefix: &str) -> bool {
         let shown = self.router.ask(&format!("show ip fib {prefix}")).text;
         shown.contains(prefix) && shown.contains("lcp-rt")
     }
     /// Starts BIRD on a host with a configuration.
-    fn bird(&self, host: &Host, name: &str, config: &str) -> Running {
+    pub fn bird(&self, host: &Host, name: &str, config: &str) -> Running {
         let file = |kind: &str| -> PathBuf { self.router.folder().join(format!("{name}.{kind}")) };
         fs::write(file("conf"), config).unwrap();
         let [conf, ctl, pid] = ["conf", "ctl", "pid"].map(|kind| file(kind).display().to_string());
@@ -60,7 +62,7 @@ impl Lab {
     }
     /// Waits until nothing differs between the router and Linux.
     #[track_caller]
-    fn agrees(&self) {
+    pub fn agrees(&self) {
         let mut shown = String::new();
         let agrees = eventually(|| {
             shown = self.router.tell("show lcp diff");
@@ -160,17 +162,14 @@ fn what_is_lost_is_read_again() {
         assert!(!lab.has_route("10.83.249.0/24"));
         lab.agrees();
     }
-    println!("{}", lab.router.tell("show lcp mirror"));
+    let shown = lab.router.tell("show lcp mirror");
+    assert!(!shown.contains("news lost 0 times"), "{shown}");
 }
 
 #[test]
 fn routes_of_frr_are_the_routers() {
-    const FRR: &str = "/usr/lib/frr";
-    if !is_root() || !has("ping") || !has("bird") {
+    if !is_root() || !has("ping") || !has("bird") || !has_frr() {
         return;
-    }
-    if !std::path::Path::new(FRR).join("ospfd").exists() {
-        return tests::skip("FRR is not installed");
     }
     let lab = Lab::new();
     lab.right.run("ip addr add 10.88.0.1/32 dev lo");
@@ -187,23 +186,7 @@ fn routes_of_frr_are_the_routers() {
     );
     let ospf = "router ospf\n ospf router-id 1.1.1.1\n network 10.1.0.0/16 area 0\n\
         interface e2\n ip ospf hello-interval 1\n ip ospf dead-interval 4\n";
-    // FRR drops the rights of root at once.
-    let folder = lab.router.folder().join("frr");
-    fs::create_dir(&folder).unwrap();
-    let mut running = Vec::new();
-    for (program, config) in [("zebra", "hostname z\n"), ("ospfd", ospf)] {
-        let file = |kind: &str| folder.join(format!("{program}.{kind}")).display().to_string();
-        fs::write(file("conf"), config).unwrap();
-        let own = std::process::Command::new("chown").args(["-R", "frr:frr"]).arg(&folder).status();
-        assert!(own.is_ok_and(|status| status.success()));
-        let zebra = folder.join("zserv.api").display().to_string();
-        let (conf, pid, at) = (file("conf"), file("pid"), folder.display());
-        running
-            .push(lab.linux.start(&format!(
-                "{FRR}/{program} -f {conf} -i {pid} -z {zebra} --vty_socket {at}"
-            )));
-        assert!(eventually(|| std::path::Path::new(&zebra).exists()), "{program} does not start");
-    }
+    let _running = lab.frr(&[("zebra", "hostname z\n"), ("ospfd", ospf)]);
     assert!(eventually(|| lab.has_route("10.88.0.1/32")), "{}", lab.linux.run("ip route"));
     assert!(eventually(|| lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0));
     lab.agrees();
@@ -258,14 +241,18 @@ fn routes_of_bird_are_the_routers_and_go_with_it() {
         text.split("to:[").next().unwrap_or_default().to_owned()
     };
     let before = shown();
-    lab.router.tell("plugin unload linux_nl");
-    assert!(ping());
-    lab.router.tell("plugin load linux_nl");
-    lab.agrees();
-    lab.router.tell("lcp resync");
-    lab.agrees();
+    let flow = || lab.left.attempt("ping -n -q -c 300 -i 0.01 -W 2 10.88.0.1").1;
+    let said = std::thread::scope(|scope| {
+        let said = scope.spawn(flow);
+        lab.router.tell("plugin unload linux_nl");
+        lab.router.tell("plugin load linux_nl");
+        lab.agrees();
+        lab.router.tell("lcp resync");
+        lab.agrees();
+        said.join().unwrap()
+    });
+    assert!(said.contains(" 300 received"), "{said}");
     assert_eq!(shown(), before);
-    assert!(ping());
 
     drop(bird);
     // BIRD that was killed has left its routes in Linux; a new one takes them back when it ends.
@@ -284,7 +271,7 @@ fn routes_of_bird_are_the_routers_and_go_with_it() {
 }
 
 /// Asks a program to end, so that it cleans up behind itself.
-fn terminate(program: &Running) {
+pub fn terminate(program: &Running) {
     let kill = std::process::Command::new("kill").arg(program.id().to_string()).status();
     assert!(kill.is_ok_and(|status| status.success()));
 }

@@ -35,6 +35,7 @@ mod pages;
 mod privileges;
 mod punt;
 mod restart;
+mod routing;
 mod sockets;
 mod statistics;
 mod streams;

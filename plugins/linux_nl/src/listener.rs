@@ -184,13 +184,16 @@ impl Ear {
             }
         }
         batch.push(News::End);
-        let mut rest = batch;
-        while !rest.is_empty() {
-            let next = rest.split_off(rest.len().min(BATCH));
-            if !self.send(std::mem::replace(&mut rest, next)) {
+        // Each with room for itself alone: a thousand of them may wait.
+        let mut rest = batch.into_iter();
+        loop {
+            let next: Vec<_> = rest.by_ref().take(BATCH).collect();
+            if next.is_empty() {
+                return true;
+            }
+            if !self.send(next) {
                 return false;
             }
         }
-        true
     }
 }
