@@ -70,7 +70,8 @@ pub fn without_threads(config: &Config) -> Result<(Assembly, (Layout, Vec<usize>
         log.write_to(path).map_err(failed)?;
     }
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
-    let allowed = cpu::allowed().map_err(failed("cannot tell the CPUs of this process"))?;
+    let allowed = crate::layout::of_this_process(&config.cpu);
+    let allowed = allowed.map_err(failed("cannot tell the CPUs of this process"))?;
     let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.text("corelist-workers"))?;
     let most = allowed.len().min(MOST_WORKERS).max(layout.workers.len());
     let settings = Settings { most_workers: most, ..settings(config, &layout, &log)? };

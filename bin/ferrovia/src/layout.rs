@@ -4,9 +4,10 @@
 //! control floats over the other CPUs. With workers each has a CPU of its own and control the main
 //! core.
 
-use std::fmt;
+use std::{fmt, io};
 
 use control::config::Cpu;
+use infra::cpu;
 
 /// CPUs by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,35 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+/// More CPUs than a machine has.
+const MOST_CPUS: usize = 1024;
+
+/// The CPUs of this process, in ascending order: those it was given, and those that the
+/// configuration names by number and the kernel lets it have. A CPU that stands in the
+/// configuration counts more than what a parent left over (taskset).
+///
+/// # Errors
+/// The kernel's.
+pub fn of_this_process(config: &Cpu) -> io::Result<Vec<usize>> {
+    let mut cpus = cpu::allowed()?;
+    let workers = config.corelist_workers.iter().flat_map(|list| &list.0);
+    let named = config.main_core.iter().chain(workers).map(|n| *n as usize);
+    let mut more: Vec<_> = named.filter(|n| !cpus.contains(n)).collect();
+    if config.relative || more.is_empty() {
+        return Ok(cpus);
+    }
+    // Of all that are asked for the kernel gives those that there are.
+    cpu::restrict_to(&(0..MOST_CPUS).collect::<Vec<_>>())?;
+    let possible = cpu::allowed();
+    cpu::restrict_to(&cpus)?;
+    let possible = possible?;
+    more.retain(|n| possible.contains(n));
+    cpus.append(&mut more);
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
 }
 
 impl Layout {
@@ -127,6 +157,24 @@ mod tests {
     use control::config::Config;
 
     use super::*;
+
+    #[test]
+    fn a_cpu_that_is_named_counts_more_than_what_was_inherited() {
+        let all = cpu::allowed().unwrap();
+        let [first, .., last] = all[..] else { return };
+        let done = std::thread::spawn(move || {
+            cpu::pin(first).unwrap();
+            let of = |main: usize, relative| {
+                let main_core = Some(main as u32);
+                of_this_process(&Cpu { main_core, relative, ..Cpu::default() }).unwrap()
+            };
+            let found = (of(last, false), of(last, true), of(first, false), of(900, false));
+            (found, cpu::allowed().unwrap())
+        });
+        let (found, after) = done.join().unwrap();
+        assert_eq!(found, (vec![first, last], vec![first], vec![first], vec![first]));
+        assert_eq!(after, [first], "what it was given is as it was");
+    }
 
     fn layout(text: &str, allowed: &[usize]) -> Result<Layout, Error> {
         let config = Config::parse(&format!("cpu {{ {text} }}"), &[]).unwrap();

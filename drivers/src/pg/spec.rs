@@ -45,7 +45,8 @@ pub struct Spec {
 /// Words of `buffer-flags`.
 const BUFFER_FLAGS: &[&str] =
     &["ip4", "ip6", "offload", "l2-hdr-offset", "l3-hdr-offset", "l4-hdr-offset"];
-/// Words of `buffer-offload-flags`; the IPv4 header's checksum is part of the packet here.
+/// Words of `buffer-offload-flags`. Nothing leaves the IPv4 header's checksum to others here, so it
+/// is computed when the packet is made.
 const OFFLOADS: &[&str] = &["offload-ip-cksum", "offload-tcp-cksum", "offload-udp-cksum"];
 
 impl Spec {
@@ -62,6 +63,7 @@ impl Spec {
         Ok(spec)
     }
     fn read(&mut self, args: &mut Args<'_>) -> Result<(), Error> {
+        let mut sums_ip4 = false;
         while !args.is_empty() {
             let place = *args;
             match args.word().unwrap_or_default() {
@@ -75,6 +77,7 @@ impl Spec {
                 "buffer-offload-flags" => {
                     let left = words(args, OFFLOADS)?;
                     self.without_checksums = left.iter().any(|w| *w != OFFLOADS[0]);
+                    sums_ip4 = left.contains(&OFFLOADS[0]);
                 }
                 "interface" | "source" => self.interface = Some(args.value("interface")?),
                 "node" => self.node = Some(args.value("node")?),
@@ -91,6 +94,9 @@ impl Spec {
                 }
                 _ => return Err(place.unknown()),
             }
+        }
+        if let Some(data) = self.data.as_mut().filter(|_| sums_ip4) {
+            data.sum_ip4();
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use net::Assembly;
 use net::interface::DEVICE_INPUT;
 use wire::checksum::ip4_pseudo;
 use wire::ethernet::{self, EtherType};
-use wire::zerocopy::IntoBytes;
+use wire::zerocopy::{FromBytes, IntoBytes};
 use wire::{MacAddr, Protocol, ip4, tcp};
 
 use super::mac_filter::MacFilter;
@@ -420,6 +420,28 @@ fn udp_sums_are_left_to_us_also_where_there_is_none() {
     let caught = std::mem::take(&mut *b.caught.lock().unwrap());
     assert!(caught[0].1.has(Flags::CHECKSUM_TODO));
     assert_ne!(caught[0].2[40..42], [0, 0], "the pseudo header's sum");
+}
+
+#[test]
+fn the_header_sum_of_ip4_is_computed_where_it_is_left_to_others() {
+    let mut b = Bench::new("ip-sum");
+    b.ok("create packet-generator interface pg7");
+    let stream = |name: &str, flags: &str| {
+        format!(
+            "packet-generator new {{ name {name} limit 1 interface pg7 node catch {flags} data {{ \
+             IP4: 2:0:0:0:0:1 -> 2:0:0:0:0:2 UDP: 1.1.1.1 -> 2.2.2.2 checksum 13 UDP: 1 -> 2 \
+             incrementing 20 }} }}"
+        )
+    };
+    b.ok(&stream("a", "buffer-offload-flags offload-ip-cksum"));
+    b.ok(&stream("b", ""));
+    b.ok("packet-generator enable");
+    b.router.engine.run_inline(10);
+    let caught = std::mem::take(&mut *b.caught.lock().unwrap());
+    let is_valid =
+        |bytes: &[u8]| ip4::Header::ref_from_prefix(&bytes[14..]).unwrap().0.is_checksum_valid();
+    let valid: Vec<_> = caught.iter().map(|packet| is_valid(&packet.2)).collect();
+    assert_eq!(valid, [true, false]);
 }
 
 #[test]

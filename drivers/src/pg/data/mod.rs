@@ -67,6 +67,15 @@ struct Upper {
 }
 
 impl Layout {
+    /// Has the checksum of the IPv4 header computed, whatever the text says it is.
+    pub fn sum_ip4(&mut self) {
+        if let Some(ip) = self.ip.as_mut().filter(|ip| ip.is_ip4) {
+            let at = ip.at + 10;
+            ip.sums = true;
+            self.bytes[at..at + 2].fill(0);
+            self.fields.retain(|field| field.at != at);
+        }
+    }
     /// Reads what stands between the braces.
     ///
     /// # Errors
