@@ -104,6 +104,21 @@ try {
   await page.click('[role=alert] button');
   await page.waitForSelector('[role=status]:has-text("Committed")');
 
+  // Light, on a wide screen: views that were dark above.
+  const wide = await open(1920, 1080, 'light');
+  await wide.goto(`${base}#token=${token}`);
+  await wide.waitForSelector('[data-node=ip4-lookup]');
+  for (const name of ['graph', 'interfaces', 'drops', 'tables', 'explain', 'trace', 'capture', 'configuration', 'terminal']) {
+    await view(wide, name);
+    if (name === 'explain') {
+      await wide.fill('form input.mono', 'UDP: 10.0.0.2 -> 99.0.0.1 UDP: 1 -> 2 incrementing 20');
+      await wide.click('button.main');
+      await wide.waitForSelector('[data-test=fate]:has-text("dropped")');
+    }
+    await wide.waitForTimeout(700);
+    assert.ok(await wide.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${name} is too wide`);
+    await picture(wide, `${name}-wide-light`);
+  }
   // The same on a telephone: nothing sticks out.
   const narrow = await open(390, 800, 'dark');
   await narrow.goto(`${base}#token=${token}`);
@@ -113,6 +128,8 @@ try {
   for (const name of ['graph', 'interfaces', 'drops', 'explain', 'configuration']) {
     await narrow.evaluate((to) => { location.hash = to; }, name);
     await narrow.waitForTimeout(700);
+    const link = await narrow.locator(`nav a[href="#${name}"]`).boundingBox();
+    assert.ok(link && link.x >= 0 && link.x + link.width <= 390, `the link to ${name} is out of sight`);
     assert.ok(await narrow.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${name} is too wide`);
     await picture(narrow, `${name}-narrow`);
   }
