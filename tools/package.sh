@@ -8,7 +8,7 @@ folder=${profile/dev/debug}
 stage=target/package
 
 command -v cargo-deb >/dev/null || cargo install --locked cargo-deb
-cargo build --profile "$profile" -p ferrovia -p fvctl
+cargo build --profile "$profile" --workspace --bin ferrovia --bin fvctl
 tools/docs.sh
 rm -rf $stage
 mkdir -p $stage/man $stage/sdk $stage/bin $stage/include
