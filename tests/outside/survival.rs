@@ -120,6 +120,8 @@ fn a_commit_that_nobody_confirms_is_undone_on_time_over_a_restart() {
     assert!(eventually(|| daemon.tell("show configuration") == before), "it is undone");
     assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
     assert!(eventually(|| fs::read_to_string(&file).unwrap() == before), "in the file as well");
+    let unconfirmed = folder.join("setup.history/unconfirmed");
+    assert!(eventually(|| !unconfirmed.exists()), "and nothing waits any more");
     daemon.kill_and_start();
     assert_eq!(daemon.tell("show configuration"), before);
     assert!(!daemon.tell("show configuration history").contains("undone in"));
