@@ -3,8 +3,7 @@
 
 use fuzz::targets::{
     Commands, Configuration, Firewall, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages,
-    Replay,
-    Tunnels, VhostUser,
+    Replay, Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
 

@@ -46,7 +46,7 @@ pub struct Router {
     /// Called with each new adjacency.
     pub on_adjacency: Registered<fn(&mut Self, AdjacencyIndex)>,
     /// Called with a peer of a tunnel that is made known or forgotten.
-    pub on_peer: Registered<fn(&mut Self, (InterfaceIndex, IpAddr))>,
+    pub on_peer: Registered<OnPeer>,
     /// Called when the data-plane threads change, while old and new ones are there, with the
     /// numbers of those that stay.
     pub on_threads: Registered<OnThreads>,
@@ -87,6 +87,9 @@ pub struct Router {
 /// The counters of nodes, by number.
 const NODE_ERRORS: &str = "/node/errors";
 const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
+
+/// Called with a peer of a tunnel: the interface and the next hop.
+pub type OnPeer = fn(&mut Router, (InterfaceIndex, IpAddr));
 
 /// Moves what a feature has on threads that are about to end. The text of an error is its own.
 pub type OnThreads = fn(&mut Router, &Range<usize>) -> Result<(), String>;

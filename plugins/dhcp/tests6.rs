@@ -158,8 +158,8 @@ fn a_client_gets_an_address_and_gives_it_back() {
     assert_eq!(find(&request, option::ELAPSED), Some(&[0, 0][..]));
     assert_eq!(find(&request, option::REQUESTED), Some(&[0, 82][..]));
     assert_eq!(association(&request, option::IA_NA).id, 1);
-    assert!(rig.run("show dhcp6 addresses").starts_with("pg2 2001:db8:7::9/128 preferred 60.0 s"));
-    assert!(rig.run("show dhcp6 clients").starts_with("pg2 state bound server 0 T1 in 30.0 s"));
+    assert!(rig.run("show dhcp6 addresses").starts_with("pg2 2001:db8:7::9/128 preferred "));
+    assert!(rig.run("show dhcp6 clients").starts_with("pg2 state bound server 0 T1 in "));
     assert!(rig.run("show ip6 fib 2001:db8:7::9/128").contains("2001:db8:7::9/128"));
     let configuration = rig.run("show configuration");
     assert!(configuration.contains("dhcp6 client pg2\n") && !configuration.contains("db8:7::9"));

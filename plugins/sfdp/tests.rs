@@ -178,7 +178,7 @@ fn tenants_with_contexts_of_their_own_do_not_share_sessions() {
         "set sfdp interface-input pg1 tenant 2",
     ]);
     let ask = datagram([IN[0], OUT[0]], 9);
-    through(&mut b, false, &[ask.clone()]);
+    through(&mut b, false, std::slice::from_ref(&ask));
     through(&mut b, true, &[answer(&ask)]);
     assert_eq!(dump(&mut b).len(), 2);
     let refused = b.cli("set sfdp interface-input pg1 tenant 3");
@@ -232,7 +232,7 @@ fn a_packet_one_way_does_not_keep_a_session_alive_and_a_reset_ends_it_soon() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);
     for _ in 0..3 {
-        through(&mut b, false, &[ask.clone()]);
+        through(&mut b, false, std::slice::from_ref(&ask));
         b.wait(2.0);
     }
     assert_eq!(dump(&mut b).len(), 0);
@@ -251,7 +251,7 @@ fn a_packet_one_way_does_not_keep_a_session_alive_and_a_reset_ends_it_soon() {
 fn a_timeout_that_is_changed_is_that_of_packets_from_then_on() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);
-    through(&mut b, false, &[ask.clone()]);
+    through(&mut b, false, std::slice::from_ref(&ask));
     through(&mut b, true, &[answer(&ask)]);
     set(&mut b, "set sfdp timeout tenant 1 established 7");
     assert_eq!(left(&mut b), (1, 120));
@@ -303,7 +303,7 @@ fn icmp_errors_go_the_way_of_the_session_that_they_are_about() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);
     let error = icmp_error("10.0.1.9", IN[0], &ask);
-    assert_eq!(through(&mut b, true, &[error.clone()]).len(), 0);
+    assert_eq!(through(&mut b, true, std::slice::from_ref(&error)).len(), 0);
     b.expect(&[("sfdp-lookup-ip4-icmp", "no session", 1)]);
     through(&mut b, false, &[ask]);
     b.graph.moved_counters();

@@ -106,11 +106,13 @@ fn full(b: &mut Bench, table: &str, refusal: (&str, &str), ask: impl Fn(u16) -> 
     let all = |b: &mut Bench| -> Vec<End> {
         let blocks = (0..4u16).map(|block| (0..250).map(|n| ask(block * 250 + n).packet).collect());
         let out: Vec<_> = blocks.flat_map(|p: Vec<_>| through(b, false, &p)).collect();
-        out.iter().map(|p| ends(p)[0]).collect()
+        // Hosts that find no room are told.
+        let both = out.iter().map(|p| ends(p));
+        both.filter(|[_, to]| *to == server).map(|[from, _]| from).collect()
     };
     let old = all(b);
     assert_eq!(old.len(), 500, "as many as may be");
-    b.expect(&[(refusal.0, refusal.1, 500)]);
+    b.expect(&[("ip4-icmp-error", "dest_unreach_sent", 500), (refusal.0, refusal.1, 500)]);
     let [_, sessions, limit, bytes, ..] = row(b, table)[..] else { panic!("no row") };
     assert_eq!((sessions, limit), (500, 500));
     b.graph.engine.clock().adjust(100_000.0);

@@ -80,7 +80,7 @@ impl Default for Firewall {
 fn flow(frame: &[u8]) -> Option<Flow> {
     let packet = frame.get(ip_offset(frame)?..)?;
     let upper = Upper::of(packet).filter(|upper| !upper.is_fragment)?;
-    let (at, len) = if packet[0] >> 4 == 4 { (12, 4) } else { (8, 16) };
+    let (at, len) = if packet.first()? >> 4 == 4 { (12, 4) } else { (8, 16) };
     let ends = [packet.get(at..at + len)?, packet.get(at + len..at + 2 * len)?];
     let number = |at: usize| packet.get(upper.offset + at..)?.first_chunk().copied();
     let kind = *packet.get(upper.offset)?;
@@ -98,7 +98,7 @@ fn flow(frame: &[u8]) -> Option<Flow> {
 /// Exchanges the ends of a packet.
 fn reverse(frame: &mut [u8]) -> Option<()> {
     let packet = frame.get_mut(ip_offset(frame)?..)?;
-    let (at, len) = if packet[0] >> 4 == 4 { (12, 4) } else { (8, 16) };
+    let (at, len) = if packet.first()? >> 4 == 4 { (12, 4) } else { (8, 16) };
     let upper = Upper::of(packet)?;
     let swap = |packet: &mut [u8], at: usize, len: usize| {
         let both = packet.get_mut(at..at + 2 * len)?;

@@ -67,7 +67,8 @@ fn read(input: &[u8]) {
     for [src, dst] in [["10.0.0.1", "224.0.0.18"], ["fe80::1", "ff02::12"]] {
         let ends: [Option<std::net::IpAddr>; 2] = [src, dst].map(|text| text.parse().ok());
         if let [Some(src), Some(dst)] = ends {
-            black_box(vrrp::parse(input, src, dst).map(|(header, addrs)| (header.id, addrs.len())));
+            let parsed = vrrp::parse(input, src, dst);
+            let _ = black_box(parsed.map(|(header, addrs)| (header.id, addrs.len())));
         }
     }
     let prefix = dhcp6::Lease::read_prefix(input).map(|(lease, _)| lease.len);

@@ -85,16 +85,18 @@ pub struct SwInterfaceAddressReplaceEnd {}
 struct Replaced(HashSet<(InterfaceIndex, Prefix)>);
 
 /// The error that clients know.
-fn retval(e: address::Error) -> Retval {
-    match e {
-        address::Error::NoInterface => Retval::INVALID_SW_IF_INDEX,
-        address::Error::Conflict { .. } => Retval::ADDRESS_IN_USE,
-        address::Error::NotFound(_) => Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE,
-        address::Error::LinkLocalLen(_) => Retval::ADDRESS_LENGTH_MISMATCH,
-        address::Error::NotDeletable(_) => Retval::ADDRESS_NOT_DELETABLE,
-        address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
-        address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
-        _ => Retval::UNSPECIFIED,
+impl From<address::Error> for Retval {
+    fn from(e: address::Error) -> Self {
+        match e {
+            address::Error::NoInterface => Retval::INVALID_SW_IF_INDEX,
+            address::Error::Conflict { .. } => Retval::ADDRESS_IN_USE,
+            address::Error::NotFound(_) => Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE,
+            address::Error::LinkLocalLen(_) => Retval::ADDRESS_LENGTH_MISMATCH,
+            address::Error::NotDeletable(_) => Retval::ADDRESS_NOT_DELETABLE,
+            address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
+            address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
+            _ => Retval::UNSPECIFIED,
+        }
     }
 }
 
@@ -115,9 +117,9 @@ fn add(router: &mut Router, index: InterfaceIndex, prefix: Prefix) -> Result<(),
             Err(address::Error::Conflict { with, interface })
                 if is_replaced(router, interface, with) =>
             {
-                router.remove_address(interface, with).map_err(retval)?;
+                router.remove_address(interface, with).map_err(Retval::from)?;
             }
-            done => return done.map_err(retval),
+            done => return done.map_err(Retval::from),
         }
     }
 }
@@ -151,18 +153,18 @@ pub(super) fn register(api: &mut Api<Router>) {
             }
             let prefix = m.prefix.0.native()?;
             if !m.is_add {
-                return router.remove_address(index, prefix).map_err(retval);
+                return router.remove_address(index, prefix).map_err(Retval::from);
             }
             add(router, index, prefix)
         })
         .call(|router: &mut Router, m: SwInterfaceSetIpDirectedBroadcast| {
-            router.set_directed_broadcast(m.sw_if_index, m.enable).map_err(retval)
+            router.set_directed_broadcast(m.sw_if_index, m.enable).map_err(Retval::from)
         })
         .call(|router: &mut Router, m: SwInterfaceSetUnnumbered| {
             find(router, m.sw_if_index)?;
             let unnumbered = router.interfaces.at(m.unnumbered_sw_if_index);
             let index = unnumbered.ok_or(Retval::INVALID_SW_IF_INDEX_2)?.index;
-            router.set_unnumbered(index, m.is_add.then_some(m.sw_if_index)).map_err(retval)
+            router.set_unnumbered(index, m.is_add.then_some(m.sw_if_index)).map_err(Retval::from)
         })
         .call(|router: &mut Router, m: SwInterfaceSetTable| {
             let index = find(router, m.sw_if_index)?.index;
@@ -174,7 +176,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 let table = router.fib.table::<Ip4>(m.vrf_id).ok_or(no_table)?;
                 router.set_interface_table4(index, table)
             };
-            set.map_err(retval)
+            set.map_err(Retval::from)
         })
         .call(|router: &mut Router, m: SwInterfaceGetTable| {
             let index = find(router, m.sw_if_index)?.index;

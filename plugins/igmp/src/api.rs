@@ -123,6 +123,7 @@ pub struct WantIgmpEvents {
 
 /// Hosts want a source of a group, or no longer.
 #[derive(Message)]
+#[head(bare)]
 pub struct IgmpEvent {
     /// the interface
     pub sw_if_index: InterfaceIndex,
@@ -198,10 +199,8 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: IgmpEnableDisable| {
             let mode = mode(m.mode)?;
-            Ok(match m.enable {
-                true => super::enable(router, m.sw_if_index, mode)?,
-                false => super::disable(router, m.sw_if_index, mode)?,
-            })
+            let set = if m.enable { super::enable } else { super::disable };
+            Ok(set(router, m.sw_if_index, mode)?)
         })
         .call(|router, m: IgmpProxyDeviceAddDel| {
             Ok(super::set_proxy(router, m.vrf_id, m.sw_if_index, m.add != 0)?)

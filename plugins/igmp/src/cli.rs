@@ -221,10 +221,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let by_proxy = super::proxy::joined(igmp, *interface);
         for (group, wanted) in on.wanted.iter().filter(|(group, _)| !by_proxy.contains(group)) {
             let is_exclude = wanted.is_exclude;
-            let line = |source| Listen {
+            let line = |source: Option<Ipv4Addr>| Listen {
                 is_off: false,
                 interface: *interface,
-                is_exclude,
+                is_exclude: is_exclude && source.is_some(),
                 source,
                 group: *group,
             };
@@ -245,10 +245,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Enable| {
-        Ok(match c.is_off {
-            true => super::disable(router, c.interface, c.mode)?,
-            false => super::enable(router, c.interface, c.mode)?,
-        })
+        let set = if c.is_off { super::disable } else { super::enable };
+        Ok(set(router, c.interface, c.mode)?)
     });
     cli.command(|router: &mut Router, c: Listen| {
         let port = router.own::<Igmp>().ports.get(&c.interface);

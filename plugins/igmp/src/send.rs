@@ -84,7 +84,7 @@ pub fn report(router: &mut Router, interface: InterfaceIndex, records: &[Record]
     if records.is_empty() {
         return;
     }
-    let mtu = (i.mtu.l3 as usize).max(LEAST_MTU).min(1500);
+    let mtu = (i.mtu.l3 as usize).clamp(LEAST_MTU, 1500);
     for records in packed(records, mtu - IP - size_of::<ReportHeader>()) {
         let header = ReportHeader {
             kind: REPORT,

@@ -380,7 +380,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                     Some(rule)
                 });
                 let is_protected = |rule: &Rule| matches!(rule.action(), Action::Protect(_));
-                if found.is_some_and(|rule| is_protected(rule)) {
+                if found.is_some_and(is_protected) {
                     if p.flags().has(UNDONE) {
                         gso::apply(UNDONE, p).map_err(|_| OutputError::Failed)?;
                         is_behind = true;

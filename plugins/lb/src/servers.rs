@@ -123,6 +123,8 @@ pub fn remove(
         let declared = router.own_mut::<Lb>().vip_mut(key)?;
         let vip = declared.vip;
         if let Some(server) = declared.servers.remove(addr) {
+            // Nodes find it until all threads have moved on.
+            end_flows(router, server.number);
             forget(router, &vip, *addr, server);
         }
     }

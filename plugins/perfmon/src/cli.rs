@@ -124,12 +124,13 @@ struct Statistics {
 
 /// What was measured last, if anything was.
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Last(Option<Statistics>);
+struct Last {
+    measured: Option<Statistics>,
+}
 
 impl fmt::Display for Last {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(last) = &self.0 else { return writeln!(f, "nothing was measured") };
+        let Some(last) = &self.measured else { return writeln!(f, "nothing was measured") };
         writeln!(f, "{} in {:.3} s", last.description, last.seconds)?;
         write!(f, "{:<20}", "Thread")?;
         last.columns.iter().try_for_each(|column| write!(f, "{column:>14}"))?;
@@ -187,5 +188,7 @@ pub fn register(cli: &mut Cli<Router>) {
         let (name, description) = (SOURCE, SOURCE_DESCRIPTION);
         Ok(Output::of(Source { name, description, bundles, verbose: c.verbose }))
     });
-    cli.command(|router: &mut Router, _: ShowStatistics| Ok(Output::of(Last(statistics(router)))));
+    cli.command(|router: &mut Router, _: ShowStatistics| {
+        Ok(Output::of(Last { measured: statistics(router) }))
+    });
 }

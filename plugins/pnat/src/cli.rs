@@ -288,14 +288,14 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let places: Vec<_> = attached.map(|(interface, end, _)| Some((interface, end))).collect();
         let places = if places.is_empty() { vec![None] } else { places };
         for at in places {
-            lines.push(&SetTranslation { at, binding: *binding, del: false });
+            lines.push(&SetTranslation { at, binding: binding.plain(), del: false });
         }
     }
 }
 
 /// Makes a binding, or finds the same one, and attaches it.
 fn set(router: &mut Router, c: &SetTranslation) -> Result<(), super::Error> {
-    let found = super::all(router).find(|(_, b)| **b == c.binding).map(|(number, _)| number);
+    let found = super::all(router).find(|(_, b)| b.plain() == c.binding).map(|(number, _)| number);
     if c.del {
         let number = found.ok_or(super::Error::NotAttached)?;
         if let Some((interface, end)) = c.at {

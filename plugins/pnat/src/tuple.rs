@@ -109,6 +109,34 @@ pub struct Binding {
 }
 
 impl Binding {
+    /// The same with zeros in fields that do not count, as commands have it.
+    pub(super) fn plain(&self) -> Self {
+        let if_in = |mask: Mask, field| if mask.has(field) { u32::MAX } else { 0 };
+        let addr =
+            |mask, field, addr: Ipv4Addr| Ipv4Addr::from(addr.to_bits() & if_in(mask, field));
+        let port = |mask, field, port: u16| port & if_in(mask, field) as u16;
+        let byte = |mask, field, byte: u8| byte & if_in(mask, field) as u8;
+        let (m, r) = (self.matched, self.rewrite);
+        let matched = Match {
+            src: addr(m.mask, Mask::SRC, m.src),
+            dst: addr(m.mask, Mask::DST, m.dst),
+            protocol: Protocol(byte(m.mask, Mask::PROTO, m.protocol.0)),
+            sport: port(m.mask, Mask::SPORT, m.sport),
+            dport: port(m.mask, Mask::DPORT, m.dport),
+            mask: m.mask,
+        };
+        let rewrite = Rewrite {
+            src: addr(r.mask, Mask::SRC, r.src),
+            dst: addr(r.mask, Mask::DST, r.dst),
+            sport: port(r.mask, Mask::SPORT, r.sport),
+            dport: port(r.mask, Mask::DPORT, r.dport),
+            mask: r.mask,
+            from: byte(r.mask, Mask::COPY_BYTE, r.from),
+            to: byte(r.mask, Mask::COPY_BYTE, r.to),
+            clear: byte(r.mask, Mask::CLEAR_BYTE, r.clear),
+        };
+        Self { matched, rewrite }
+    }
     /// Checks it; the fault in words.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let (matched, rewrite) = (self.matched.mask, self.rewrite.mask);

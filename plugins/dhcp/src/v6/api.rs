@@ -315,8 +315,8 @@ fn use_prefix(router: &mut Router, m: &Ip6AddDelAddressUsingPrefix) -> Result<()
     let suffix = wire::Ip6Prefix::new(address, len).map_err(|_| Retval::INVALID_VALUE)?;
     let (on, group) = (m.sw_if_index, m.prefix_group.as_str());
     match (group.is_empty(), m.is_add) {
-        (true, true) => router.add_address(on, Prefix::Ip6(suffix)).map_err(Error::Address)?,
-        (true, false) => router.remove_address(on, Prefix::Ip6(suffix)).map_err(Error::Address)?,
+        (true, true) => router.add_address(on, Prefix::Ip6(suffix))?,
+        (true, false) => router.remove_address(on, Prefix::Ip6(suffix))?,
         (false, true) => prefixes::add(router, on, group, suffix)?,
         (false, false) => prefixes::remove(router, on, group, suffix)?,
     }
