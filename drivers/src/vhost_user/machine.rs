@@ -51,7 +51,10 @@ pub fn until(rig: &mut Rig, mut is_so: impl FnMut(&mut Rig) -> bool) {
 pub fn socket() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("vhost-test-{}-{number}", std::process::id()))
+    let path = std::env::temp_dir().join(format!("vhost-test-{}-{number}", std::process::id()));
+    // A run that was stopped may have left one of that name.
+    let _ = std::fs::remove_file(&path);
+    path
 }
 
 /// The features that a test uses, by name.
