@@ -49,8 +49,10 @@ fn values_are_the_kernels() {
     for _ in 0..5 {
         sleep(Duration::from_millis(1));
     }
-    let memory = vec![1_u8; 8 << 20];
-    assert_eq!(memory[memory.len() - 1], 1);
+    // So much comes from the kernel, whatever was freed before.
+    let mut memory = vec![0_u8; 64 << 20];
+    memory[..1 << 20].fill(1);
+    assert_eq!(std::hint::black_box(&memory)[1], 1);
     assert!(read("context-switches")[0] >= switches[0] + 5);
     assert!(read("page-faults")[0] > faults[0]);
     assert_eq!(Bundle::named("page-faults").unwrap().read(u32::MAX), None);
