@@ -58,16 +58,18 @@ pub fn set(
     if wanted.sources.iter().any(|s| s.is_unspecified() || s.is_multicast() || s.is_broadcast()) {
         return Err(Error::NoSource);
     }
-    if wanted.sources.len() > MOST_SOURCES - router.own::<Igmp>().sources().min(MOST_SOURCES) {
+    if wanted.sources.len() > router.own::<Igmp>().room() {
         return Err(Error::Full);
     }
-    let (table, is_gone) = (on.table, wanted.is_nothing());
+    let (table, is_gone, size) = (on.table, wanted.is_nothing(), wanted.size());
     let Some(on) = port_mut(router, interface) else { return Err(Error::Off) };
     let before = match is_gone {
         true => on.wanted.remove(&group),
         false => on.wanted.insert(group, wanted),
     };
     let is_new = before.is_none() && !is_gone;
+    let igmp = router.own_mut::<Igmp>();
+    igmp.held = igmp.held + size - before.as_ref().map_or(0, Wanted::size);
     report_change(router, interface, group, &before.unwrap_or_default());
     routes::follow(router, table, group);
     Ok(is_new)

@@ -62,6 +62,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Its part of what all interfaces may have: the group and its sources.
+    fn size(&self) -> usize {
+        if self.is_nothing() { 0 } else { 1 + self.sources.len() }
+    }
     /// Whether no packet is wanted.
     pub fn is_nothing(&self) -> bool {
         !self.is_exclude && self.sources.is_empty()
@@ -122,17 +126,17 @@ pub struct Igmp {
     pub proxies: BTreeMap<u32, Proxy>,
     /// Prefixes of groups.
     pub ranges: BTreeMap<Ip4Prefix, Range>,
+    /// Groups that are wanted, their sources, and sources that were heard of.
+    held: usize,
     source: Source,
     routes: routes::Installed,
     tasks: Tasks,
 }
 
 impl Igmp {
-    /// Groups and sources there are.
-    fn sources(&self) -> usize {
-        let wanted = |p: &Port| p.wanted.values().map(|w| w.sources.len() + 1).sum::<usize>();
-        let heard = |p: &Port| p.heard.values().map(BTreeMap::len).sum::<usize>();
-        self.ports.values().map(|p| wanted(p) + heard(p)).sum()
+    /// Groups and sources that there still is room for.
+    fn room(&self) -> usize {
+        MOST_SOURCES.saturating_sub(self.held)
     }
     /// How a group is meant.
     pub fn range_of(&self, group: Ipv4Addr) -> Range {
@@ -242,7 +246,9 @@ pub fn disable(router: &mut Router, interface: InterfaceIndex, mode: Mode) -> Re
 fn leave(router: &mut Router, interface: InterfaceIndex) {
     clear_groups(router, interface);
     proxy::forget(router, interface);
-    let Some(gone) = router.own_mut::<Igmp>().ports.remove(&interface) else { return };
+    let igmp = router.own_mut::<Igmp>();
+    let Some(gone) = igmp.ports.remove(&interface) else { return };
+    debug_assert!(igmp.held == 0 || !igmp.ports.is_empty(), "{} are held by nobody", igmp.held);
     routes::follow_all(router, gone.table);
 }
 
@@ -362,6 +368,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         ports: BTreeMap::new(),
         proxies: BTreeMap::new(),
         ranges: BTreeMap::from([(specific, Range::Specific)]),
+        held: 0,
         source: source.ok_or_else(|| refuse("there is no room for a source of routes"))?,
         routes: routes::Installed::default(),
         tasks: Tasks::default(),

@@ -8,7 +8,7 @@ use wire::igmp::RecordType;
 
 use super::tasks::{self, SECOND, Task};
 use super::{FilterMode, IgmpEvent};
-use super::{Igmp, MOST_SOURCES, Mode, Range, is_group, port, port_mut, proxy, routes, send};
+use super::{Igmp, Mode, Range, is_group, port, port_mut, proxy, routes, send};
 
 /// The source that stands for all.
 pub const ALL: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
@@ -77,7 +77,7 @@ pub fn heard(
 /// Sources are wanted, for a while from now on.
 fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources: &[Ipv4Addr]) {
     let until = tasks::now(router) + u64::from(router.own::<Igmp>().timers.source) * SECOND;
-    let mut room = MOST_SOURCES.saturating_sub(router.own::<Igmp>().sources());
+    let mut room = router.own::<Igmp>().room();
     let mut new = Vec::new();
     for source in sources {
         if source.is_multicast() || source.is_broadcast() {
@@ -99,6 +99,7 @@ fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources
         }
         tasks::put(router, until, Task::Expire(interface, group, *source));
     }
+    router.own_mut::<Igmp>().held += new.len();
     changed(router, interface, group, &new, true);
 }
 
@@ -142,6 +143,7 @@ pub fn expire(
     if all.is_empty() {
         on.heard.remove(&group);
     }
+    router.own_mut::<Igmp>().held -= 1;
     changed(router, interface, group, &[source], false);
 }
 
@@ -153,6 +155,7 @@ pub fn forget(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr) {
         tasks::take(router, *at, Task::Expire(interface, group, *source));
     }
     let gone: Vec<_> = gone.into_keys().collect();
+    router.own_mut::<Igmp>().held -= gone.len();
     changed(router, interface, group, &gone, false);
 }
 
