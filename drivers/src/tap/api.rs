@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::api::types::{Ip4Prefix, Ip6Prefix};
-use control::api::{Alias, Api, Message, Retval, Text};
+use control::api::types::{Ip4AddressWithPrefix, Ip4Prefix, Ip6AddressWithPrefix, Ip6Prefix};
+use control::api::{Api, Message, Retval, Text};
 use net::{InterfaceIndex, Router};
 use wire::{MacAddr, Prefix};
 
@@ -13,7 +13,6 @@ use super::device::Leaves;
 use super::interface::{Error, Host, Parameters, Tap, Taps};
 use crate::host::background::Pending;
 
-const IP_TYPES: &str = "vnet/ip/ip_types.api";
 /// Value for no number.
 const ANY: u32 = u32::MAX;
 
@@ -29,38 +28,6 @@ control::numbers! {
         PACKED = 64 => "TAP_API_FLAG_PACKED" later,
         IN_ORDER = 128 => "TAP_API_FLAG_IN_ORDER" later,
         CONSISTENT_QP = 256 => "TAP_API_FLAG_CONSISTENT_QP" later,
-    }
-}
-
-/// An address with the network it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ip4AddressWithPrefix(pub Ip4Prefix);
-
-impl Alias for Ip4AddressWithPrefix {
-    type Wire = Ip4Prefix;
-    const NAME: &'static str = "ip4_address_with_prefix";
-    const FILE: &'static str = IP_TYPES;
-    fn to_wire(&self) -> Ip4Prefix {
-        self.0
-    }
-    fn of_wire(prefix: Ip4Prefix) -> Self {
-        Self(prefix)
-    }
-}
-
-/// An address with the network it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ip6AddressWithPrefix(pub Ip6Prefix);
-
-impl Alias for Ip6AddressWithPrefix {
-    type Wire = Ip6Prefix;
-    const NAME: &'static str = "ip6_address_with_prefix";
-    const FILE: &'static str = IP_TYPES;
-    fn to_wire(&self) -> Ip6Prefix {
-        self.0
-    }
-    fn of_wire(prefix: Ip6Prefix) -> Self {
-        Self(prefix)
     }
 }
 

@@ -83,13 +83,8 @@ impl Both {
     pub fn usage(&self, router: &mut Router) -> Vec<Usage> {
         let mut rows = self.v4.usage(router).unwrap_or_default();
         for (row, v6) in rows.iter_mut().zip(self.v6.usage(router).unwrap_or_default()) {
-            row.sessions += v6.sessions;
-            row.bytes += v6.bytes;
-            row.made += v6.made;
-            row.expired += v6.expired;
-            row.evicted += v6.evicted;
-            row.refused += v6.refused;
-            row.clashes += v6.clashes;
+            // The limit is that of either.
+            *row += Usage { limit: 0, ..v6 };
         }
         rows
     }

@@ -183,14 +183,7 @@ pub(super) fn usage(router: &mut Router) -> Vec<Usage> {
     let sessions = state(router).sessions.clone();
     let mut rows = sessions.v4.usage(router).unwrap_or_default();
     for (row, other) in rows.iter_mut().zip(sessions.v6.usage(router).unwrap_or_default()) {
-        row.sessions += other.sessions;
-        row.limit += other.limit;
-        row.bytes += other.bytes;
-        row.made += other.made;
-        row.expired += other.expired;
-        row.evicted += other.evicted;
-        row.refused += other.refused;
-        row.clashes += other.clashes;
+        *row += other;
     }
     rows
 }

@@ -68,6 +68,7 @@ mod table;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use control::feature::Refused as FeatureRefused;
 use net::{Configuration, Feature, Origin, Parts, Router};
@@ -75,9 +76,8 @@ use net::{Configuration, Feature, Origin, Parts, Router};
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use shared::{Lent, Sessions, VISIT, Walked};
-pub use table::{
-    BLOCK, Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table, Usage,
-};
+pub use table::{BLOCK, Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table};
+pub use usage::Usage;
 
 /// Session tables.
 pub const FEATURE: Feature = Feature {

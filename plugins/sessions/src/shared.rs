@@ -8,7 +8,8 @@ use net::Router;
 use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};
-use crate::table::{Class, End, GRACE, Session, Table, Usage};
+use crate::table::{Class, End, GRACE, Session, Table};
+use crate::usage::Usage;
 
 /// Records that control looks at in one visit to a thread.
 pub const VISIT: usize = 4096;

@@ -9,6 +9,7 @@ use zerocopy::FromZeros;
 
 use crate::ages::{Ages, Link};
 use crate::flow::Key;
+use crate::usage::Usage;
 
 /// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
 /// more, but it still counts and is listed.
@@ -123,27 +124,6 @@ impl<F, R, D> Session<F, R, D> {
     pub fn class(&self) -> u8 {
         self.link.class
     }
-}
-
-/// What a table has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Sessions there are.
-    pub sessions: usize,
-    /// Sessions there may be.
-    pub limit: usize,
-    /// Bytes that the table of flows takes, and all records that were ever used.
-    pub bytes: usize,
-    /// Sessions that were made.
-    pub made: u64,
-    /// Those that were silent for too long.
-    pub expired: u64,
-    /// Those that made room for others.
-    pub evicted: u64,
-    /// Those for which there was no room.
-    pub refused: u64,
-    /// Those of which another one had a flow.
-    pub clashes: u64,
 }
 
 /// The sessions of one thread.

@@ -46,14 +46,7 @@ pub(super) fn usage(router: &mut Router) -> Vec<Usage> {
     let mut rows = Ip4::of(&core).usage(router).unwrap_or_default();
     for others in [Ip6::of(&core).usage(router), User::of(&core).usage(router)] {
         for (row, other) in rows.iter_mut().zip(others.unwrap_or_default()) {
-            row.sessions += other.sessions;
-            row.limit += other.limit;
-            row.bytes += other.bytes;
-            row.made += other.made;
-            row.expired += other.expired;
-            row.evicted += other.evicted;
-            row.refused += other.refused;
-            row.clashes += other.clashes;
+            *row += other;
         }
     }
     rows

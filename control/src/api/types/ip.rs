@@ -231,6 +231,24 @@ pub struct Ip6Prefix {
     pub len: u8,
 }
 
+/// An interface's IPv4 address and how many of its bits are the network's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ip4AddressWithPrefix(pub Ip4Prefix);
+
+impl Alias for Ip4AddressWithPrefix {
+    type Wire = Ip4Prefix;
+    const NAME: &'static str = "ip4_address_with_prefix";
+    const FILE: &'static str = IP_TYPES;
+
+    fn to_wire(&self) -> Ip4Prefix {
+        self.0
+    }
+
+    fn of_wire(prefix: Ip4Prefix) -> Self {
+        Self(prefix)
+    }
+}
+
 /// An interface's IPv6 address and how many of its bits are the network's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ip6AddressWithPrefix(pub Ip6Prefix);

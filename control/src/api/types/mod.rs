@@ -7,8 +7,8 @@ mod ip;
 mod vpe;
 
 pub use ip::{
-    Address, AddressFamily, AddressUnion, AddressWithPrefix, Ip4Prefix, Ip6AddressWithPrefix,
-    Ip6Prefix, IpDscp, IpEcn, IpFeatureLocation, IpProto, Mprefix, Prefix,
+    Address, AddressFamily, AddressUnion, AddressWithPrefix, Ip4AddressWithPrefix, Ip4Prefix,
+    Ip6AddressWithPrefix, Ip6Prefix, IpDscp, IpEcn, IpFeatureLocation, IpProto, Mprefix, Prefix,
 };
 pub use vpe::{LogLevel, Timedelta, Timestamp, Version};
 
