@@ -14,6 +14,7 @@ mod console;
 mod devices;
 mod diagnosis;
 mod dpdk;
+mod eight_workers;
 mod every_message;
 mod fates;
 mod files;
@@ -22,6 +23,7 @@ mod goldens;
 mod guests;
 mod http;
 mod idle;
+mod killed_peers;
 mod layouts;
 mod linux;
 mod load;
@@ -78,7 +80,10 @@ const GENERATORS: &[&str] = &[
 
 /// All that the daemon is made of, with the graph built, inside the test.
 fn parts() -> Assembly {
-    let settings = Settings { buffers: 1024, ..Settings::default() };
+    parts_with(Settings { buffers: 1024, ..Settings::default() })
+}
+
+fn parts_with(settings: Settings) -> Assembly {
     let router = Router::new(settings, Log::new()).unwrap();
     let mut parts = Assembly::new(router);
     for feature in plugins::features().filter(|f| f.default_enabled) {
