@@ -1,0 +1,58 @@
+//! lldpd as the other end of a link: each knows the other by LLDP and by CDP, and for how long.
+
+use tests::capture::decoded;
+use tests::{Daemon, Host, eventually, has, is_root};
+
+#[test]
+fn lldpd_and_the_router_know_each_other() {
+    if !(is_root() && has("ip") && has("lldpcli")) {
+        return;
+    }
+    let (here, there) = (Host::alone(), Host::alone());
+    here.connect("v0", &there, "p0");
+    let router = Daemon::start_in(
+        here.namespace(),
+        "",
+        &[
+            "create host-interface name v0",
+            "set interface state host-v0 up",
+            "set lldp system-name north tx-hold 2 tx-interval 1",
+            "set interface lldp host-v0 port-desc uplink mgmt-ip4 10.1.0.1 mgmt-ip6 2001:db8::1",
+        ],
+    );
+    let file = router.folder().join("sent.pcap");
+    let on = format!("pcap trace tx max 1000 intfc host-v0 file {}", file.display());
+    router.tell(&on);
+    let socket = router.folder().join("lldpd");
+    let socket = socket.display();
+    let daemon = there.start(&format!("lldpd -d -cc -H 0 -u {socket} -I p0 -P machine"));
+    let told = |words: &str| there.attempt(&format!("lldpcli -u {socket} {words}")).1;
+    let faster = || told("configure lldp tx-interval 1") + &told("configure lldp tx-hold 2");
+    assert!(eventually(|| faster().trim().is_empty()), "{}", faster());
+
+    // From then on once a minute, of which it is not to miss the first.
+    router.tell("cdp enable");
+    let neighbors = || told("show neighbors details");
+    let is_known = || {
+        let text = neighbors();
+        ["LLDP", "CDPv2", "north", "uplink", "10.1.0.1", "2001:db8::1"]
+            .iter()
+            .all(|word| text.contains(word))
+    };
+    assert!(eventually(is_known), "{}", neighbors());
+    let mac = there.run("cat /sys/class/net/p0/address");
+    let shown = || router.tell("show lldp detail");
+    let knows =
+        || shown().contains("Neighbor is active") && shown().contains(&format!(": {}", mac.trim()));
+    assert!(eventually(knows), "{}", shown());
+    let cdp = || router.tell("show cdp");
+    assert!(eventually(|| cdp().contains("host-v0") && cdp().contains("p0")), "{}", cdp());
+
+    // It says goodbye when it ends; who is killed is forgotten when its time is over.
+    drop(daemon);
+    assert!(eventually(|| shown().contains("Neighbor is inactive")), "{}", shown());
+    router.tell("pcap trace tx off");
+    if has("tshark") {
+        assert!(decoded(&file).len() >= 2);
+    }
+}
