@@ -404,6 +404,10 @@ impl Sender {
         *free -= count as u16;
         Ok(())
     }
+    /// Wakes the peer.
+    pub fn ring_bell(&self) {
+        self.line.bell.ring();
+    }
     /// Has the peer see what was put in, and wakes it if it wants to be.
     #[inline(always)]
     pub fn publish(&mut self) {
@@ -415,7 +419,7 @@ impl Sender {
             End::Slave(_) => self.line.ring.set_head(self.at),
         }
         if self.line.ring.wants_interrupt() {
-            self.line.bell.ring();
+            self.ring_bell();
         }
     }
 }

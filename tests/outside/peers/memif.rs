@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use drivers::memif::channel::{Address, Channel, Heard};
 use drivers::memif::ring::Ring;
-use drivers::memif::session::{self, Linked, Master, Reply, Slave, Step, Wish, layout};
+use drivers::memif::session::{self, Linked, Master, Reply, Step, Wish, layout};
 use wire::memif::{Descriptor, ETHERNET, Message, Text};
 
-use super::{FRAME, Rig, deaths, frame};
+use super::{FRAME, Wire, frame};
 
 /// Descriptors of a ring as a power of 2, and bytes of a slot.
 const LOG2: u8 = 8;
@@ -23,8 +23,7 @@ const PAUSE: Duration = Duration::from_micros(500);
 pub fn run(is_slave: bool, socket: &str) {
     let address = Address(socket.to_owned());
     if is_slave {
-        let channel = std::iter::repeat_with(|| address.connect().ok()).flatten().next();
-        let (_channel, linked) = be_slave(channel.expect("it tries for ever"));
+        let (_channel, linked) = be_slave(connected(&address));
         let first = layout([1, 1], LOG2, SLOT).expect("it fits").1;
         let region = &linked.regions[0];
         for n in 0..1_u32 << LOG2 {
@@ -40,6 +39,57 @@ pub fn run(is_slave: bool, socket: &str) {
     }
 }
 
+/// A slave that sends and receives a frame at a time.
+pub struct Slave {
+    _channel: Channel,
+    linked: Linked,
+    /// Place of the first slot in the memory.
+    first: u32,
+    sent: u16,
+    received: u16,
+}
+
+impl Slave {
+    /// Connects to the router.
+    pub fn connect(socket: &str) -> Self {
+        let (channel, linked) = be_slave(connected(&Address(socket.to_owned())));
+        let first = layout([1, 1], LOG2, SLOT).expect("it fits").1;
+        Self { _channel: channel, linked, first, sent: 0, received: 0 }
+    }
+}
+
+impl Wire for Slave {
+    fn send(&mut self, frame: &[u8]) {
+        let ring = self.linked.senders[0].ring();
+        let slot = self.first + u32::from(self.sent & (ring.size() - 1)) * SLOT;
+        let _ = self.linked.regions[0].copy_in(slot as usize, frame);
+        let length = frame.len() as u32;
+        ring.set_descriptor(self.sent, Descriptor { flags: 0, region: 0, length, offset: slot });
+        self.sent = self.sent.wrapping_add(1);
+        ring.set_head(self.sent);
+        self.linked.senders[0].ring_bell();
+    }
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let ring = self.linked.receivers[0].0.ring();
+        let at = self.received;
+        if ring.tail() == at {
+            return None;
+        }
+        let full = ring.descriptor(at);
+        let mut frame = vec![0; full.length as usize];
+        self.linked.regions[0].copy_out(full.offset as usize, &mut frame)?;
+        ring.set_descriptor(at, Descriptor { length: SLOT, ..full });
+        ring.set_head(ring.head().wrapping_add(1));
+        self.received = at.wrapping_add(1);
+        Some(frame)
+    }
+}
+
+fn connected(address: &Address) -> Channel {
+    let channel = std::iter::repeat_with(|| address.connect().ok()).flatten().next();
+    channel.expect("it tries for ever")
+}
+
 /// The next message of the router.
 fn hear(channel: &Channel) -> (Message, Option<std::os::fd::OwnedFd>) {
     loop {
@@ -52,7 +102,7 @@ fn hear(channel: &Channel) -> (Message, Option<std::os::fd::OwnedFd>) {
 }
 
 fn be_slave(channel: Channel) -> (Channel, Linked) {
-    let mut slave = Slave::new(Wish {
+    let mut slave = session::Slave::new(Wish {
         id: 0,
         mode: ETHERNET,
         secret: String::new(),
@@ -125,25 +175,4 @@ fn move_as_master(linked: &Linked) -> ! {
         to.set_tail(filled);
         sleep(PAUSE);
     }
-}
-
-fn rig(role: &str) -> (Rig, String) {
-    let socket = format!("@{}", tests::unique());
-    let create = format!(
-        "create memif socket id 1 filename {socket}\ncreate interface memif socket-id 1 {role}"
-    );
-    (Rig::new(&create, "memif1/0"), socket)
-}
-
-#[test]
-fn slaves_of_memif_die() {
-    let (rig, socket) = rig("master");
-    rig.kill(&format!("memif slave {socket}"), deaths(20));
-}
-
-#[test]
-fn masters_of_memif_die() {
-    let (rig, socket) = rig("slave");
-    // It looks for one once a second.
-    rig.kill(&format!("memif master {socket}"), deaths(10));
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tests::{Daemon, Host, eventually, has, is_root, skip};
 
-use super::{Held, Rig, deaths};
+use super::deaths::{GROWTH, Held, Rig, WARM, deaths};
 
 /// One device is made and vanishes: the commands of the host and of the router.
 struct Device {
@@ -84,11 +84,11 @@ fn vanish(device: &Device, count: usize) {
     let rig = Rig { router, interface: device.interface };
     rig.send();
     let mut before: Option<(Held, u64)> = None;
-    for n in 0..super::WARM + count {
+    for n in 0..WARM + count {
         if !once(&rig, &host, device, n % 5 == 4) {
             return;
         }
-        if n + 1 == super::WARM {
+        if n + 1 == WARM {
             rig.stop();
             before = Some((rig.rest(), rig.memory()));
             rig.send();
@@ -104,7 +104,7 @@ fn vanish(device: &Device, count: usize) {
         memory >> 10,
         after >> 10
     );
-    assert!(after < memory + super::GROWTH, "{memory} bytes became {after}");
+    assert!(after < memory + GROWTH, "{memory} bytes became {after}");
 }
 
 #[test]

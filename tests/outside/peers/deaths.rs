@@ -1,33 +1,25 @@
 //! Peers that are killed at random moments, under traffic: nothing is lost of the router's, and the
 //! next one is served.
 //!
-//! A peer is this test in a process of its own. A few deaths by default, as many as
-//! `FERROVIA_DEATHS` says otherwise.
-
-mod devices;
-mod memif;
-mod vhost_user;
+//! A few deaths by default, as many as `FERROVIA_DEATHS` says otherwise.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use tests::{Daemon, eventually};
 
-/// The variable that makes a process a peer: its kind and where its socket is.
-const PEER: &str = "FERROVIA_PEER";
-/// Bytes of the frames that peers send.
-const FRAME: usize = 60;
+use super::Peer;
+
 /// Longest life of a peer in milliseconds, which starting and the handshake are part of.
 const LIFE: u64 = 150;
 /// Deaths before memory is looked at: pools and tables grow to what traffic needs.
-const WARM: usize = 10;
+pub(super) const WARM: usize = 10;
 /// Bytes by which the memory of a router may grow meanwhile.
-const GROWTH: u64 = 8 << 20;
+pub(super) const GROWTH: u64 = 8 << 20;
 
 /// How many die.
-fn deaths(default: usize) -> usize {
+pub(super) fn deaths(default: usize) -> usize {
     let wanted = std::env::var("FERROVIA_DEATHS").ok();
     wanted.map_or(default, |n| n.parse().expect("FERROVIA_DEATHS is a number"))
 }
@@ -42,61 +34,17 @@ impl Random {
     }
 }
 
-/// A peer in a process of its own. Dropping it kills it.
-struct Peer(Child);
-
-impl Peer {
-    fn start(what: &str) -> Self {
-        let test = std::env::current_exe().expect("the test is a file");
-        let child = Command::new(test)
-            .args(["killed_peers::is_a_peer", "--exact"])
-            .env(PEER, what)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.expect("it is this program"))
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What a peer's process does; nothing in others.
-#[test]
-fn is_a_peer() {
-    let Ok(what) = std::env::var(PEER) else { return };
-    let words: Vec<_> = what.split(' ').collect();
-    match words[..] {
-        ["memif", role, socket] => memif::run(role == "slave", socket),
-        ["vhost-user", side, ring, socket] => {
-            vhost_user::run(side == "server", ring == "packed", socket);
-        }
-        _ => panic!("no peer: {what}"),
-    }
-}
-
-/// A frame for whoever is at the other side of the router.
-fn frame() -> Vec<u8> {
-    let mut frame = vec![0; FRAME];
-    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]);
-    frame
-}
-
 /// Resources of a router.
 #[derive(Debug, PartialEq, Eq)]
-struct Held {
+pub(super) struct Held {
     descriptors: usize,
     mappings: usize,
 }
 
 /// A router whose interface is connected with a generator's, which sends all the time.
-struct Rig {
-    router: Daemon,
-    interface: &'static str,
+pub(super) struct Rig {
+    pub(super) router: Daemon,
+    pub(super) interface: &'static str,
 }
 
 impl Rig {
@@ -109,13 +57,13 @@ impl Rig {
         rig
     }
     /// Has the generator's packets go to the interface, and those of the interface to it.
-    fn connect(&self) {
+    pub(super) fn connect(&self) {
         let name = self.interface;
         self.router.tell(&format!("set interface state {name} up"));
         self.router.tell(&format!("set interface l2 xconnect pg0 {name}"));
         self.router.tell(&format!("set interface l2 xconnect {name} pg0"));
     }
-    fn send(&self) {
+    pub(super) fn send(&self) {
         self.router.tell(
             "packet-generator new { name s limit 0 rate 20000 size 60-1400 interface pg0 \
              node ethernet-input data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:02 \
@@ -123,11 +71,11 @@ impl Rig {
         );
         self.router.tell("packet-generator enable-stream s");
     }
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.router.tell("packet-generator disable-stream s");
         self.router.tell("packet-generator delete s");
     }
-    fn counted(&self, what: &str) -> u64 {
+    pub(super) fn counted(&self, what: &str) -> u64 {
         let text = self.router.tell(&format!("show interface {}", self.interface));
         let line = text.lines().find_map(|line| line.split_once(what));
         line.and_then(|(_, n)| n.trim().parse().ok()).unwrap_or(0)
@@ -149,7 +97,7 @@ impl Rig {
         })
     }
     /// What it holds when no command is under way.
-    fn rest(&self) -> Held {
+    pub(super) fn rest(&self) -> Held {
         let held = (0..20).map(|_| {
             sleep(Duration::from_millis(20));
             self.held()
@@ -164,7 +112,7 @@ impl Rig {
         Held { descriptors: descriptors.count(), mappings }
     }
     /// Bytes of its own that are in memory.
-    fn memory(&self) -> u64 {
+    pub(super) fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.router.id()));
         let status = status.expect("the router runs");
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -173,7 +121,7 @@ impl Rig {
     }
     /// Waits until the router holds as much as before, and no buffer.
     #[track_caller]
-    fn expect(&self, before: &Held) {
+    pub(super) fn expect(&self, before: &Held) {
         let is_same = || self.held() == *before;
         assert!(eventually(is_same), "{:?} instead of {before:?}", self.held());
         let is_empty = || self.router.tell("show buffers").trim_end().ends_with(" 0");
@@ -222,4 +170,50 @@ impl Rig {
         );
         assert!(after < memory + GROWTH, "{memory} bytes became {after}");
     }
+}
+
+fn memif(role: &str) -> (Rig, String) {
+    let socket = format!("@{}", tests::unique());
+    let create = format!(
+        "create memif socket id 1 filename {socket}\ncreate interface memif socket-id 1 {role}"
+    );
+    (Rig::new(&create, "memif1/0"), socket)
+}
+
+#[test]
+fn slaves_of_memif_die() {
+    let (rig, socket) = memif("master");
+    rig.kill(&format!("memif slave {socket}"), deaths(20));
+}
+
+#[test]
+fn masters_of_memif_die() {
+    let (rig, socket) = memif("slave");
+    // It looks for one once a second.
+    rig.kill(&format!("memif master {socket}"), deaths(10));
+}
+
+fn die(words: &str, side: &str, ring: &str, count: usize) {
+    let name = tests::unique();
+    let path = std::env::temp_dir().join(format!("{name}-vhost"));
+    let create = format!("create vhost-user socket {} {words}", path.display());
+    let rig = Rig::new(&create, "VirtualEthernet0/0/0");
+    rig.kill(&format!("vhost-user {side} {ring} {}", path.display()), count);
+    let _ = std::fs::remove_file(path);
+}
+
+#[test]
+fn drivers_of_split_rings_die() {
+    die("server", "client", "split", deaths(20));
+}
+
+#[test]
+fn drivers_of_packed_rings_die() {
+    die("server packed", "client", "packed", deaths(20));
+}
+
+#[test]
+fn drivers_that_listen_die() {
+    // It looks for one once a second.
+    die("", "server", "split", deaths(10));
 }
