@@ -30,8 +30,8 @@ pub use control::{
     Samples, Settings,
 };
 pub use engine::{
-    Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake, MOST_SLICES,
-    Monitored, NewPacket, NodeStats, Packet, Passes, ROOM, Taken,
+    Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,
+    MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Passes, ROOM, Taken,
 };
 pub use infra::cpu::Cpu;
 pub use node::{

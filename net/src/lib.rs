@@ -8,6 +8,7 @@ pub mod drops;
 pub mod engine;
 pub mod ethernet;
 pub mod events;
+pub mod fast_path;
 pub mod fib;
 mod flow_hash;
 pub mod fragment;
@@ -46,7 +47,7 @@ pub const FEATURES: &[Feature] = &[
     drops::FEATURE,
     interface::FEATURE,
     interface::SEGMENTATION,
-    ethernet::FEATURE,
+    fast_path::FEATURE,
     fib::FEATURE,
     address::FEATURE,
     ip4::FEATURE,

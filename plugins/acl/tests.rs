@@ -276,7 +276,7 @@ fn messages_say_what_is_wrong_and_change_nothing_then() {
 /// A bench with `pg0` and `pg1` in one domain.
 fn bridge() -> Bench {
     let mut bench = Bench::featuring(
-        &[sessions::FEATURE, net::ethernet::FEATURE, l2::FEATURE, FEATURE],
+        &[sessions::FEATURE, net::fast_path::FEATURE, l2::FEATURE, FEATURE],
         1,
         |_| (),
         |_| (),

@@ -5,7 +5,7 @@ use net::testing::Bench;
 
 /// A bridge of three ports.
 fn bench() -> Bench {
-    let features = [net::ethernet::FEATURE, l2::FEATURE, bufmon::FEATURE];
+    let features = [net::fast_path::FEATURE, l2::FEATURE, bufmon::FEATURE];
     let mut bench = Bench::featuring(&features, 1, |_| (), |_| ());
     bench.add_interface("pg2", net::interface::Kind::Ethernet, 0xac);
     for port in ["pg0", "pg1", "pg2"] {

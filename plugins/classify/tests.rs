@@ -229,7 +229,7 @@ fn frame(dst: u8, src: u8, kind: u16) -> Vec<u8> {
 #[test]
 fn bridged_frames_pass_by_address_and_type() {
     let mut bench =
-        Bench::featuring(&[net::ethernet::FEATURE, l2::FEATURE, FEATURE], 1, |_| (), |_| ());
+        Bench::featuring(&[net::fast_path::FEATURE, l2::FEATURE, FEATURE], 1, |_| (), |_| ());
     bench.set("set interface l2 bridge pg0 1");
     bench.set("set interface l2 bridge pg1 1");
     let input = made(&mut bench, "classify table mask l2 src proto miss-next deny");

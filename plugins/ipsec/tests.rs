@@ -2,7 +2,7 @@ use graph::testing::Caught;
 use net::testing::{Rig, packets::*};
 use net::tunnel::testing::{send, settle};
 use net::{
-    address, ethernet, fib, fragment, icmp, ip4, ip6, mfib, neighbor, path_mtu, punt, reassembly,
+    address, fast_path, fib, fragment, icmp, ip4, ip6, mfib, neighbor, path_mtu, punt, reassembly,
     teib, tunnel,
 };
 use wire::Protocol;
@@ -15,7 +15,7 @@ fn rig() -> Rig {
 /// The same with a startup configuration.
 fn rig_with(startup: &str) -> Rig {
     let features = [
-        ethernet::FEATURE,
+        fast_path::FEATURE,
         fib::FEATURE,
         address::FEATURE,
         ip4::FEATURE,

@@ -7,7 +7,7 @@ use l2::state::Bridging;
 use l2::*;
 use net::interface::SubInterface;
 use net::testing::{Bench, packets};
-use net::{InterfaceIndex, ethernet};
+use net::{InterfaceIndex, ethernet, fast_path};
 use wire::{MacAddr, arp, icmp6};
 use zerocopy::IntoBytes;
 
@@ -31,7 +31,7 @@ fn plain(dst: [u8; 6], src: [u8; 6]) -> Vec<u8> {
 
 /// A bench with `pg0` to `pg3`, all in domain 1.
 fn bridge() -> Bench {
-    let mut bench = Bench::featuring(&[ethernet::FEATURE, FEATURE], 1, |_| (), |_| ());
+    let mut bench = Bench::featuring(&[fast_path::FEATURE, FEATURE], 1, |_| (), |_| ());
     bench.add_interface("pg2", net::interface::Kind::Ethernet, 0xac);
     bench.add_interface("pg3", net::interface::Kind::Ethernet, 0xad);
     for n in 0..4 {
@@ -684,7 +684,7 @@ fn a_feature_of_another_plugin_is_met_in_its_place() {
     let add = |r: &mut net::Router| {
         r.engine.add_feature(&ethernet::L2_INPUT, Classify).unwrap();
     };
-    let mut b = Bench::featuring(&[ethernet::FEATURE, FEATURE], 1, |_| (), add);
+    let mut b = Bench::featuring(&[fast_path::FEATURE, FEATURE], 1, |_| (), add);
     b.set("set interface l2 bridge pg0 1");
     b.set("set interface l2 bridge pg1 1");
     b.talk(|local, router| {
@@ -704,7 +704,7 @@ fn a_feature_of_another_plugin_is_met_in_its_place() {
 
 #[test]
 fn there_are_no_virtual_paths() {
-    let mut b = Bench::featuring(&[ethernet::FEATURE, FEATURE], 1, |_| (), |_| ());
+    let mut b = Bench::featuring(&[fast_path::FEATURE, FEATURE], 1, |_| (), |_| ());
     b.talk(|local, router| {
         let set =
             |index, enable| SwInterfaceSetVpath { sw_if_index: InterfaceIndex(index), enable };

@@ -63,7 +63,7 @@ fn bench() -> Bench {
 /// The same with more features.
 pub(super) fn bench_with(more: &[net::Feature]) -> Bench {
     let own = [
-        net::ethernet::FEATURE,
+        net::fast_path::FEATURE,
         net::fib::FEATURE,
         net::address::FEATURE,
         net::ip4::FEATURE,

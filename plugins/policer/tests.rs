@@ -521,7 +521,7 @@ fn sessions_say_the_colour_that_policers_are_aware_of() {
 
 #[test]
 fn bridged_frames_meet_the_policer_of_their_session() {
-    let features = [net::ethernet::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
+    let features = [net::fast_path::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
     let mut bench = Bench::featuring(&features, 1, |_| (), |_| ());
     for line in [
         "set interface l2 bridge pg0 1",
@@ -555,7 +555,7 @@ fn bridged_frames_meet_the_policer_of_their_session() {
 
 /// A bridge of pg0 and pg1, or of sub-interfaces of theirs, in which frames keep their tags.
 fn bridge(threads: usize, sub: Option<SubInterface>) -> (Bench, [InterfaceIndex; 2]) {
-    let features = [net::ethernet::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
+    let features = [net::fast_path::FEATURE, l2::FEATURE, classify::FEATURE, FEATURE];
     let mut bench = Bench::featuring(&features, threads, |_| (), |_| ());
     let ports = [bench.pg0, bench.pg1].map(|port| {
         let Some(sub) = sub else { return port };

@@ -14,7 +14,7 @@ const NETLINK: usize = 16;
 const GENERIC: usize = 4;
 
 fn bench() -> Bench {
-    Bench::featuring(&[net::ethernet::FEATURE, FEATURE], 1, |_| (), |_| ())
+    Bench::featuring(&[net::fast_path::FEATURE, FEATURE], 1, |_| (), |_| ())
 }
 
 fn frame(n: u8) -> Vec<u8> {

@@ -6,7 +6,7 @@ use span::*;
 
 /// A bench with `pg2` besides, and what the original's bridge has.
 fn bench() -> Bench {
-    let features = [net::ethernet::FEATURE, l2::FEATURE, FEATURE];
+    let features = [net::fast_path::FEATURE, l2::FEATURE, FEATURE];
     let mut bench = Bench::featuring(&features, 1, |_| (), |_| ());
     bench.add_interface("pg2", net::interface::Kind::Ethernet, 0xac);
     bench

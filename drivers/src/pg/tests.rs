@@ -92,7 +92,7 @@ impl Bench {
         let settings = Settings { buffers: 4096, ..Settings::default() };
         let router = Router::new(settings, Log::new()).unwrap();
         let mut parts = Assembly::new(router);
-        let net = [net::drops::FEATURE, net::interface::FEATURE, net::ethernet::FEATURE];
+        let net = [net::drops::FEATURE, net::interface::FEATURE, net::fast_path::FEATURE];
         for feature in net.iter().chain([&FEATURE, &crate::loopback::FEATURE]) {
             parts.add(feature).unwrap();
         }

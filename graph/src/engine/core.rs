@@ -9,6 +9,7 @@ use infra::rcu::Epoch;
 use infra::time::Clock;
 use serde::Serialize;
 
+use super::ahead::{MOST_PASSED, PassedNode};
 use super::dispatch::Dispatch;
 use super::handoff::Handoffs;
 use super::monitor::Monitor;
@@ -91,6 +92,17 @@ pub struct NodeStats {
     pub most: u64,
 }
 
+impl NodeStats {
+    /// One more call.
+    #[inline(always)]
+    pub(super) fn add(&mut self, vectors: u64, clocks: u64) {
+        self.calls += 1;
+        self.vectors += vectors;
+        self.clocks += clocks;
+        self.most = self.most.max(vectors);
+    }
+}
+
 /// State of a thread when it was sampled last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sampled {
@@ -143,6 +155,8 @@ pub struct Core {
     pub(crate) vectors_drop: u64,
     pub(crate) vectors_punt: u64,
     pub(crate) sampled: Sampled,
+    /// Nodes that packets of the running node have passed already.
+    pub(super) passed: Vec<PassedNode>,
     /// Whether anything is monitored.
     pub(super) is_monitored: bool,
     pub(super) monitor: Option<Box<Monitor>>,
@@ -190,6 +204,7 @@ impl Core {
             vectors_drop: 0,
             vectors_punt: 0,
             sampled: Sampled::default(),
+            passed: Vec::with_capacity(MOST_PASSED),
             is_monitored: false,
             monitor: None,
             explains: false,
@@ -320,11 +335,12 @@ impl Core {
         let n = &mut self.nodes[at];
         n.dispatch = Some(dispatch);
         let now = stamp();
-        n.stats.calls += 1;
-        n.stats.vectors += vectors;
-        n.stats.clocks += now.wrapping_sub(self.last_stamp);
-        n.stats.most = n.stats.most.max(vectors);
+        let clocks = now.wrapping_sub(self.last_stamp);
+        n.stats.add(vectors, clocks);
         self.last_stamp = now;
+        if !self.passed.is_empty() {
+            self.share(node, vectors, clocks);
+        }
         self.spare.extend(batch);
     }
     /// Runs a node on a frame without packets.

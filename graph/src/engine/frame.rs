@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use infra::cpu::{Baseline, Cpu, prefetch_ptr};
 use infra::rcu::Epoch;
 
+use super::ahead::BEYOND;
 use super::core::{ArcEdges, Core};
 use super::{Packet, Passes};
 use crate::arc::{Along, ArcPart, FeatureArc, Start};
@@ -228,10 +229,21 @@ pub(super) fn scatter(core: &mut Core, node: u32, indices: &[u32], slots: &[u32;
     }
     let Some(&first) = slots[..n].first() else { return };
     if slots[..n].iter().fold(0, |d, s| d | (s ^ first)) == 0 {
-        core.send(node, first, &indices[..n]);
+        send(core, node, first, &indices[..n]);
         return;
     }
     scatter_mixed(core, node, &indices[..n], slots);
+}
+
+/// Sends packets along an edge, or to the node that they wait for behind others that they passed.
+#[inline(always)]
+fn send(core: &mut Core, node: u32, slot: u32, indices: &[u32]) {
+    let to = slot & !BEYOND;
+    if slot != to && (to as usize) < core.nodes.len() {
+        core.enqueue(to, indices);
+    } else {
+        core.send(node, slot, indices);
+    }
 }
 
 /// Packet by packet, each with its followers, which lie in the order of their leaders.
@@ -240,9 +252,9 @@ fn scatter_led(core: &mut Core, node: u32, indices: &[u32], slots: &[u32; FRAME]
     let followers = std::mem::take(&mut core.followers);
     let mut waiting = followers.iter().peekable();
     for (index, slot) in indices.iter().zip(slots) {
-        core.send(node, *slot, &[*index]);
+        send(core, node, *slot, &[*index]);
         while let Some((_, follower)) = waiting.next_if(|f| f.0 == *index) {
-            core.send(node, *slot, &[*follower]);
+            send(core, node, *slot, &[*follower]);
         }
     }
     core.followers = followers;
@@ -272,6 +284,6 @@ fn scatter_mixed(core: &mut Core, node: u32, indices: &[u32], slots: &[u32; FRAM
                 mine &= mine - 1;
             }
         }
-        core.send(node, slot, &picked[..count]);
+        send(core, node, slot, &picked[..count]);
     }
 }

@@ -4,6 +4,7 @@
 //! (`buffer`'s contract); the engine moves indices, and turns them into [`Buffer`](crate::Buffer)s
 //! only while a node or input holds the frame they lie in.
 
+mod ahead;
 mod chain;
 mod core;
 mod dispatch;
@@ -20,6 +21,7 @@ mod packet;
 mod passes;
 mod recall;
 
+pub use ahead::Ahead;
 pub(crate) use core::Core;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub use core::{NodeStats, ROOM};

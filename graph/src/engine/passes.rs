@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::Packet;
-use super::core::Core;
+use super::core::{Core, NodeRuntime};
 use super::frame::{AHEAD, fetch, scatter};
 use crate::arc::Along;
 use crate::buffer::{Buffer, FRAME, Flags};
@@ -19,9 +19,9 @@ const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
 /// The packets of a frame by their places in it, from 0 on: see
 /// [`Frame::passes`](super::Frame::passes).
 pub struct Passes<'p, N: Node> {
-    core: &'p mut Core,
+    pub(super) core: &'p mut Core,
     base: NonNull<u8>,
-    node: u32,
+    pub(super) node: u32,
     drop_slot: u32,
     along: Along<'p>,
     len: usize,
@@ -99,7 +99,16 @@ impl<'p, N: Node> Passes<'p, N> {
         places: Range<usize>,
         mut slot_of: impl FnMut(usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        let base = self.base;
+        self.go_over_with::<ALL>(places, |_, place, p| slot_of(place, p));
+    }
+    /// The same, with the nodes of the thread beside each packet.
+    #[inline(always)]
+    pub(super) fn go_over_with<const ALL: bool>(
+        &mut self,
+        places: Range<usize>,
+        mut slot_of: impl FnMut(&[NodeRuntime], usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        let (base, nodes) = (self.base, &self.core.nodes);
         let ahead = &self.indices[places.start + AHEAD..places.end + AHEAD];
         let indices = &self.indices[places.clone()];
         let slots = &mut self.slots[places.clone()];
@@ -115,7 +124,7 @@ impl<'p, N: Node> Passes<'p, N> {
             if p.flags().has(SPECIAL) {
                 continue;
             }
-            if let Some(edge) = slot_of(place, &mut p) {
+            if let Some(edge) = slot_of(nodes, place, &mut p) {
                 *slot = edge;
             }
         }

@@ -6,7 +6,7 @@ use graph::{BuildError, NodeIndex, Slot};
 use infra::rcu::{Reader, Shared};
 use wire::ethernet::EtherType;
 
-use super::EthernetInput;
+use super::input;
 use crate::router::Router;
 
 /// Edges of [`EthernetInput`] by type, in order.
@@ -38,7 +38,7 @@ impl EtherTypes {
 /// Forgets types whose nodes leave the graph.
 pub(super) fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
     let leads = |router: &Router, slot| {
-        let to = router.engine.target_of(<EthernetInput as graph::Node>::NAME, slot);
+        let to = router.engine.target_of(input::NAME, slot);
         to.is_some_and(|node| gone.contains(&node))
     };
     let Some(types) = router.state::<EtherTypes>() else { return };
@@ -58,7 +58,7 @@ impl Router {
     /// # Errors
     /// A node that is not there.
     pub fn register_layer2(&mut self, node: &str) -> Result<(), BuildError> {
-        let slot = self.engine.connect(<EthernetInput as graph::Node>::NAME, node)?;
+        let slot = self.engine.connect(input::NAME, node)?;
         if let Some(types) = self.state_mut::<EtherTypes>() {
             types.layer2.publish(Some(slot));
         }
@@ -73,7 +73,7 @@ impl Router {
         ethertype: EtherType,
         node: &str,
     ) -> Result<(), BuildError> {
-        let slot = self.engine.connect(<EthernetInput as graph::Node>::NAME, node)?;
+        let slot = self.engine.connect(input::NAME, node)?;
         if let Some(types) = self.state_mut::<EtherTypes>() {
             let mut edges = types.types.current().clone();
             edges.retain(|e| e.0 != ethertype);

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use graph::{Buffer, Flags, Frame, Names, Node, Record, Slot};
+use graph::{Buffer, Flags, Frame, Names, Node, Passes, Record, Slot};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::ethernet::{EtherType, Header};
 use wire::{MacAddr, print};
@@ -12,9 +12,37 @@ use wire::{MacAddr, print};
 use super::ethertypes::{Edges, EtherTypes};
 use crate::interface::{Briefs, BriefsView, Counters, Interfaces, Mode, Port, SubTable, Tagged};
 
+/// Nodes ahead that usual packets pass while this one has them in its hands. What it leaves goes
+/// node by node.
+pub trait FastPath: Clone + Send + 'static {
+    /// Takes frames without tags for the address of their interface, as many as it can. Says
+    /// whether it went over all packets: those that are left are marked so.
+    fn take<N: Node, On: graph::Cpu>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        on: (On, Epoch<'_>, usize),
+    ) -> bool;
+}
+
+/// Without a fast path.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeByNode;
+
+impl FastPath for NodeByNode {
+    #[inline(always)]
+    fn take<N: Node, On: graph::Cpu>(
+        &mut self,
+        _: &mut Passes<'_, N>,
+        _: (On, Epoch<'_>, usize),
+    ) -> bool {
+        false
+    }
+}
+
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
-pub struct EthernetInput {
+pub struct EthernetInput<F> {
+    fast: F,
     ports: SlabReader<Port>,
     briefs: Briefs,
     types: Reader<Edges>,
@@ -69,18 +97,31 @@ pub enum Error {
     NoBridging,
 }
 
-impl EthernetInput {
-    pub(super) fn new(interfaces: &Interfaces, edges: &EtherTypes) -> Self {
+/// Name of [`EthernetInput`].
+pub(super) const NAME: &str = "ethernet-input";
+
+impl<F> EthernetInput<F> {
+    pub(super) fn new(interfaces: &Interfaces, edges: &EtherTypes, fast: F) -> Self {
         let (types, layer2) = (edges.reader(), edges.layer2());
         let (ports, briefs) = (interfaces.ports(), interfaces.briefs());
-        Self { ports, briefs, types, layer2, counters: interfaces.counters() }
+        Self { fast, ports, briefs, types, layer2, counters: interfaces.counters() }
     }
 }
 
 /// The bits of an address in the first eight bytes of a frame, read as a little-endian number.
 const ADDRESS: u64 = (1 << 48) - 1;
 /// No address: an interface that takes nothing without a closer look.
-const NOBODY: u64 = u64::MAX;
+pub const NOBODY: u64 = u64::MAX;
+
+/// The type of a frame without tags whose destination is `own`, as [`own_untagged`] gives it.
+#[inline(always)]
+pub fn for_own(frame: &[u8], own: u64) -> Option<EtherType> {
+    let header = frame.first_chunk::<{ size_of::<Header>() }>()?;
+    if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
+        return None;
+    }
+    Some(EtherType::new(u16::from_be_bytes(*header.last_chunk()?)))
+}
 
 /// The address of an interface that is up, as [`ADDRESS`] cuts it out of a frame. Where all frames
 /// are punted each needs a closer look.
@@ -89,8 +130,9 @@ fn own_address(port: &Port) -> u64 {
     if port.up && !port.punts { u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) } else { NOBODY }
 }
 
-/// The same for frames without tags: [`NOBODY`] where they are bridged or for a sub-interface.
-fn own_untagged(port: &Port) -> u64 {
+/// The address of an interface that is up, for [`for_own`]: [`NOBODY`] where frames without tags
+/// are bridged or for a sub-interface.
+pub fn own_untagged(port: &Port) -> u64 {
     let has_other = port.subs.as_ref().is_some_and(|subs| subs.has_untagged());
     if has_other || port.mode != Mode::Layer3 { NOBODY } else { own_address(port) }
 }
@@ -119,8 +161,8 @@ struct Known<'e> {
     subs: Option<&'e SubTable>,
 }
 
-impl Node for EthernetInput {
-    const NAME: &'static str = "ethernet-input";
+impl<F: FastPath> Node for EthernetInput<F> {
+    const NAME: &'static str = NAME;
     const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
@@ -128,67 +170,87 @@ impl Node for EthernetInput {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let (epoch, thread, cpu) = (frame.epoch(), frame.thread(), frame.cpu());
         // Neighbouring packets nearly always come from one interface.
         let (mut known, mut own) = (u32::MAX, NOBODY);
-        frame.passes(|packets| {
-            // What the first packet is says which pass is for most of them.
-            let mut most = Most::Any;
-            packets.look(0..packets.all().end.min(1), |_, p| {
-                known = p.rx();
-                let port = self.ports.read(known, epoch);
-                own = port.map_or(NOBODY, own_untagged);
-                most = match port {
-                    Some(_) if is_tagged(p.bytes()) => Most::Any,
-                    Some(_) if own != NOBODY => Most::Plain,
-                    Some(port) if bridges_untagged(port) => Most::Bridged,
-                    _ => Most::Any,
-                };
-            });
-            if most == Most::Bridged
-                && let Some(layer2) = *self.layer2.read(epoch)
-            {
-                packets.usual(packets.all(), |_, p| {
-                    let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
-                    let kind = EtherType::new(u16::from_be_bytes(*header.last_chunk()?));
-                    if p.rx() != known || kind.is_vlan() {
-                        return None;
+        // In line whatever its size: out of line it is compiled for any processor of the kind.
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                // What the first packet is says which pass is for most of them.
+                let mut most = Most::Any;
+                packets.look(0..packets.all().end.min(1), |_, p| {
+                    known = p.rx();
+                    let port = self.ports.read(known, epoch);
+                    own = port.map_or(NOBODY, own_untagged);
+                    most = match port {
+                        Some(_) if is_tagged(p.bytes()) => Most::Any,
+                        Some(_) if own != NOBODY => Most::Plain,
+                        Some(port) if bridges_untagged(port) => Most::Bridged,
+                        _ => Most::Any,
+                    };
+                });
+                if most == Most::Bridged
+                    && let Some(layer2) = *self.layer2.read(epoch)
+                {
+                    packets.usual(packets.all(), |_, p| {
+                        let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
+                        let kind = EtherType::new(u16::from_be_bytes(*header.last_chunk()?));
+                        if p.rx() != known || kind.is_vlan() {
+                            return None;
+                        }
+                        keep(p, size_of::<Header>());
+                        Some(Next::Other(layer2))
+                    });
+                } else if most == Most::Plain {
+                    let is_tried = self.fast.take(packets, (cpu, epoch, thread));
+                    if is_tried && !packets.are_left(packets.all()) {
+                        return;
                     }
-                    keep(p, size_of::<Header>());
-                    Some(Next::Other(layer2))
-                });
-            } else if most == Most::Plain {
-                packets.usual(packets.all(), |_, p| {
-                    let rx = p.rx();
-                    if rx != known {
-                        let port = self.ports.read(rx, epoch);
-                        (known, own) = (rx, port.map_or(NOBODY, own_untagged));
+                    let ports = &self.ports;
+                    let verdict =
+                        |_, p: &mut Buffer<'_>| to_own(p, ports, (&mut known, &mut own), epoch);
+                    if is_tried {
+                        packets.rest(packets.all(), verdict);
+                    } else {
+                        packets.usual(packets.all(), verdict);
                     }
-                    let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
-                    if u64::from_le_bytes(*header.first_chunk()?) & ADDRESS != own {
-                        return None;
-                    }
-                    let next = protocol(EtherType::new(u16::from_be_bytes(*header.last_chunk()?)))?;
-                    strip(p, size_of::<Header>())?;
-                    Some(next)
-                });
-            } else {
-                packets.leave(packets.all());
-            }
-            if packets.are_left(packets.all()) {
-                let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
-                let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
-                packets.rest(packets.all(), |_, p| {
-                    self.to_any(p, (&mut known, epoch), (briefs, layer2), thread)
-                });
-                packets.others(packets.all(), |_, p| {
-                    let rx = p.rx();
-                    p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
-                    self.look_closer(p, epoch, thread)
-                });
-            }
-        });
+                } else {
+                    packets.leave(packets.all());
+                }
+                if packets.are_left(packets.all()) {
+                    let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
+                    let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
+                    packets.rest(packets.all(), |_, p| {
+                        self.to_any(p, (&mut known, epoch), (briefs, layer2), thread)
+                    });
+                    packets.others(packets.all(), |_, p| {
+                        let rx = p.rx();
+                        p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
+                        self.look_closer(p, epoch, thread)
+                    });
+                }
+            },
+        );
     }
+}
+
+/// A frame without tags for its interface's own address, of a usual protocol. `None` for others.
+#[inline(always)]
+fn to_own(
+    p: &mut Buffer<'_>,
+    ports: &SlabReader<Port>,
+    (known, own): (&mut u32, &mut u64),
+    epoch: Epoch<'_>,
+) -> Option<Next> {
+    let rx = p.rx();
+    if rx != *known {
+        let port = ports.read(rx, epoch);
+        (*known, *own) = (rx, port.map_or(NOBODY, own_untagged));
+    }
+    let next = protocol(for_own(p.bytes(), *own)?)?;
+    strip(p, size_of::<Header>())?;
+    Some(next)
 }
 
 /// The edges of the usual protocols.
@@ -225,7 +287,7 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
     p.advance(len)
 }
 
-impl EthernetInput {
+impl<F> EthernetInput<F> {
     /// A frame with at most two tags, for an interface or one of its sub-interfaces: of a usual
     /// protocol for its own address, or bridged. `None` for others.
     #[inline(always)]

@@ -8,10 +8,10 @@ mod unbridged;
 
 use wire::ethernet::EtherType;
 
-use crate::router::{Configuration, Feature, Origin, Parts, refuse};
+use crate::router::{Router, refuse};
 
 pub use crate::interface::{SubTable, Tagged, Tags};
-pub use input::EthernetInput;
+pub use input::{EthernetInput, FastPath, NOBODY, Next, NodeByNode, for_own, own_untagged};
 pub use layer2::{
     L2_INPUT, L2_INPUT_IP4, L2_INPUT_IP6, L2_INPUT_NONIP, L2_OUTPUT, L2_OUTPUT_IP4, L2_OUTPUT_IP6,
     L2_OUTPUT_NONIP,
@@ -19,21 +19,13 @@ pub use layer2::{
 pub use llc::SnapProtocol;
 pub use unbridged::Unbridged;
 
-/// Ethernet input.
-pub const FEATURE: Feature = Feature {
-    name: "ethernet",
-    about: "Ethernet input",
-    origin: Origin::Core,
-    default_enabled: true,
-    requires: &["interface", "arp", "ip4", "ip6"],
-    register,
-    configuration: Configuration::None("what interfaces are told is kept with them"),
-};
-
-fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
-    let router = &mut *parts.router;
+/// Adds Ethernet input, with a fast path for usual packets.
+///
+/// # Errors
+/// Those of the graph.
+pub fn add(router: &mut Router, fast: impl FastPath) -> Result<(), control::feature::Refused> {
     let types = ethertypes::EtherTypes::default();
-    let input = EthernetInput::new(&router.interfaces, &types);
+    let input = EthernetInput::new(&router.interfaces, &types, fast);
     router.engine.add(input).map_err(refuse)?;
     router.engine.add(Unbridged::new(&router.interfaces)).map_err(refuse)?;
     router.insert(types);

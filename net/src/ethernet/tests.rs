@@ -10,7 +10,7 @@ const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
 fn bench() -> Bench {
     Bench::with(|router| {
         let types = ethertypes::EtherTypes::default();
-        router.engine.add(EthernetInput::new(&router.interfaces, &types)).unwrap();
+        router.engine.add(EthernetInput::new(&router.interfaces, &types, NodeByNode)).unwrap();
         router.insert(types);
     })
 }

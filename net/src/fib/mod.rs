@@ -38,6 +38,7 @@ pub use control::tracking::{Followed, Follower, GivenPaths, forget_paths};
 pub use family::{Family, Ip4, Ip6};
 pub use forwarding::load_balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
 pub use forwarding::lookup::Headers;
+pub(crate) use forwarding::lookup::{Steps, are_alike, count, in_blocks};
 pub use forwarding::lpm::LpmReader;
 pub(crate) use forwarding::lpm::LpmWriter;
 pub use forwarding::objects::{

@@ -92,6 +92,7 @@ impl Router {
             queues: Vec::new(),
             port,
         });
+        self.interfaces.change_port(index, |p| p.output = Some(output.0));
         self.set_offloads(index, new.offloads);
         self.tell(index, Change::Added);
         Ok(index)

@@ -256,6 +256,8 @@ pub struct Port {
     pub subs: Option<Arc<SubTable>>,
     /// Whether its packets are counted by kind of destination too.
     pub detailed: bool,
+    /// The number of its own output node; `None` of a sub-interface.
+    pub output: Option<u32>,
 }
 
 impl Port {
@@ -274,6 +276,7 @@ impl Port {
             secondary: Arc::new([]),
             subs: None,
             detailed: false,
+            output: None,
         }
     }
 }

@@ -100,7 +100,7 @@ impl From<Failure> for Error {
 
 impl InterfaceOutput {
     /// The edge to `<name>-tx`: behind the drop, the first that is connected.
-    pub(super) const TX: Slot = Slot(1);
+    pub(crate) const TX: Slot = Slot(1);
 
     pub(super) fn new(index: InterfaceIndex, all: &Interfaces) -> Self {
         Self { index, ports: all.ports(), briefs: all.briefs(), counters: all.counters() }

@@ -44,6 +44,7 @@ pub use outputs::{OutputArcEnd, add as add_with_outputs};
 pub use own::{DATAGRAM_HEADERS, datagram, send_own};
 pub use reverse_path::{ReversePath, ReversePaths, SourceFamily};
 pub use rewrite::Rewrite;
+pub(crate) use rewrite::is_usual;
 pub use rewrite_multicast::RewriteMulticast;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;

@@ -185,7 +185,7 @@ fn send<V>(
 }
 
 /// Whether an adjacency is a known neighbour behind an Ethernet header, as nearly all are.
-fn is_usual(a: &Adjacency) -> bool {
+pub(crate) fn is_usual(a: &Adjacency) -> bool {
     a.complete && a.role == Role::Neighbor && usize::from(a.header_len) == ETHERNET
 }
 

@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 
 use graph::arc::FeatureArc;
 use graph::{Buffer, Reason};
+use infra::counter::{Counter, Rows};
 use wire::checksum::Sum;
 use wire::{MacAddr, Protocol};
 
@@ -11,6 +12,7 @@ use super::balanced::Linked;
 use super::reverse_path::SourceFamily;
 use crate::drops::Problem;
 use crate::fib::Family;
+use crate::interface::Counters;
 
 /// An IP version. Functions on packets take those whose current bytes start at the IP header.
 pub trait Version: Linked + Debug {
@@ -23,6 +25,8 @@ pub trait Version: Linked + Debug {
     const SELF: Self;
     /// Names of its nodes.
     const NODES: Nodes;
+    /// Features on what is received, to one receiver.
+    const UNICAST_ARC: &'static FeatureArc;
     /// Features on what is dropped.
     const DROP_ARC: &'static FeatureArc;
     /// Features on what is given to control.
@@ -65,10 +69,25 @@ pub trait Version: Linked + Debug {
 
     /// The headers as text.
     fn print(bytes: &[u8], indent: usize) -> impl Display + '_;
+    /// Counters of packets received, by interface.
+    fn received(counters: &Counters) -> &Rows<Counter>;
+    /// The destination of a packet that passes all checks of input and has nothing that is looked
+    /// at there: as nearly all.
+    fn plain(packet: &[u8]) -> Option<<Self::Family as Family>::Bits>;
     /// Hops left; `None` for a packet shorter than a header.
-    fn hops(p: &Buffer<'_>) -> Option<u8>;
+    fn hops_of(packet: &[u8]) -> Option<u8>;
     /// Takes one hop away; there is one.
-    fn spend_hop(p: &mut Buffer<'_>);
+    fn spend_hop_of(packet: &mut [u8]);
+    /// [`Version::hops_of`] a packet.
+    #[inline(always)]
+    fn hops(p: &Buffer<'_>) -> Option<u8> {
+        Self::hops_of(p.bytes())
+    }
+    /// [`Version::spend_hop_of`] a packet.
+    #[inline(always)]
+    fn spend_hop(p: &mut Buffer<'_>) {
+        Self::spend_hop_of(p.bytes_mut());
+    }
     /// The ICMP error for the sender of a packet that is too big for `mtu` bytes; `None` when it is
     /// to be cut.
     fn too_big_problem(p: &Buffer<'_>, mtu: u16) -> Option<Problem>;

@@ -9,6 +9,7 @@ use graph::{Buffer, Frame, Node, Packet, Slot};
 use infra::rcu::SlabReader;
 use wire::icmp4;
 use wire::ip4::{Header, OFFSET_MASK, VERSION_IHL};
+use zerocopy::FromBytes;
 
 use super::options::{self, RequestedOption};
 use super::{Error, IP4_MULTICAST, IP4_UNICAST, V4};
@@ -124,7 +125,7 @@ impl<C: Checksum> Node for Input<C> {
                     (known, run) = (rx, 0);
                     table = self.ports.read(rx, epoch).and_then(|port| port.ip4);
                 }
-                let fib = table.filter(|_| is_plain::<C>(p))?;
+                let fib = table.filter(|_| plain::<C>(p.bytes()).is_some())?;
                 run += 1;
                 p.set_fib(fib);
                 if has_features {
@@ -157,17 +158,18 @@ impl<C: Checksum> Node for Input<C> {
     }
 }
 
-/// Whether a packet passes all checks, has no options, ends with its buffer and is for one
-/// receiver: what nearly all do.
+/// The header of a packet that passes all checks, has no options, ends with its buffer and is for
+/// one receiver: what nearly all do.
 #[inline(always)]
-fn is_plain<C: Checksum>(p: &Buffer<'_>) -> bool {
-    let Some(header) = p.header::<Header>() else { return false };
-    header.version_ihl == VERSION_IHL
-        && usize::from(header.total_len.get()) == p.len()
+pub(super) fn plain<C: Checksum>(packet: &[u8]) -> Option<&Header> {
+    let (header, _) = Header::ref_from_prefix(packet).ok()?;
+    let is_plain = header.version_ihl == VERSION_IHL
+        && usize::from(header.total_len.get()) == packet.len()
         && header.fragment.get() & OFFSET_MASK != 1
         && header.ttl != 0
         && (header.src[0] < 0xe0) & (header.src[0] != 127) & (header.dst[0] < 0xe0)
-        && C::is_right(header)
+        && C::is_right(header);
+    is_plain.then_some(header)
 }
 
 /// The checks one by one; cuts what follows the packet. Says whether it has options, and where it

@@ -4,14 +4,18 @@ use std::fmt::Display;
 
 use graph::arc::FeatureArc;
 use graph::{Buffer, Flags};
+use infra::counter::{Counter, Rows};
 use wire::checksum::{self, Sum};
 use wire::ip4::Header;
 use wire::{MacAddr, Protocol, icmp4, print, udp};
+use zerocopy::FromBytes;
 
-use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT};
+use super::input::{VerifyChecksum, plain};
+use super::{Error, IP4_DROP, IP4_LOCAL, IP4_OUTPUT, IP4_PUNT, IP4_UNICAST};
 use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Ip4;
+use crate::interface::Counters;
 use crate::ip::{Linked, Nodes, Upper, Version};
 
 /// IPv4.
@@ -47,6 +51,7 @@ impl Version for V4 {
         resolve: "ip4-arp",
         resolve_other: "ip6-discover-neighbor",
     };
+    const UNICAST_ARC: &'static FeatureArc = &IP4_UNICAST;
     const DROP_ARC: &'static FeatureArc = &IP4_DROP;
     const PUNT_ARC: &'static FeatureArc = &IP4_PUNT;
     const LOCAL_ARC: &'static FeatureArc = &IP4_LOCAL;
@@ -71,12 +76,20 @@ impl Version for V4 {
         print::ip4(bytes, indent)
     }
     #[inline(always)]
-    fn hops(p: &Buffer<'_>) -> Option<u8> {
-        p.header::<Header>().map(|h| h.ttl)
+    fn received(counters: &Counters) -> &Rows<Counter> {
+        &counters.ip4
     }
     #[inline(always)]
-    fn spend_hop(p: &mut Buffer<'_>) {
-        if let Some(header) = p.header_mut::<Header>() {
+    fn plain(packet: &[u8]) -> Option<u32> {
+        plain::<VerifyChecksum>(packet).map(|header| u32::from_be_bytes(header.dst))
+    }
+    #[inline(always)]
+    fn hops_of(packet: &[u8]) -> Option<u8> {
+        Header::ref_from_prefix(packet).ok().map(|(h, _)| h.ttl)
+    }
+    #[inline(always)]
+    fn spend_hop_of(packet: &mut [u8]) {
+        if let Ok((header, _)) = Header::mut_from_prefix(packet) {
             header.decrement_ttl();
         }
     }

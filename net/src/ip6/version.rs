@@ -4,14 +4,18 @@ use std::fmt::Display;
 
 use graph::arc::FeatureArc;
 use graph::{Buffer, Flags};
+use infra::counter::{Counter, Rows};
 use wire::checksum::{self, Sum};
 use wire::ip6::{self, Header};
 use wire::{MacAddr, Protocol, icmp6, print, udp};
+use zerocopy::FromBytes;
 
-use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT};
+use super::input::plain;
+use super::{Error, IP6_DROP, IP6_LOCAL, IP6_OUTPUT, IP6_PUNT, IP6_UNICAST};
 use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Ip6;
+use crate::interface::Counters;
 use crate::ip::SourceFamily;
 use crate::ip::{Linked, Nodes, Upper, Version};
 
@@ -48,6 +52,7 @@ impl Version for V6 {
         resolve: "ip6-discover-neighbor",
         resolve_other: "ip4-arp",
     };
+    const UNICAST_ARC: &'static FeatureArc = &IP6_UNICAST;
     const DROP_ARC: &'static FeatureArc = &IP6_DROP;
     const PUNT_ARC: &'static FeatureArc = &IP6_PUNT;
     const LOCAL_ARC: &'static FeatureArc = &IP6_LOCAL;
@@ -73,12 +78,20 @@ impl Version for V6 {
         print::ip6(bytes, indent)
     }
     #[inline(always)]
-    fn hops(p: &Buffer<'_>) -> Option<u8> {
-        p.header::<Header>().map(|h| h.hop_limit)
+    fn received(counters: &Counters) -> &Rows<Counter> {
+        &counters.ip6
     }
     #[inline(always)]
-    fn spend_hop(p: &mut Buffer<'_>) {
-        if let Some(header) = p.header_mut::<Header>() {
+    fn plain(packet: &[u8]) -> Option<u128> {
+        plain(packet).map(|header| u128::from_be_bytes(header.dst))
+    }
+    #[inline(always)]
+    fn hops_of(packet: &[u8]) -> Option<u8> {
+        Header::ref_from_prefix(packet).ok().map(|(h, _)| h.hop_limit)
+    }
+    #[inline(always)]
+    fn spend_hop_of(packet: &mut [u8]) {
+        if let Ok((header, _)) = Header::mut_from_prefix(packet) {
             header.hop_limit = header.hop_limit.saturating_sub(1);
         }
     }

@@ -10,7 +10,7 @@ use net::Router;
 use net::fib::{Family, Forwarding, Headers, Popped, Via};
 use net::icmp::Problem;
 use net::interface::Port;
-use net::ip::{V4, V6, Version};
+use net::ip::{SourceFamily, V4, V6, Version};
 use wire::{ip4, ip6};
 
 use super::objects::{AfterPop, Disposition};
@@ -25,8 +25,6 @@ pub trait Below: Version<Family: Headers> {
     const MULTICAST: &'static str;
     /// Whether its packets are for a group.
     fn is_group(p: &Buffer<'_>) -> bool;
-    /// The table that packets of an interface are looked up in.
-    fn table(port: &Port) -> Option<u16>;
     /// Checks the header; says how long the packet is.
     ///
     /// # Errors
@@ -43,9 +41,6 @@ impl Below for V4 {
     const MULTICAST: &'static str = "ip4-mfib-forward-lookup";
     fn is_group(p: &Buffer<'_>) -> bool {
         p.header::<ip4::Header>().is_some_and(|h| h.dst[0] & 0xf0 == 0xe0)
-    }
-    fn table(port: &Port) -> Option<u16> {
-        port.ip4
     }
     fn check(p: &Buffer<'_>) -> Result<usize, Self::Error> {
         use net::ip4::Error;
@@ -79,9 +74,6 @@ impl Below for V6 {
     const MULTICAST: &'static str = "ip6-mfib-forward-lookup";
     fn is_group(p: &Buffer<'_>) -> bool {
         p.header::<ip6::Header>().is_some_and(|h| h.dst[0] == 0xff)
-    }
-    fn table(port: &Port) -> Option<u16> {
-        port.ip6
     }
     fn check(p: &Buffer<'_>) -> Result<usize, Self::Error> {
         use net::ip6::Error;
@@ -188,7 +180,7 @@ impl<V: Below, const UNIFORM: bool> Node for Dispose<V, UNIFORM> {
                     p.error(V::EXPIRED);
                     p.set_payload(V::EXPIRED_PROBLEM);
                     let port = self.ports.read(p.rx(), epoch);
-                    p.set_fib(port.and_then(V::table).unwrap_or(0));
+                    p.set_fib(port.and_then(V::Family::table).unwrap_or(0));
                     return Ok(Next::Problem);
                 }
                 Ok(self.onward(p, found, popped, epoch))
@@ -208,7 +200,7 @@ impl<V: Below, const UNIFORM: bool> Dispose<V, UNIFORM> {
         match found.then {
             AfterPop::OwnTable => {
                 let port = self.ports.read(p.rx(), epoch);
-                p.set_fib(port.and_then(V::table).unwrap_or(0));
+                p.set_fib(port.and_then(V::Family::table).unwrap_or(0));
                 p.clear_flags(Flags::POPPED);
                 if V::is_group(p) { Next::Multicast } else { Next::Lookup }
             }
@@ -224,7 +216,7 @@ impl<V: Below, const UNIFORM: bool> Dispose<V, UNIFORM> {
             AfterPop::Via(via) => {
                 // Senders who are told something are looked up where the packet came in.
                 let port = self.ports.read(p.rx(), epoch);
-                p.set_fib(port.and_then(V::table).unwrap_or(0));
+                p.set_fib(port.and_then(V::Family::table).unwrap_or(0));
                 p.clear_flags(Flags::POPPED);
                 Next::Forward(self.forwarding.lead(p, via, epoch))
             }

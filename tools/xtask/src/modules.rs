@@ -4,7 +4,7 @@ use crate::Finding;
 use crate::source::Source;
 
 /// The floors of `net`, from the ground up. Modules of one floor may use each other.
-const FLOORS: [&[&str]; 11] = [
+const FLOORS: [&[&str]; 12] = [
     &["events", "flow_hash", "gso", "health"],
     &["interface"],
     &["ethernet", "drops", "engine", "statistics", "trace"],
@@ -12,6 +12,7 @@ const FLOORS: [&[&str]; 11] = [
     &["fib"],
     &["address"],
     &["ip", "ip4", "ip6", "fragment", "reassembly", "path_mtu"],
+    &["fast_path"],
     &["mfib", "icmp"],
     &["teib", "tunnel"],
     &["neighbor", "arp", "nd"],

@@ -131,63 +131,125 @@ impl<F: Headers> Node for Lookup<F> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread, cpu) = (frame.epoch(), frame.thread(), frame.cpu());
         let forwarding = &self.forwarding;
-        let counters = forwarding.count_to(frame.thread());
-        let cpu = frame.cpu();
-        // Without a table, leaves stay 0.
-        let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
-        let mut begun = [[<F::LpmReader as LpmReader>::Step::default(); BLOCK]; 2];
+        let counters = forwarding.count_to(thread);
         // In line whatever its size: out of line it is compiled for any processor of the kind.
         frame.passes(
             #[inline(always)]
             |packets| {
                 // Neighbouring packets nearly always look up in one table.
-                let (mut fib, mut differ) = (0, 0);
+                let mut fib = 0;
                 packets.look(0..packets.all().end.min(1), |_, p| fib = p.fib());
-                let (end, table) = (packets.all().end, forwarding.table(fib, epoch));
-                let places =
-                    |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
-                // A block is read while the one before it starts, the one before that finishes and
-                // the fourth is judged: what one step asks for comes while others are worked on.
-                for step in 0..end.div_ceil(BLOCK) + STEPS - 1 {
-                    let (block, mut others) = (places(step), 0);
-                    let read = &mut keys[step % STEPS];
-                    packets.look(block.clone(), |i, p| {
-                        read[i % BLOCK] = F::destination(p);
-                        others |= p.fib() ^ fib;
-                    });
-                    differ |= others;
-                    if let Some(table) = table {
-                        table.fetch(&read[..block.len()]);
-                    }
-                    if let Some(step) = step.checked_sub(1) {
-                        let (block, at) = (places(step), step % STEPS);
-                        if let Some(table) = table {
-                            table.start(cpu, &keys[at][..block.len()], &mut begun[step % 2], epoch);
-                        }
-                    }
-                    if let Some(step) = step.checked_sub(2) {
-                        let (block, at) = (places(step), step % STEPS);
-                        let (keys, found) = (&keys[at][..block.len()], &mut leaves[at]);
-                        if let Some(table) = table {
-                            table.finish(cpu, keys, &begun[step % 2], found, epoch);
-                        }
-                        if differ != 0 {
-                            packets.look(block, |i, p| {
-                                found[i % BLOCK] = find_one(forwarding, p, epoch);
-                            });
-                        }
-                        fetch_balances(forwarding, counters, &found[..keys.len()]);
-                    }
-                    if let Some(step) = step.checked_sub(3) {
-                        let block = places(step);
-                        let found = &leaves[step % STEPS][..block.len()];
-                        judge(forwarding, counters, packets, block, found, epoch);
-                    }
-                }
+                let mut steps = LookupSteps { forwarding, counters, epoch, fib, differ: 0 };
+                in_blocks(forwarding, packets, (cpu, epoch, thread, fib), &mut steps);
             },
         );
+    }
+}
+
+/// Work on the packets of a block around its lookup.
+pub(crate) trait Steps<F: Headers, N: Node> {
+    /// Reads the keys of a block.
+    fn read(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        block: Range<usize>,
+        keys: &mut [F::Bits; BLOCK],
+    );
+    /// May change the leaves that were found.
+    #[inline(always)]
+    fn found(&mut self, _: &mut Passes<'_, N>, _: Range<usize>, _: &mut [u32; BLOCK]) {}
+    /// Decides what becomes of the packets.
+    fn judge(&mut self, packets: &mut Passes<'_, N>, block: Range<usize>, leaves: &[u32]);
+}
+
+/// Looks up packets of a frame in table `fib`, block after block. A block is read while the one
+/// before it starts, the one before that finishes and the fourth is judged: what one step asks for
+/// comes while others are worked on.
+#[inline(always)]
+pub(crate) fn in_blocks<F: Headers, N: Node, On: graph::Cpu>(
+    forwarding: &Forwarding<F>,
+    packets: &mut Passes<'_, N>,
+    (cpu, epoch, thread, fib): (On, Epoch<'_>, usize, u16),
+    steps: &mut impl Steps<F, N>,
+) {
+    let counters = forwarding.count_to(thread);
+    // Without a table, leaves stay 0.
+    let (mut keys, mut leaves) = ([[F::Bits::default(); BLOCK]; STEPS], [[0; BLOCK]; STEPS]);
+    let mut begun = [[<F::LpmReader as LpmReader>::Step::default(); BLOCK]; 2];
+    let (end, table) = (packets.all().end, forwarding.table(fib, epoch));
+    let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
+    for step in 0..end.div_ceil(BLOCK) + STEPS - 1 {
+        let (block, read) = (places(step), &mut keys[step % STEPS]);
+        steps.read(packets, block.clone(), read);
+        if let Some(table) = table {
+            table.fetch(&read[..block.len()]);
+        }
+        if let Some(step) = step.checked_sub(1) {
+            let (block, at) = (places(step), step % STEPS);
+            if let Some(table) = table {
+                table.start(cpu, &keys[at][..block.len()], &mut begun[step % 2], epoch);
+            }
+        }
+        if let Some(step) = step.checked_sub(2) {
+            let (block, at) = (places(step), step % STEPS);
+            let (keys, leaves) = (&keys[at][..block.len()], &mut leaves[at]);
+            if let Some(table) = table {
+                table.finish(cpu, keys, &begun[step % 2], leaves, epoch);
+            }
+            steps.found(packets, block, leaves);
+            fetch_balances(forwarding, counters, &leaves[..keys.len()]);
+        }
+        if let Some(step) = step.checked_sub(3) {
+            let block = places(step);
+            let leaves = &leaves[step % STEPS][..block.len()];
+            steps.judge(packets, block, leaves);
+        }
+    }
+}
+
+/// The steps of a lookup node.
+struct LookupSteps<'a, F: Family> {
+    forwarding: &'a Forwarding<F>,
+    counters: &'a [VolumeCounter],
+    epoch: Epoch<'a>,
+    fib: u16,
+    /// Not 0 once a packet looks up in another table.
+    differ: u16,
+}
+
+impl<F: Headers> Steps<F, Lookup<F>> for LookupSteps<'_, F> {
+    #[inline(always)]
+    fn read(
+        &mut self,
+        packets: &mut Passes<'_, Lookup<F>>,
+        block: Range<usize>,
+        keys: &mut [F::Bits; BLOCK],
+    ) {
+        let mut others = 0;
+        packets.look(block, |i, p| {
+            keys[i % BLOCK] = F::destination(p);
+            others |= p.fib() ^ self.fib;
+        });
+        self.differ |= others;
+    }
+    #[inline(always)]
+    fn found(
+        &mut self,
+        packets: &mut Passes<'_, Lookup<F>>,
+        block: Range<usize>,
+        leaves: &mut [u32; BLOCK],
+    ) {
+        if self.differ != 0 {
+            packets.look(block, |i, p| {
+                leaves[i % BLOCK] = find_one(self.forwarding, p, self.epoch);
+            });
+        }
+    }
+    #[inline(always)]
+    fn judge(&mut self, packets: &mut Passes<'_, Lookup<F>>, block: Range<usize>, leaves: &[u32]) {
+        judge(self.forwarding, self.counters, packets, block, leaves, self.epoch);
     }
 }
 
@@ -232,7 +294,7 @@ fn judge<F: Headers>(
 
 /// Whether all these leaves are one.
 #[inline(always)]
-fn are_alike(leaves: &[u32]) -> bool {
+pub(crate) fn are_alike(leaves: &[u32]) -> bool {
     let Some(first) = leaves.first() else { return true };
     leaves.iter().fold(0, |differ, leaf| differ | (leaf ^ first)) == 0
 }
@@ -303,7 +365,7 @@ pub(super) fn trace<F: Headers, N>(p: &mut Packet<'_, N>, is_lookup: bool) {
 }
 
 #[inline(always)]
-fn count(counters: &[VolumeCounter], index: u32, run: Volume) {
+pub(crate) fn count(counters: &[VolumeCounter], index: u32, run: Volume) {
     if let Some(counter) = counters.get(index as usize) {
         counter.add(run.packets, run.bytes);
     }

@@ -1,0 +1,104 @@
+//! Several nodes in one go: packets that a node takes through nodes ahead of it while it has them
+//! in its hands. These are counted as if they had been called: calls, packets, edges, and their
+//! share of the clocks.
+
+use super::Passes;
+use super::core::{ArcEdges, Core, NodeRuntime};
+use crate::arc::{FeatureArc, Start};
+use crate::buffer::Buffer;
+use crate::node::{Node, Slot};
+
+/// Entries at most for one frame: its packets leave by as many interfaces as there are packets.
+pub(super) const MOST_PASSED: usize = 2 * crate::FRAME;
+/// Mark of a place whose packet waits for a node, not an edge.
+pub(super) const BEYOND: u32 = 1 << 31;
+
+/// A node that packets have passed without a call of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassedNode {
+    node: u32,
+    packets: u64,
+    /// Its share of what the call takes a packet, in thousandths.
+    share: u64,
+}
+
+/// The nodes of the thread.
+#[derive(Clone, Copy)]
+pub struct Ahead<'a>(&'a [NodeRuntime]);
+
+impl<'a> Ahead<'a> {
+    /// The node at the end of an edge.
+    #[inline(always)]
+    pub fn target(&self, node: u32, edge: Slot) -> Option<u32> {
+        Some(self.0.get(node as usize)?.edges.get(edge.0 as usize)?.0)
+    }
+    /// The features on an arc that starts at a node; `None` where it does not start there.
+    #[inline(always)]
+    pub fn start(&self, node: u32, arc: &'static FeatureArc) -> Option<Start<'a>> {
+        let arcs: &'a [ArcEdges] = &self.0.get(node as usize)?.arcs;
+        arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc)).map(Start::of)
+    }
+}
+
+impl<'p, N: Node> Passes<'p, N> {
+    /// The node itself, and all nodes.
+    #[inline(always)]
+    pub fn ahead(&self) -> (u32, Ahead<'_>) {
+        (self.node, Ahead(&self.core.nodes))
+    }
+    /// Whether each node has to be called by itself: somebody looks at packets in front of nodes,
+    /// or measures them one by one.
+    #[inline(always)]
+    pub fn are_watched(&self) -> bool {
+        !self.core.watches.is_empty() | self.core.is_monitored | self.core.explains
+    }
+    /// As [`Passes::usual`], for packets that pass several nodes: `verdict` does what all of them
+    /// do and says the node that the packet waits for then.
+    #[inline(always)]
+    pub fn usual_beyond(
+        &mut self,
+        places: std::ops::Range<usize>,
+        mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        self.go_over_with::<true>(
+            places,
+            #[inline(always)]
+            |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
+        );
+    }
+    /// Counts packets as if `node` had been called for them; `share` is what it takes of a packet's
+    /// clocks, in thousandths.
+    #[inline(always)]
+    pub fn passed(&mut self, node: u32, packets: u64, share: u64) {
+        if packets > 0 && self.core.passed.len() < MOST_PASSED {
+            self.core.passed.push(PassedNode { node, packets, share });
+        }
+    }
+    /// Counts packets that went along an edge.
+    #[inline(always)]
+    pub fn sent(&mut self, node: u32, edge: Slot, packets: u64) {
+        let edges = self.core.nodes.get_mut(node as usize).map(|n| &mut n.edges);
+        if let Some(edge) = edges.and_then(|edges| edges.get_mut(edge.0 as usize)) {
+            edge.1 += packets;
+        }
+    }
+}
+
+impl Core {
+    /// Counts the nodes that packets of a call passed, and gives them their share of its clocks.
+    #[inline(never)]
+    pub(super) fn share(&mut self, node: u32, vectors: u64, clocks: u64) {
+        let mut left = clocks;
+        for passed in self.passed.drain(..) {
+            let part = clocks * passed.share * passed.packets / (1000 * vectors.max(1));
+            let part = part.min(left);
+            left -= part;
+            if let Some(n) = self.nodes.get_mut(passed.node as usize) {
+                n.stats.add(passed.packets, part);
+            }
+        }
+        if let Some(n) = self.nodes.get_mut(node as usize) {
+            n.stats.clocks -= clocks - left;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The fast path: IP packets that need nothing but a route pass `ethernet-input`, the input, lookup
+//! and rewrite of their version and the output of an interface in one go, and wait for its driver.
+//!
+//! It begins in the hands of `ethernet-input` and follows the edges of the graph as it is. A packet
+//! takes it when no feature, trace or watcher is on its way, its header is plain, and one known
+//! neighbour is where its route leads; another is left as it came, unchanged and uncounted, and
+//! goes node by node. What nodes count is counted as if each had been called.
+
+mod through;
+
+use control::feature::Refused;
+use graph::{Cpu, Node, Passes};
+use infra::rcu::Epoch;
+use wire::ethernet::{EtherType, Header};
+
+use crate::ethernet::FastPath;
+use crate::ip::{V4, V6};
+use crate::ip4::{Input as Input4, VerifyChecksum};
+use crate::ip6::Input as Input6;
+use crate::router::{Configuration, Feature, Origin, Parts, Router};
+
+use through::Through;
+
+/// Ethernet input, with the fast path.
+pub const FEATURE: Feature = Feature {
+    name: "ethernet",
+    about: "Ethernet input",
+    origin: Origin::Core,
+    default_enabled: true,
+    requires: &["interface", "arp", "ip4", "ip6"],
+    register,
+    configuration: Configuration::None("what interfaces are told is kept with them"),
+};
+
+fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let both = Both::new(parts.router);
+    crate::ethernet::add(parts.router, both)
+}
+
+/// The fast paths of both versions.
+#[derive(Clone)]
+struct Both {
+    ip4: Through<V4>,
+    ip6: Through<V6>,
+}
+
+impl Both {
+    fn new(router: &Router) -> Self {
+        let ip4 = Through::new::<Input4<VerifyChecksum>>(router, EtherType::IP4);
+        let ip6 = Through::new::<Input6>(router, EtherType::IP6);
+        Self { ip4, ip6 }
+    }
+}
+
+impl FastPath for Both {
+    #[inline(always)]
+    fn take<N: Node, On: Cpu>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        on: (On, Epoch<'_>, usize),
+    ) -> bool {
+        if packets.are_watched() {
+            return false;
+        }
+        // What the first packet is says which version most of them are of.
+        let mut first = EtherType::LENGTH;
+        packets.look(0..packets.all().end.min(1), |_, p| {
+            let header = p.header::<Header>();
+            first = header.map_or(first, |header| header.ethertype);
+        });
+        match first {
+            EtherType::IP4 => self.ip4.take(packets, on),
+            EtherType::IP6 => self.ip6.take(packets, on),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

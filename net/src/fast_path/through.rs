@@ -1,0 +1,380 @@
+//! One version's packets through all nodes from `ethernet-input` to an interface's driver.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graph::{Ahead, BLOCK, Buffer, Cpu, Edge, Flags, Next, Node, Passes, Slot};
+use infra::counter::{Counter, Rows, Volume, VolumeCounter};
+use infra::rcu::{Epoch, SlabReader};
+use wire::ethernet::{EtherType, Header};
+
+use crate::adjacency::Adjacency;
+use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
+use crate::fib::{Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
+use crate::interface::{Counters, INTERFACE_OUTPUT, InterfaceOutput, Port};
+use crate::ip::{SourceFamily, Version, count, is_usual};
+use crate::router::Router;
+
+/// Length of an Ethernet header.
+const ETHERNET: usize = size_of::<Header>();
+/// Flags of packets that go node by node: traced, in segments, made here, bound to their link.
+const UNUSUAL: Flags = Flags::TRACED.with(Flags::CHAINED).with(Flags::LOCAL).with(Flags::ONE_LINK);
+/// Interfaces at most that packets of one frame leave by; others go node by node.
+const MOST_OUTPUTS: usize = 8;
+/// Frames that go node by node after one that had little to gain.
+const PAUSE: u32 = 32;
+
+/// Share of a packet's clocks by node, in thousandths, `ethernet-input` having the rest: what each
+/// costs when it is called by itself, with one route.
+mod share {
+    pub const INPUT: u64 = 240;
+    pub const LOOKUP: u64 = 230;
+    pub const REWRITE: u64 = 250;
+    pub const OUTPUT: u64 = 110;
+}
+
+/// Edges on the way, as nodes know them.
+#[derive(Clone, Copy, Debug)]
+struct Edges {
+    to_input: Slot,
+    to_lookup: Slot,
+    to_rewrite: Slot,
+}
+
+/// Numbers of the nodes on the way.
+#[derive(Clone, Copy)]
+struct Nodes {
+    ethernet: u32,
+    input: u32,
+    lookup: u32,
+    rewrite: u32,
+}
+
+/// Packets of version `V`, on one thread.
+#[derive(Clone)]
+pub(super) struct Through<V: Version> {
+    ethertype: EtherType,
+    ports: SlabReader<Port>,
+    counters: Arc<Counters>,
+    forwarding: Forwarding<V::Family>,
+    adjacencies: SlabReader<Adjacency>,
+    /// Packets and bytes by adjacency.
+    over: Rows<VolumeCounter>,
+    edges: Edges,
+    /// Frames that still go node by node.
+    pause: u32,
+}
+
+/// An interface that packets come in by.
+#[derive(Clone, Copy)]
+struct From {
+    rx: u32,
+    /// Their table; `None` where a feature or nothing awaits them.
+    fib: Option<u16>,
+    packets: u64,
+}
+
+/// An adjacency whose packets need nothing else.
+#[derive(Clone, Copy)]
+struct Over<'e> {
+    adjacency: &'e Adjacency,
+    output: usize,
+    tx: u32,
+    todo: Flags,
+}
+
+/// An output node that packets passed.
+#[derive(Clone, Copy)]
+struct Output {
+    interface: u32,
+    node: u32,
+    edge: Slot,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Output {
+    const NONE: Self = Self { interface: 0, node: 0, edge: Slot(0), packets: 0, bytes: 0 };
+}
+
+/// Output nodes that packets of a frame passed.
+struct Outputs {
+    all: [Output; MOST_OUTPUTS],
+    len: usize,
+}
+
+impl Outputs {
+    /// The place of a node; `None` when there are too many.
+    fn place(&mut self, interface: u32, node: u32, edge: Slot) -> Option<usize> {
+        let known = self.all[..self.len].iter().position(|o| (o.node, o.edge) == (node, edge));
+        if known.is_some() {
+            return known;
+        }
+        *self.all.get_mut(self.len)? = Output { interface, node, edge, ..Output::NONE };
+        self.len += 1;
+        Some(self.len - 1)
+    }
+}
+
+/// The edge of a node to another one; static edges are numbered in order.
+fn edge(edges: &[Edge], to: &str) -> Slot {
+    let at = edges.iter().position(|edge| edge.to == to);
+    Slot(at.expect("nodes on the way have these edges") as u32)
+}
+
+impl<V: Version> Through<V> {
+    /// From `ethernet-input` by frames of a type, through input node `I`.
+    pub fn new<I: Node>(router: &Router, ethertype: EtherType) -> Self {
+        let lookup = <V::Family as Headers>::LookupNext::EDGES;
+        Self {
+            ethertype,
+            ports: router.interfaces.ports(),
+            counters: router.interfaces.counters(),
+            forwarding: router.fib.forwarding::<V::Family>(),
+            adjacencies: router.adjacencies.reader(),
+            over: router.adjacencies.counters(),
+            edges: Edges {
+                to_input: edge(EthernetNext::EDGES, V::NODES.input),
+                to_lookup: edge(I::Next::EDGES, V::Family::LOOKUP),
+                to_rewrite: edge(lookup, V::NODES.rewrite),
+            },
+            pause: 0,
+        }
+    }
+    /// The nodes on the way, by the edges that lead there.
+    fn nodes(&self, ethernet: u32, ahead: Ahead<'_>) -> Option<Nodes> {
+        let input = ahead.target(ethernet, self.edges.to_input)?;
+        let lookup = ahead.target(input, self.edges.to_lookup)?;
+        let rewrite = ahead.target(lookup, self.edges.to_rewrite)?;
+        Some(Nodes { ethernet, input, lookup, rewrite })
+    }
+    /// Takes packets of one table, that of the first; says whether it went over them.
+    #[inline(always)]
+    pub fn take<N: Node, On: Cpu>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        (cpu, epoch, thread): (On, Epoch<'_>, usize),
+    ) -> bool {
+        if self.pause > 0 {
+            self.pause -= 1;
+            return false;
+        }
+        let (ethernet, ahead) = packets.ahead();
+        let Some(nodes) = self.nodes(ethernet, ahead) else { return false };
+        let mut fib = None;
+        packets.look(0..1, |_, p| {
+            fib = self.ports.read(p.rx(), epoch).and_then(V::Family::table);
+        });
+        let Some(fib) = fib else { return false };
+        let mut pass: Pass<'_, V> = Pass {
+            ports: &self.ports,
+            forwarding: &self.forwarding,
+            adjacencies: &self.adjacencies,
+            ethertype: self.ethertype,
+            nodes,
+            edges: self.edges,
+            epoch,
+            fib,
+            received: V::received(&self.counters).row(thread),
+            routes: self.forwarding.count_to(thread),
+            over: self.over.row(thread),
+            rx: u32::MAX,
+            own: NOBODY,
+            plain: [0; 4],
+            from: From { rx: u32::MAX, fib: None, packets: 0 },
+            to: None,
+            index: u32::MAX,
+            outputs: Outputs { all: [Output::NONE; MOST_OUTPUTS], len: 0 },
+        };
+        in_blocks(&self.forwarding, packets, (cpu, epoch, thread, fib), &mut pass);
+        let went = pass.end(packets, &self.counters, thread);
+        if went * 2 < packets.all().len() as u64 {
+            self.pause = PAUSE;
+        }
+        true
+    }
+}
+
+/// One frame on its way.
+struct Pass<'a, V: Version> {
+    ports: &'a SlabReader<Port>,
+    forwarding: &'a Forwarding<V::Family>,
+    adjacencies: &'a SlabReader<Adjacency>,
+    ethertype: EtherType,
+    nodes: Nodes,
+    edges: Edges,
+    epoch: Epoch<'a>,
+    /// Table of all packets that are taken.
+    fib: u16,
+    received: &'a [Counter],
+    routes: &'a [VolumeCounter],
+    over: &'a [VolumeCounter],
+    /// The interface of the last packet that was read, and its address.
+    rx: u32,
+    own: u64,
+    /// Packets of a block whose headers are plain, a bit each; of the blocks under way.
+    plain: [u64; 4],
+    from: From,
+    to: Option<Over<'a>>,
+    /// The adjacency that `to` is about.
+    index: u32,
+    outputs: Outputs,
+}
+
+impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
+    #[inline(always)]
+    fn read(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        block: Range<usize>,
+        keys: &mut [<V::Family as crate::fib::Family>::Bits; BLOCK],
+    ) {
+        let (mut rx, mut own, mut plain) = (self.rx, self.own, 0);
+        let at = block.start / BLOCK % self.plain.len();
+        packets.look(
+            block,
+            #[inline(always)]
+            |i, p| {
+                if p.rx() != rx {
+                    rx = p.rx();
+                    let port = self.ports.read(rx, self.epoch);
+                    let port = port.filter(|port| V::Family::table(port) == Some(self.fib));
+                    own = port.map_or(NOBODY, own_untagged);
+                }
+                let frame = p.bytes();
+                let is_own = for_own(frame, own) == Some(self.ethertype) && !p.flags().has(UNUSUAL);
+                let packet = frame.get(ETHERNET..).filter(|_| is_own);
+                if let Some(key) = packet.and_then(V::plain) {
+                    keys[i % BLOCK] = key;
+                    plain |= 1 << (i % BLOCK);
+                }
+            },
+        );
+        (self.rx, self.own, self.plain[at]) = (rx, own, plain);
+    }
+    #[inline(always)]
+    fn judge(&mut self, packets: &mut Passes<'_, N>, block: Range<usize>, leaves: &[u32]) {
+        let plain = self.plain[block.start / BLOCK % self.plain.len()];
+        if are_alike(leaves) {
+            let leaf = leaves.first().copied().unwrap_or(0);
+            let (neighbor, mut run) = (self.forwarding.only_neighbor(leaf), Volume::default());
+            packets.usual_beyond(
+                block,
+                #[inline(always)]
+                |ahead, i, p| {
+                    if plain >> (i % BLOCK) & 1 == 0 {
+                        return None;
+                    }
+                    let (to, len) = self.send(ahead, p, neighbor?.0)?;
+                    run += Volume { packets: 1, bytes: len };
+                    Some(to)
+                },
+            );
+            count_route(self.routes, leaf, run);
+        } else {
+            packets.usual_beyond(
+                block,
+                #[inline(always)]
+                |ahead, i, p| {
+                    if plain >> (i % BLOCK) & 1 == 0 {
+                        return None;
+                    }
+                    let leaf = leaves[i % BLOCK];
+                    let neighbor = self.forwarding.only_neighbor(leaf)?;
+                    let (to, len) = self.send(ahead, p, neighbor.0)?;
+                    count_route(self.routes, leaf, Volume { packets: 1, bytes: len });
+                    Some(to)
+                },
+            );
+        }
+    }
+}
+
+impl<'a, V: Version> Pass<'a, V> {
+    /// Sends a packet over an adjacency: the driver's node, and the length of the IP packet.
+    /// `None`, and nothing has changed, when it has to go node by node.
+    #[inline(always)]
+    fn send(&mut self, ahead: Ahead<'_>, p: &mut Buffer<'_>, index: u32) -> Option<(u32, u64)> {
+        if p.rx() != self.from.rx {
+            self.come_from(ahead, p.rx());
+        }
+        if index != self.index {
+            (self.index, self.to) = (index, self.over(ahead, index));
+        }
+        let (fib, to) = (self.from.fib?, self.to.as_ref()?);
+        let a = to.adjacency;
+        let (flags, offset) = (p.flags(), p.offset());
+        let frame = p.bytes_mut();
+        let (header, packet) = frame.split_at_mut_checked(ETHERNET)?;
+        let len = packet.len();
+        let has_hop = V::hops_of(packet).is_some_and(|hops| hops > 1);
+        if !has_hop | (len > usize::from(a.mtu)) | flags.has(to.todo) {
+            return None;
+        }
+        V::spend_hop_of(packet);
+        header.copy_from_slice(&a.header[..ETHERNET]);
+        p.set_l2_offset(offset);
+        p.set_l3_offset(offset + ETHERNET as i16);
+        p.set_flags(flags.with(Flags::L2).with(Flags::L3));
+        p.set_fib(fib);
+        p.set_adjacency(index);
+        p.set_tx(a.interface.0);
+        self.from.packets += 1;
+        if let Some(output) = self.outputs.all.get_mut(to.output) {
+            output.packets += 1;
+            output.bytes += (ETHERNET + len) as u64;
+        }
+        if a.is_counted
+            && let Some(counter) = self.over.get(index as usize)
+        {
+            counter.add(1, (ETHERNET + len) as u64);
+        }
+        Some((to.tx, len as u64))
+    }
+    /// Goes on with packets of another interface.
+    #[inline(never)]
+    fn come_from(&mut self, ahead: Ahead<'_>, rx: u32) {
+        count(self.received, self.from.rx, self.from.packets);
+        let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
+        let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
+        self.from = From { rx, fib: (!has_features).then_some(self.fib), packets: 0 };
+    }
+    /// The way over an adjacency, if it is usual and no feature is on it.
+    #[inline(never)]
+    fn over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Over<'a>> {
+        let adjacency = self.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
+        let interface = adjacency.interface.0;
+        let port = self.ports.read(interface, self.epoch).filter(|port| port.up)?;
+        let output = ahead.target(self.nodes.rewrite, adjacency.output)?;
+        let is_own = port.output == Some(output);
+        let sent = ahead.start(self.nodes.rewrite, V::OUTPUT_ARC)?.first(interface);
+        let put_out = ahead.start(output, &INTERFACE_OUTPUT)?.first(interface);
+        if !is_own || sent.is_some() || put_out.is_some() {
+            return None;
+        }
+        let tx = ahead.target(output, InterfaceOutput::TX)?;
+        let output = self.outputs.place(interface, output, adjacency.output)?;
+        Some(Over { adjacency, output, tx, todo: port.todo })
+    }
+    /// Counts what nodes on the way would have; the number of packets that passed them.
+    fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
+        count(self.received, self.from.rx, self.from.packets);
+        let outputs = &self.outputs.all[..self.outputs.len];
+        let went = outputs.iter().map(|o| o.packets).sum();
+        let (nodes, edges) = (self.nodes, self.edges);
+        packets.sent(nodes.ethernet, edges.to_input, went);
+        packets.sent(nodes.input, edges.to_lookup, went);
+        packets.sent(nodes.lookup, edges.to_rewrite, went);
+        packets.passed(nodes.input, went, share::INPUT);
+        packets.passed(nodes.lookup, went, share::LOOKUP);
+        packets.passed(nodes.rewrite, went, share::REWRITE);
+        for output in outputs {
+            packets.sent(nodes.rewrite, output.edge, output.packets);
+            packets.sent(output.node, InterfaceOutput::TX, output.packets);
+            packets.passed(output.node, output.packets, share::OUTPUT);
+            let sent = &counters.tx.row(thread)[output.interface as usize];
+            sent.add(output.packets, output.bytes);
+        }
+        went
+    }
+}
