@@ -48,7 +48,7 @@ pub mod vlan;
 pub mod vrrp;
 pub mod wireguard;
 
-pub use ip::{Dscp, Protocol};
+pub use ip::{Dscp, IpVersion, Protocol};
 pub use mac::MacAddr;
 pub use prefix::{Ip4Prefix, Ip6Prefix, Prefix};
 pub use zerocopy;

@@ -32,7 +32,7 @@ pub use command::{ArgInfo, Arguments, Command, Described, Kind, Words, count, jo
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use output::Output;
-pub use print::{Line, Print, PrintValue, is_printable};
+pub use print::{Line, Print, PrintValue, is_printable, is_word};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
 pub use source::is_open;

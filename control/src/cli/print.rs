@@ -41,6 +41,11 @@ pub fn is_printable(text: &str) -> bool {
     text.trim() == text && !text.contains(is_special)
 }
 
+/// Whether a text can be a word of a command: [printable](is_printable), with no blanks in it.
+pub fn is_word(text: &str) -> bool {
+    is_printable(text) && !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
 /// A command as it is printed, word by word.
 pub struct Line<'a> {
     text: String,

@@ -80,11 +80,16 @@ impl Messages {
         &mut self.parts
     }
 
-    /// Whether a message is one of `named`.
-    pub(super) fn is_of(&self, message: &[u8], named: &[&str]) -> bool {
-        let info =
-            message.first_chunk().and_then(|id| self.parts.api.info(u16::from_be_bytes(*id)));
-        info.is_some_and(|info| named.contains(&info.name))
+    /// Number of messages that are tried.
+    pub(super) fn count(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Name of the message at a place of those that are tried, and the message with
+    /// values of all kinds. Those of one feature are side by side.
+    pub(super) fn at(&self, place: usize, random: &mut Random) -> (&'static str, Vec<u8>) {
+        let request = self.requests[place % self.requests.len()];
+        (request.1.name, self.filled(request, random))
     }
 
     /// Throws away now and then what was configured by chance.
@@ -99,11 +104,15 @@ impl Messages {
     pub(super) fn grown(&self, input: &[u8]) -> Vec<u8> {
         let seed = input.iter().fold(0_u64, |n, b| n.wrapping_mul(131).wrapping_add((*b).into()));
         let mut random = Random::new(seed);
-        let (id, info) = *random.pick(&self.requests);
+        let request = *random.pick(&self.requests);
+        self.filled(request, &mut random)
+    }
+
+    fn filled(&self, (id, info): (u16, &'static MessageInfo), random: &mut Random) -> Vec<u8> {
         let mut message = id.to_be_bytes().to_vec();
         message.extend(self.client.to_be_bytes());
         message.extend([0, 0, 0, 9]);
-        fields(info.fields, &mut random, &mut message);
+        fields(info.fields, random, &mut message);
         message
     }
 
@@ -227,6 +236,8 @@ fn one(ty: &Type, random: &mut Random, out: &mut Vec<u8>) {
             let number = *random.pick(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY]);
             out.extend(f64::to_ne_bytes(number));
         }
+        // Small ones are numbers of what there is.
+        ty if random.below(2) == 0 => number(ty, random.below(4) as u64, out),
         ty => number(ty, *random.pick(&NUMBERS), out),
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use control::cli::{Output, Run, Step};
-use control::configuration::Collection;
+use control::configuration::{Collection, Row};
 use net::Assembly;
 
 use super::edits;
@@ -16,62 +16,17 @@ use crate::mutate::Random;
 const NAMED: usize = 5;
 /// Plugins whose edits one input tries.
 const PLUGINS: usize = 3;
-/// Edits of one input.
+/// Edits of one input, and environment variable for another number.
 const EDITS: usize = 40;
-/// Messages that are sent with any values.
-const MESSAGES: &[&str] = &[
-    "create_loopback_instance",
-    "create_vlan_subif",
-    "create_subif",
-    "sw_interface_set_flags",
-    "sw_interface_set_mtu",
-    "sw_interface_add_del_address",
-    "sw_interface_set_table",
-    "sw_interface_tag_add_del",
-    "sw_interface_set_unnumbered",
-    "sw_interface_ip6_enable_disable",
-    "ip_table_add_del",
-    "ip_table_add_del_v2",
-    "ip_table_allocate",
-    "ip_table_flush",
-    "ip_route_add_del",
-    "ip_route_add_del_v2",
-    "ip_mroute_add_del",
-    "fib_source_add",
-    "set_ip_flow_hash_v3",
-    "set_ip_flow_hash_router_id",
-    "ip_reassembly_set",
-    "ip_reassembly_enable_disable",
-    "ip_path_mtu_update",
-    "proxy_arp_add_del",
-    "ip6nd_proxy_enable_disable",
-    "sw_interface_ip6nd_ra_config",
-    "sw_interface_ip6nd_ra_prefix",
-    "policer_add",
-    "policer_input",
-    "urpf_update_v2",
-    "mss_clamp_enable_disable",
-    "set_punt",
-    "ip_punt_redirect_v2",
-    "ip_container_proxy_add_del",
-    "pg_create_interface_v3",
-    "vxlan_add_del_tunnel_v3",
-    "vxlan_gpe_add_del_tunnel_v2",
-    "geneve_add_del_tunnel2",
-    "gtpu_add_del_tunnel_v2",
-    "gre_tunnel_add_del_v2",
-    "ipip_add_tunnel",
-    "ipip_6rd_add_tunnel",
-    "teib_entry_add_del",
-    "classify_add_del_table",
-    "classify_add_del_session",
-    "input_acl_set_interface",
-    "mpls_table_add_del",
-    "mpls_route_add_del",
-    "mpls_tunnel_add_del",
-    "mpls_ip_bind_unbind",
-    "sw_interface_set_mpls_enable",
-];
+const EDITS_FROM: &str = "FERROVIA_FUZZ_EDITS";
+/// Inputs to begin with, others for each `FERROVIA_FUZZ_SEED`.
+const INPUTS: u64 = 64;
+/// Edits after which others are chosen from.
+const AT_ONCE: usize = 40;
+/// Messages side by side that one input tries: those of a feature, mostly.
+const MESSAGES: usize = 16;
+/// Messages that are not tried, and why.
+const NOT_SENT: &[(&str, &str)] = &[];
 /// Small numbers, so that edits meet.
 const NUMBERS: [&str; 4] = ["1", "2", "3", "4"];
 const TABLES: [&str; 3] = ["0", "1", "2"];
@@ -143,14 +98,18 @@ fn written(template: &str, parts: &Assembly, random: &mut Random) -> String {
     line
 }
 
-/// The configuration, with its secrets.
-fn commands(parts: &Assembly) -> String {
+/// The configuration, with its secrets and what takes it back.
+fn rows(parts: &Assembly) -> Vec<Row> {
     let mut all = Collection::new(parts.router.configured.clone());
     while all.advance(&parts.router) {}
-    all.rows().into_iter().map(|row| row.command + "\n").collect()
+    all.rows()
 }
 
-/// What a command prints, and whether it was carried out to its end.
+fn commands(parts: &Assembly) -> String {
+    rows(parts).into_iter().map(|row| row.command + "\n").collect()
+}
+
+/// Output of a command that was carried out to its end.
 fn run(parts: &mut Assembly, text: &str) -> Result<String, String> {
     let Assembly { router, cli, .. } = parts;
     let (mut run, mut output) = (Run::new(text), Output::none());
@@ -195,7 +154,8 @@ impl Target for Replay {
     const NAME: &'static str = "replay";
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        (0..64_u64).map(|n| n.to_be_bytes().to_vec()).collect()
+        let first = crate::number("FERROVIA_FUZZ_SEED", 1) * INPUTS;
+        (first..first + INPUTS).map(|n| n.to_be_bytes().to_vec()).collect()
     }
 
     fn take(&mut self, input: &[u8]) -> Result<(), String> {
@@ -203,14 +163,18 @@ impl Target for Replay {
         let mut random = Random::new(seed);
         let mut told = Messages::new();
         let mut history = Vec::new();
-        let edits = chosen(&mut random);
-        for _ in 0..EDITS {
+        let (mut edits, mut first) = (Vec::new(), 0);
+        for n in 0..crate::number(EDITS_FROM, EDITS as u64) as usize {
+            if n.is_multiple_of(AT_ONCE) {
+                (edits, first) = (chosen(&mut random), random.below(told.count()));
+            }
             match random.below(8) {
-                0 | 1 => {
-                    let message = told.grown(&random.number().to_be_bytes());
-                    if told.is_of(&message, MESSAGES) {
+                0..=2 => {
+                    let place = first + random.below(MESSAGES);
+                    let (name, message) = told.at(place, &mut random);
+                    if NOT_SENT.iter().all(|(known, _)| *known != name) {
                         told.send(&message)?;
-                        history.push(format!("{message:02x?}"));
+                        history.push(format!("{name} {message:02x?}"));
                     }
                 }
                 _ => {
@@ -256,8 +220,9 @@ fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
     let more: Vec<_> = after.difference(&wanted).collect();
     let less: Vec<_> = wanted.difference(&after).collect();
     let named = text.split_once("no command takes back ").map_or("", |(_, named)| named);
-    let is_named = |line: &&String| named.contains(&format!("`{line}'"));
-    if replaced.is_err() && less.is_empty() && more.iter().take(NAMED).all(is_named) {
+    let is_named = |line: &&&String| named.contains(&format!("`{line}'"));
+    let count = more.iter().filter(is_named).count();
+    if replaced.is_err() && less.is_empty() && count == more.len().min(NAMED) {
         return Ok(());
     }
     Err(format!("{text}: {more:#?} instead of {less:#?}, from\n{before}\nto\n{printed}"))
@@ -281,7 +246,7 @@ fn compare(told: &mut Assembly) -> Result<(), String> {
         let (was, is) = (sorted(&printed), sorted(&again));
         let gone: Vec<_> = was.iter().filter(|line| !is.contains(line)).collect();
         let new: Vec<_> = is.iter().filter(|line| !was.contains(line)).collect();
-        return Err(format!("printed\n{printed}\nthen {new:#?} instead of {gone:#?}"));
+        return Err(format!("{new:#?} instead of {gone:#?} of\n{printed}"));
     }
     for command in SHOWN {
         let [mut a, mut b] = [run(told, command)?, run(&mut fresh, command)?].map(|text| {
@@ -298,6 +263,21 @@ fn compare(told: &mut Assembly) -> Result<(), String> {
     let (a, b) = (forwarded(told)?, forwarded(&mut fresh)?);
     if a != b {
         return Err(format!("forwarded {a:?}, then {b:?} of\n{printed}"));
+    }
+    take_back(&mut fresh)
+}
+
+/// Takes back what is configured, the last first. What is in use may be refused, but the words of
+/// each command are right.
+fn take_back(parts: &mut Assembly) -> Result<(), String> {
+    for Row { command, undo, .. } in rows(parts).into_iter().rev() {
+        let Some(undo) = undo else { continue };
+        match run(parts, &undo.command) {
+            Err(why) if why.contains("unknown input") || why.contains("unknown command") => {
+                return Err(format!("{why}: `{}' takes back `{command}'", undo.command));
+            }
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -330,7 +310,7 @@ mod tests {
         let mut never = Vec::new();
         for templates in edits::OF_PLUGINS.iter().chain([&*edits::OF_CORE]) {
             let mut waiting: Vec<_> = templates.iter().map(|t| (*t, String::new())).collect();
-            for _ in 0..60 {
+            for _ in 0..12 {
                 let mut told = Messages::new();
                 for _ in 0..12 * templates.len() {
                     let template = *random.pick(templates);

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::Prefix;
+use wire::{IpVersion, Prefix};
 use wire::prefix::IpPrefix;
 
 use super::{AddressState, Error, OnInterface};
@@ -118,6 +118,23 @@ impl Router {
         let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
         self.have(interface, after)
     }
+    /// Has an interface take packets of an IP version as long as a feature needs it, which is in no
+    /// configuration of its own. Each hold is given up once.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Route`].
+    pub fn hold_ip(
+        &mut self,
+        interface: InterfaceIndex,
+        version: IpVersion,
+        on: bool,
+    ) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let mut after = self.addresses.of(interface).clone();
+        let held = &mut after.held[version as usize];
+        *held = if on { *held + 1 } else { held.saturating_sub(1) };
+        self.have(interface, after)
+    }
     /// Says that what makes an interface has enabled IP on it, and has it start up.
     pub fn start_with_ip(&mut self, interface: InterfaceIndex) {
         let on = self.addresses.of(interface);
@@ -138,7 +155,7 @@ impl Router {
             return Err(Error::NotLinkLocal(addr));
         }
         let on = self.addresses.of(interface).clone();
-        let wants_ip6 = on.wants_ip6 || !on.has_ip6();
+        let wants_ip6 = on.wants_ip6 || !on.is_ip6_configured();
         self.have(interface, OnInterface { link_local: Some(addr), wants_ip6, ..on })
     }
     /// Has an interface look up in another table.
@@ -182,8 +199,12 @@ impl Router {
         old: OnInterface,
         new: OnInterface,
     ) -> Result<(), Error> {
-        let off =
-            |on: &OnInterface| OnInterface { wants_ip4: false, wants_ip6: false, ..on.clone() };
+        let off = |on: &OnInterface| OnInterface {
+            wants_ip4: false,
+            wants_ip6: false,
+            held: [0; 2],
+            ..on.clone()
+        };
         let keeps = |on: OnInterface| if on.iter().next().is_some() { on } else { off(&on) };
         self.have(interface, keeps(old))?;
         self.have(interface, new)

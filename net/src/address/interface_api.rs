@@ -94,7 +94,9 @@ impl From<address::Error> for Retval {
             address::Error::LinkLocalLen(_) => Retval::ADDRESS_LENGTH_MISMATCH,
             address::Error::NotDeletable(_) => Retval::ADDRESS_NOT_DELETABLE,
             address::Error::HasAddresses => Retval::ADDRESS_FOUND_FOR_INTERFACE,
-            address::Error::Invalid(_) | address::Error::NoLender => Retval::INVALID_VALUE,
+            address::Error::Invalid(_) | address::Error::NoLender | address::Error::Lends => {
+                Retval::INVALID_VALUE
+            }
             _ => Retval::UNSPECIFIED,
         }
     }

@@ -44,6 +44,8 @@ pub struct OnInterface {
     pub wants_ip4: bool,
     /// Whether IPv6 was enabled without an address.
     pub wants_ip6: bool,
+    /// Number of features that need IPv4 on it, and of those that need IPv6.
+    pub held: [u16; 2],
     /// Whether packets for all hosts of its IPv4 networks go to them.
     pub directed_broadcast: bool,
     /// The addresses of another interface that it uses, having none itself.
@@ -89,10 +91,14 @@ impl OnInterface {
     }
     /// Whether IPv4 packets may come in.
     pub fn has_ip4(&self) -> bool {
-        self.wants_ip4 || self.borrowed.is_some() || !self.ip4.is_empty()
+        self.wants_ip4 || self.held[0] > 0 || self.borrowed.is_some() || !self.ip4.is_empty()
     }
     /// Whether IPv6 packets may come in.
     pub fn has_ip6(&self) -> bool {
+        self.is_ip6_configured() || self.held[1] > 0
+    }
+    /// Whether IPv6 packets may come in without a feature that needs them.
+    fn is_ip6_configured(&self) -> bool {
         self.wants_ip6 || self.borrowed.is_some() || !self.ip6.is_empty()
     }
     /// The table that its packets of a version are looked up in; `None` where they may not come in.
@@ -216,6 +222,8 @@ pub enum Error {
     HasAddresses,
     /// The interface whose addresses are to be used has none to give.
     NoLender,
+    /// Others use the addresses of the interface, so that it cannot use another's.
+    Lends,
     /// Its routes cannot be made.
     Route(fib::Error),
 }
@@ -240,6 +248,7 @@ impl fmt::Display for Error {
             Self::NotFound(p) => write!(f, "no address {p}"),
             Self::HasAddresses => f.write_str("interface has addresses"),
             Self::NoLender => f.write_str("no interface to use the addresses of"),
+            Self::Lends => f.write_str("others use the addresses of this interface"),
             Self::Route(e) => e.fmt(f),
         }
     }

@@ -33,7 +33,7 @@ impl Router {
     ///
     /// # Errors
     /// [`Error::NoInterface`]; [`Error::NoLender`] when the other is not there or is unnumbered;
-    /// [`Error::HasAddresses`] of its own.
+    /// [`Error::HasAddresses`] of its own; [`Error::Lends`] them.
     pub fn set_unnumbered(
         &mut self,
         interface: InterfaceIndex,
@@ -51,6 +51,9 @@ impl Router {
         }
         if on.iter().next().is_some() {
             return Err(Error::HasAddresses);
+        }
+        if !self.addresses.borrowers(interface).is_empty() {
+            return Err(Error::Lends);
         }
         let borrowed = Some(Borrowed::of(from, lender));
         self.have(interface, OnInterface { borrowed, ..on })

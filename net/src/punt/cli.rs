@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use control::cli::{
-    Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_printable,
+    Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_word,
 };
 use control::configuration::{Lines, Stage};
 use serde::Serialize;
@@ -270,7 +270,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for client in router.punt_clients() {
         // What is not text cannot be said.
-        if client.path.to_str().is_some_and(|path| is_printable(path) && !path.contains(' ')) {
+        if client.path.to_str().is_some_and(is_word) {
             lines.push(&Register { what: client.what, path: client.path.clone() });
         }
     }

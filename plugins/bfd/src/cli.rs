@@ -74,6 +74,10 @@ impl Intervals {
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session add")]
 #[stage(Routes)]
+#[undo(
+    "bfd udp session del interface {interface} local-addr {local-addr} peer-addr {peer-addr}|\
+     bfd udp session del multihop local-addr {local-addr} peer-addr {peer-addr}"
+)]
 struct Add {
     #[flatten]
     named: Named,

@@ -50,6 +50,7 @@ impl Command for Set {
 
 impl Print for Set {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "set bpf trace filter del";
 
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", self.text.is_none()).flag("no-optimize", !self.optimizes);

@@ -52,12 +52,16 @@ impl WantedSources {
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn set_sources(router: &mut Router, new: WantedSources) -> Result<(), Error> {
+pub fn set_sources(router: &mut Router, mut new: WantedSources) -> Result<(), Error> {
     if let Some(interface) = new.interface {
         router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     }
     if new.flags & !(NO_ROUTE | AS_DEFAULT | 1) != 0 {
         return Err(Error::Flags(new.flags));
+    }
+    new.flags &= NO_ROUTE | AS_DEFAULT;
+    if new.interface.is_some() {
+        (new.ip4, new.ip6) = (None, None);
     }
     let before = router.own::<Cnat>().sources.clone();
     let sources = &mut router.own_mut::<Cnat>().sources;

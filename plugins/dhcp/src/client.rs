@@ -13,7 +13,7 @@ use wire::dhcp::{
     message, number, option, read,
 };
 use wire::ethernet::{self, EtherType};
-use wire::{Ip4Prefix, MacAddr, Prefix};
+use wire::{Ip4Prefix, IpVersion, MacAddr, Prefix};
 use zerocopy::IntoBytes;
 
 use super::node::Arrived;
@@ -96,8 +96,6 @@ pub struct Client {
     next: f64,
     /// When the lease ends.
     pub ends: f64,
-    /// Whether the interface takes IPv4 packets because of it.
-    takes_ip4: bool,
 }
 
 /// Begins to ask for an address on an interface.
@@ -109,10 +107,7 @@ pub fn add(router: &mut Router, on: InterfaceIndex, settings: Settings) -> Resul
     if router.own::<Dhcp>().clients.contains_key(&on) {
         return Err(Error::ClientExists);
     }
-    let takes_ip4 = !router.addresses.of(on).has_ip4();
-    if takes_ip4 {
-        router.enable_ip4(on, true).map_err(Error::Address)?;
-    }
+    router.hold_ip(on, IpVersion::V4, true).map_err(Error::Address)?;
     set_detecting(router, on, |detecting| detecting.by_client = true)?;
     let now = router.now();
     let client = Client {
@@ -125,7 +120,6 @@ pub fn add(router: &mut Router, on: InterfaceIndex, settings: Settings) -> Resul
         sent: 0,
         next: now,
         ends: f64::INFINITY,
-        takes_ip4,
     };
     router.own_mut::<Dhcp>().clients.insert(on, client);
     step(router, on);
@@ -142,12 +136,9 @@ pub fn remove(router: &mut Router, on: InterfaceIndex) -> Result<(), Error> {
         return Err(Error::NoClient);
     }
     give_up(router, on);
-    let gone = router.own_mut::<Dhcp>().clients.remove(&on);
-    if gone.is_some_and(|client| client.takes_ip4) {
-        // An interface that goes has forgotten it.
-        let _ = router.enable_ip4(on, false);
-    }
-    // An interface that goes has forgotten it.
+    router.own_mut::<Dhcp>().clients.remove(&on);
+    // An interface that goes has forgotten both.
+    let _ = router.hold_ip(on, IpVersion::V4, false);
     let _ = set_detecting(router, on, |detecting| detecting.by_client = false);
     Ok(())
 }

@@ -121,7 +121,7 @@ pub enum Error {
     /// there are {0} messages that wait for answers already
     #[retval(LIMIT_EXCEEDED)]
     TooManyExchanges(usize),
-    /// a group of prefixes has a name of 1 to {0} characters
+    /// the name of a group of prefixes is a word of at most {0} characters
     #[retval(INVALID_VALUE)]
     Group(usize),
     /// {0} has no bits for a network

@@ -63,6 +63,7 @@ impl Command for Set {
 }
 
 impl Print for Set {
+    const UNDO: &'static str = "ip session redirect del table {table} match hex {hex}";
     const STAGE: Stage = Stage::Routes;
     fn print(&self, line: &mut Line<'_>) {
         line.word(if self.is_del { "del" } else { "add" }).flag("punt", self.is_punt);

@@ -15,7 +15,6 @@ use super::fib::{self, Entry};
 use super::mac_messages::*;
 use super::macs::{self, Flush, Target};
 use super::messages::*;
-use super::output::Patched;
 use super::scan::{self, Client};
 use super::state::{Bridging, DEFAULT_LIMIT, Domain, Place, Role};
 
@@ -400,9 +399,8 @@ fn rewrites(api: &mut Api<Router>) {
             if m.enable { Err(Retval::UNSUPPORTED) } else { Ok(()) }
         })
         .call(|router: &mut Router, m: L2PatchAddDel| {
-            let to = m.tx_sw_if_index;
+            let (rx, to) = (m.rx_sw_if_index, m.tx_sw_if_index);
             router.interfaces.at(to).ok_or(Retval::INVALID_SW_IF_INDEX_2)?;
-            let patched = Patched(m.is_add.then_some(to));
-            router.put(m.rx_sw_if_index, patched).map_err(|_| Retval::INVALID_SW_IF_INDEX)
+            Ok(domain::set_patch(router, rx, m.is_add.then_some(to))?)
         });
 }

@@ -13,7 +13,6 @@ use super::domain::DEFAULT_BITS;
 use super::fib::{self, Entry};
 use super::mac_cli::AddMac;
 use super::macs::Target;
-use super::output::Patched;
 use super::port_cli::{SetBackbone, SetBridge, SetCrossConnect, SetPatch, SetTags};
 use super::state::{Bridging, DEFAULT_LIMIT, Domain, Place, Port, Role};
 
@@ -47,10 +46,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             lines.push(&SetCrossConnect { interface: *interface, peer });
         }
     }
-    for (rx, patched) in router.settings::<Patched>() {
-        if let Some(tx) = patched.0 {
-            lines.push(&SetPatch { rx, tx, del: false });
-        }
+    for (rx, tx) in &bridging.patches {
+        lines.push(&SetPatch { rx: *rx, tx: *tx, del: false });
     }
     addresses(router, lines);
 }

@@ -12,6 +12,7 @@ use wire::MacAddr;
 use super::arcs::{self, BLOCKING, input};
 use super::fib::{self, Entry};
 use super::macs::{self, Gone};
+use super::output::Patched;
 use super::rewrite::{self, Rewrite};
 use super::state::{
     Bridging, Domain, MAX_ID, Place, Port, Role, hide_domain, publish_domain, publish_port,
@@ -268,6 +269,12 @@ pub(crate) fn leave(router: &mut Router, interface: InterfaceIndex) {
 
 /// Forgets an interface that is about to be deleted.
 pub(crate) fn forget(router: &mut Router, interface: InterfaceIndex) {
+    let patches = router.own::<Bridging>().patches.iter();
+    let its = patches.filter(|(rx, tx)| interface == **rx || interface == **tx);
+    for rx in its.map(|(rx, _)| *rx).collect::<Vec<_>>() {
+        // Both are there.
+        let _ = set_patch(router, rx, None);
+    }
     let bridging = router.own::<Bridging>();
     let is_peer = |port: &Port| port.place == Place::CrossConnect(interface);
     let connected: Vec<_> =
@@ -277,6 +284,24 @@ pub(crate) fn forget(router: &mut Router, interface: InterfaceIndex) {
         leave(router, interface);
         macs::forget(router, Gone::Port(interface));
     }
+}
+
+/// Has all frames of an interface leave by another one, or no longer.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn set_patch(
+    router: &mut Router,
+    rx: InterfaceIndex,
+    tx: Option<InterfaceIndex>,
+) -> Result<(), Error> {
+    router.put(rx, Patched(tx)).map_err(|_| Error::NoInterface)?;
+    let patches = &mut router.own_mut::<Bridging>().patches;
+    match tx {
+        Some(tx) => drop(patches.insert(rx, tx)),
+        None => drop(patches.remove(&rx)),
+    }
+    Ok(())
 }
 
 /// Says who has an address in a domain, for requests that are answered there, or that nobody has.

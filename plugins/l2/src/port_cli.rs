@@ -6,7 +6,6 @@ use net::interface::TagRewrite;
 use net::{InterfaceIndex, Router};
 
 use super::domain;
-use super::output::Patched;
 use super::rewrite::pbb;
 use super::state::Role;
 
@@ -231,7 +230,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(domain::set_rewrite(router, c.interface, c.wanted)?)
     });
     cli.command(|router: &mut Router, c: SetPatch| {
-        let done = router.put(c.rx, Patched((!c.del).then_some(c.tx)));
-        Ok(done.map_err(|_| domain::Error::NoInterface)?)
+        Ok(domain::set_patch(router, c.rx, (!c.del).then_some(c.tx))?)
     });
 }

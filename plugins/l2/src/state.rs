@@ -138,6 +138,8 @@ pub struct Bridging {
     pub domains: BTreeMap<u32, Domain>,
     /// Ports by interface.
     pub ports: BTreeMap<InterfaceIndex, Port>,
+    /// Interfaces that send all that another one receives, by this.
+    pub patches: BTreeMap<InterfaceIndex, InterfaceIndex>,
     /// Addresses.
     pub fib: Exact,
     /// Addresses learned: all of them at 0, those of each domain at its place.
@@ -174,6 +176,7 @@ impl Bridging {
         Ok(Self {
             domains: BTreeMap::new(),
             ports: BTreeMap::new(),
+            patches: BTreeMap::new(),
             fib: Exact::new(FIRST_ROOM)?,
             learned: Tally::new(MOST_DOMAINS)?,
             limit: DEFAULT_LIMIT,

@@ -17,6 +17,7 @@ mod sync;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
+use control::cli::is_word;
 use control::feature::{Refusal, Refused, Registered};
 use drivers::host::background::Pending;
 use drivers::host::namespace;
@@ -104,7 +105,7 @@ pub enum Error {
     /// the name of a device has 1 to 15 characters
     #[retval(INVALID_ARGUMENT)]
     Name,
-    /// the name of a namespace has at most 31 characters
+    /// the name of a namespace is a word of at most 31 characters
     #[retval(INVALID_ARGUMENT)]
     Namespace,
     /// an interface without a header of layer 2 needs a tun
@@ -186,11 +187,14 @@ pub fn with_kernel<R>(
 /// # Errors
 /// [`Error::Namespace`].
 pub fn set_namespace(router: &mut Router, name: &str) -> Result<(), Error> {
-    if name.len() > MOST_NAME {
-        return Err(Error::Namespace);
-    }
+    check_namespace(name)?;
     router.own_mut::<Pairs>().settings.namespace = name.to_owned();
     Ok(())
+}
+
+fn check_namespace(name: &str) -> Result<(), Error> {
+    let is_fit = name.is_empty() || is_word(name);
+    if is_fit && name.len() <= MOST_NAME { Ok(()) } else { Err(Error::Namespace) }
 }
 
 /// Has devices follow their interfaces, or no longer. What they missed they get now.

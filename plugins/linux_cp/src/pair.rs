@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use control::cli::is_word;
 use drivers::host::background::{Background, Pending};
 use drivers::tap::{self, Opened, Parameters, Taps};
 use net::adjacency::Link;
@@ -13,7 +14,7 @@ use net::{InterfaceIndex, Router};
 use wire::Prefix;
 
 use super::node::{Paired, Side};
-use super::{Error, MOST_NAME, Pairs, settings, tell};
+use super::{Error, Pairs, settings, tell};
 
 /// Bytes of a device's name at most.
 const MOST_DEVICE: usize = 15;
@@ -102,13 +103,11 @@ fn check(router: &Router, wanted: &Wanted) -> Result<Kind, Error> {
     if router.setting::<Paired>(wanted.phy).side != Side::None {
         return Err(Error::Exists);
     }
-    let is_fit = |c: char| !c.is_whitespace() && c != '/';
-    if !(1..=MOST_DEVICE).contains(&wanted.name.len()) || !wanted.name.chars().all(is_fit) {
+    let name = wanted.name.as_str();
+    if name.len() > MOST_DEVICE || !is_word(name) || name.contains('/') {
         return Err(Error::Name);
     }
-    if wanted.namespace.len() > MOST_NAME {
-        return Err(Error::Namespace);
-    }
+    super::check_namespace(&wanted.namespace)?;
     match (wanted.kind, phy.kind) {
         (None, interface::Kind::Ethernet) => Ok(Kind::Tap),
         (None, _) => Ok(Kind::Tun),

@@ -3,7 +3,7 @@
 use control::feature::Refused;
 use net::{Parts, refuse};
 
-use super::{MOST_NAME, Settings};
+use super::Settings;
 
 /// Reads the stanzas.
 pub(super) fn read(parts: &Parts<'_>) -> Result<Settings, Refused> {
@@ -14,9 +14,7 @@ pub(super) fn read(parts: &Parts<'_>) -> Result<Settings, Refused> {
             let name = args.keyword("default netns") || args.keyword("default-netns");
             if name {
                 settings.namespace = args.value("netns").map_err(refuse)?;
-                if settings.namespace.len() > MOST_NAME {
-                    return Err(refuse(super::Error::Namespace));
-                }
+                super::check_namespace(&settings.namespace).map_err(refuse)?;
             } else if args.keyword("lcp-sync") {
                 settings.is_synced = true;
             } else if args.keyword("lcp-auto-subint") {

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Print, is_word};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 
@@ -73,11 +73,6 @@ impl Print for SetInterface {
             line.option("mgmt-oid", Some(&oid).filter(|text| is_word(text)));
         }
     }
-}
-
-/// Whether a text can be written as one word.
-fn is_word(text: &str) -> bool {
-    control::cli::is_printable(text) && !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

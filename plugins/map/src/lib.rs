@@ -53,8 +53,6 @@ pub struct OnInterface {
     pub encapsulates: bool,
     /// Packets are translated.
     pub translates: bool,
-    /// IPv4 and IPv6 were enabled for it.
-    enabled: [bool; 2],
 }
 
 /// Reasons why something cannot be set.

@@ -217,7 +217,7 @@ pub(super) fn configuration(p: Params, lines: &mut Lines<'_>) {
     if (p.checks, p.checks_fragments) != (old.checks, old.checks_fragments) {
         lines.push(&SetCheck { on: Some(p.checks), fragments: Some(p.checks_fragments) });
     }
-    if (p.copies_class, p.class) != (old.copies_class, old.class) {
+    if p.copies_class != old.copies_class {
         lines.push(&SetClass { class: (!p.copies_class).then_some(p.class) });
     }
     if p.tcp_mss != old.tcp_mss {

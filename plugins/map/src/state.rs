@@ -12,6 +12,7 @@ use net::fib::{Followed, TableIndex};
 use net::interface::{Change, NoInterface};
 use net::ip6::IP6_UNICAST;
 use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 
 use super::domain::Domain;
 use super::params::Params;
@@ -226,17 +227,10 @@ pub fn set_interface(
     }
     let is_on = |s: &OnInterface| s.translates || s.encapsulates;
     if is_on(&new) != is_on(&old) {
-        let port = router.interfaces.port(interface);
-        let has = port.map_or([true; 2], |p| [p.ip4.is_some(), p.ip6.is_some()]);
-        let to_change = if on { has.map(|has| !has) } else { old.enabled };
         // The interface is there; without a route of its own it takes packets all the same.
-        if to_change[0] && router.enable_ip4(interface, on).is_err() {
-            return Err(Error::NoInterface);
+        for version in IpVersion::ALL {
+            router.hold_ip(interface, version, on).map_err(|_| Error::NoInterface)?;
         }
-        if to_change[1] && router.enable_ip6(interface, on).is_err() {
-            return Err(Error::NoInterface);
-        }
-        new.enabled = if on { to_change } else { [false; 2] };
     }
     router.put(interface, new)?;
     let ports = |router: &mut Router, family| {

@@ -51,6 +51,7 @@ impl Command for SetLogging {
 
 impl Print for SetLogging {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=nat ipfix logging disable";
     fn print(&self, line: &mut Line<'_>) {
         let Some((domain, src_port)) = self.0 else {
             line.word("disable");

@@ -168,7 +168,7 @@ pub fn add_at(
     index: Option<u32>,
     config: Config,
 ) -> Result<u32, Error> {
-    if !control::cli::is_printable(name) || name.contains(' ') || name.is_empty() {
+    if !control::cli::is_word(name) {
         return Err(Error::Unfit("the name is not a word"));
     }
     if named(router, name).is_some() {

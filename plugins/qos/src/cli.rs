@@ -127,6 +127,7 @@ impl Command for SetMap {
 
 impl Print for SetMap {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "qos egress map id {id} delete";
     fn print(&self, line: &mut Line<'_>) {
         line.keyword("id", &self.id).flag("delete", self.delete).values(&self.entries);
     }

@@ -17,7 +17,7 @@ use net::interface::{Change, InterfaceIndex};
 use net::{Configuration, Feature, Origin, Parts, Router};
 use ra::{Advertised, Error, ReceivedPrefix, Retries};
 use wire::prefix::IpPrefix;
-use wire::{Ip6Prefix, Prefix, nd};
+use wire::{Ip6Prefix, IpVersion, Prefix, nd};
 
 const PROCESS: &str = "rd-cp-process";
 /// For ever.
@@ -105,12 +105,14 @@ pub fn set(
         let gone = clients(router).remove(&interface).ok_or(Error::NotEnabled)?;
         // It need not be looking any more.
         let _ = ra::solicit(router, interface, None);
+        // An interface that goes has forgotten it.
+        let _ = router.hold_ip(interface, IpVersion::V6, false);
         gone.addresses.iter().for_each(|made| remove_address(router, interface, made.prefix));
         gone.routers.iter().for_each(|(addr, _)| remove_route(router, interface, *addr));
         return Ok(());
     };
-    if router.addresses.of(interface).link_local.is_none() {
-        router.enable_ip6(interface, true).map_err(|_| Error::NotEnabled)?;
+    if !clients(router).contains_key(&interface) {
+        router.hold_ip(interface, IpVersion::V6, true).map_err(|_| Error::NotEnabled)?;
     }
     let learned = clients(router).entry(interface).or_default();
     learned.wants_routes = wants_routes;

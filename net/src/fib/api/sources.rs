@@ -1,7 +1,7 @@
 //! Sources of routes: listed, and made by clients.
 
 use control::api::{Api, Message, Record, Retval, Text};
-use control::cli::is_printable;
+use control::cli::is_word;
 
 use crate::router::Router;
 
@@ -46,7 +46,7 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.core("fib", "1.0.0")
         .call(|router: &mut Router, m: FibSourceAdd| {
             let name = &*m.src.name;
-            if !is_printable(name) || name.contains(' ') || name.is_empty() {
+            if !is_word(name) {
                 return Err(Retval::INVALID_VALUE);
             }
             let new = router.fib.sources.add(&m.src.name, m.src.priority);

@@ -5,11 +5,13 @@ use std::time::Duration;
 use control::process::{Wake, between};
 use net::interface::Kind;
 use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 use wire::dhcp6::{Lease, kind, status};
 
 use super::exchange::{self, Key, Message, Timing};
 use super::leases::{Held, bind, deprecate, give_up, uninstall};
 use super::message::Answer;
+use super::prefixes::{LONGEST_GROUP, is_group};
 use super::{Dhcp6, Ia, set_port};
 use crate::Error;
 
@@ -28,8 +30,6 @@ const SOL_MAX_RT: u32 = 3600;
 const SOL_MAX_RTS: std::ops::RangeInclusive<u32> = 60..=86400;
 /// The preference that ends the search.
 const MOST_PREFERRED: u8 = 255;
-/// Longest name of a group of prefixes.
-const LONGEST_GROUP: usize = 63;
 
 /// How far a client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +101,6 @@ pub struct Client {
     /// Until when it waits in its state.
     next: f64,
     max_rt: u32,
-    /// Whether the interface has IPv6 because of it.
-    enabled_ip6: bool,
     was_up: bool,
 }
 
@@ -163,17 +161,12 @@ pub fn add(router: &mut Router, ia: Ia, on: InterfaceIndex, group: &str) -> Resu
     if router.own::<Dhcp6>().clients.contains_key(&(ia, on)) {
         return Err(Error::ClientExists);
     }
-    if ia == Ia::Prefix && (group.is_empty() || group.len() > LONGEST_GROUP) {
+    if ia == Ia::Prefix && !is_group(group) {
         return Err(Error::Group(LONGEST_GROUP));
     }
-    let enables_ip6 = router.addresses.of(on).link_local.is_none();
-    if enables_ip6 {
-        router.enable_ip6(on, true).map_err(Error::Address)?;
-    }
+    router.hold_ip(on, IpVersion::V6, true).map_err(Error::Address)?;
     set_port(router, |port| port.clients = true).inspect_err(|_| {
-        if enables_ip6 {
-            let _ = router.enable_ip6(on, false);
-        }
+        let _ = router.hold_ip(on, IpVersion::V6, false);
     })?;
     let now = router.now();
     let client = Client {
@@ -186,7 +179,6 @@ pub fn add(router: &mut Router, ia: Ia, on: InterfaceIndex, group: &str) -> Resu
         offer: None,
         next: now + between(0.0, MOST_DELAY),
         max_rt: SOL_MAX_RT,
-        enabled_ip6: enables_ip6,
         was_up: is_up(router, on),
     };
     router.own_mut::<Dhcp6>().clients.insert((ia, on), client);
@@ -209,23 +201,12 @@ pub fn remove(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Result<(), Err
     }
     give_up(router, ia, on);
     let dhcp = router.own_mut::<Dhcp6>();
-    let gone = dhcp.clients.remove(&(ia, on));
+    dhcp.clients.remove(&(ia, on));
     let has_others = !dhcp.clients.is_empty();
-    if gone.is_some_and(|client| client.enabled_ip6) {
-        hand_on_ip6(router, on);
-    }
+    // An interface that goes has forgotten it.
+    let _ = router.hold_ip(on, IpVersion::V6, false);
     // To give up the port cannot fail where proxies take it over.
     set_port(router, |port| port.clients = has_others)
-}
-
-/// The other client of an interface keeps its IPv6, without one it goes.
-fn hand_on_ip6(router: &mut Router, on: InterfaceIndex) {
-    let others = [Ia::Address, Ia::Prefix];
-    match others.into_iter().find(|ia| at(router, *ia, on).is_some()) {
-        Some(other) => at(router, other, on).into_iter().for_each(|other| other.enabled_ip6 = true),
-        // An interface that goes has forgotten it.
-        None => drop(router.enable_ip6(on, false)),
-    }
 }
 
 /// Ends what a client is asking.

@@ -3,6 +3,7 @@
 
 use std::net::Ipv6Addr;
 
+use control::cli::is_word;
 use net::{InterfaceIndex, Router};
 use wire::{Ip6Prefix, Prefix};
 
@@ -12,7 +13,7 @@ use crate::Error;
 /// Most addresses that are made of prefixes.
 const MOST: usize = 4096;
 /// Longest name of a group.
-const LONGEST_GROUP: usize = 63;
+pub(super) const LONGEST_GROUP: usize = 63;
 
 /// A prefix that a client got.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +66,11 @@ fn pool(router: &mut Router) -> &mut Pool {
     &mut router.own_mut::<Dhcp6>().pool
 }
 
+/// Whether prefixes and what follows them can have a group of this name.
+pub(super) fn is_group(name: &str) -> bool {
+    is_word(name) && name.len() <= LONGEST_GROUP
+}
+
 /// Gives an interface an address with bits of a prefix in front, as soon as the group has one.
 ///
 /// # Errors
@@ -76,7 +82,7 @@ pub fn add(
     suffix: Ip6Prefix,
 ) -> Result<(), Error> {
     router.interfaces.at(on).ok_or(Error::NoInterface)?;
-    if group.is_empty() || group.len() > LONGEST_GROUP {
+    if !is_group(group) {
         return Err(Error::Group(LONGEST_GROUP));
     }
     if suffix.prefix_len() == 0 {
