@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::{IpVersion, Prefix};
 use wire::prefix::IpPrefix;
+use wire::{IpVersion, Prefix};
 
 use super::{AddressState, Error, OnInterface};
 use crate::adjacency::Link;

@@ -5,9 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use control::cli::{
-    Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_word,
-};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_word};
 use control::configuration::{Lines, Stage};
 use serde::Serialize;
 use wire::Protocol;

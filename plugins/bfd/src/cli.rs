@@ -1,16 +1,14 @@
 //! `bfd …`, and the configuration of the feature.
 
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use control::api::Retval;
-use control::cli::{Arguments, Cli, Command, Error, Print, Words};
+use control::cli::{Arguments, Cli, Command, Error, Hex, Print, Words};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use wire::bfd::{Sha1, State};
 
-use super::keys::{KEY, Secret};
+use super::keys::Secret;
 use super::{Key, Parameters};
 
 /// A session by name.
@@ -175,35 +173,6 @@ enum Kind {
     /// The sequence number grows with each packet.
     #[word("meticulous-keyed-sha1")]
     Meticulous,
-}
-
-/// The bytes of a key, in hexadecimal digits.
-#[derive(Clone, PartialEq)]
-struct Hex(Vec<u8>);
-
-impl fmt::Debug for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl FromStr for Hex {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let is_key = text.is_ascii() && text.len().is_multiple_of(2) && text.len() <= 2 * KEY;
-        if !is_key || text.is_empty() {
-            return Err(());
-        }
-        let byte = |at| u8::from_str_radix(text.get(at..at + 2).unwrap_or_default(), 16);
-        let bytes: Result<_, _> = (0..text.len()).step_by(2).map(byte).collect();
-        bytes.map(Self).map_err(|_| ())
-    }
 }
 
 /// Set a key that no session uses

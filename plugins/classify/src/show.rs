@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::filter::FilterOwner;
 use super::table::{Action, From, NONE};
 use super::tables::{Classifier, Info};
+use super::words::hex_of;
 
 /// `show classify tables [index N] [verbose [N]]`.
 struct ShowTables {
@@ -120,10 +121,6 @@ fn signed(number: u32) -> i64 {
     if number == NONE { -1 } else { number.into() }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Row {
     fn of(index: u32, info: &Info<'_>, is_verbose: bool) -> Self {
         let Info { table, sessions, buckets, memory } = info;
@@ -138,7 +135,7 @@ impl Row {
                 Action::Redirect(balance) => ("redirect", balance),
             };
             let (next, opaque) = (signed(session.hit_next), signed(session.opaque));
-            let key = hex(&session.key.bytes(&table.mask));
+            let key = hex_of(&session.key.bytes(&table.mask));
             let advance = session.advance;
             Entry { number, next, advance, opaque, action, metadata, key, hits, last_heard }
         };
@@ -158,7 +155,7 @@ impl Row {
             vectors: table.mask.vectors(),
             is_current,
             offset,
-            mask: hex(&table.mask.bytes()),
+            mask: hex_of(&table.mask.bytes()),
             entries: is_verbose.then(|| sessions.iter().map(entry).collect()),
         }
     }

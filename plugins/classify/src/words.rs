@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Error};
+use control::cli::{Args, Error, Hex};
 use wire::MacAddr;
 
 use super::key::VECTOR;
@@ -109,7 +109,7 @@ pub fn take(args: &mut Args<'_>, form: Form) -> Result<Vec<u8>, Error> {
     let mut any = false;
     loop {
         if args.keyword("hex") {
-            return hex(args);
+            return args.value("hex digits").map(|Hex(bytes)| bytes);
         } else if args.keyword("l2") {
             layer2 = ethernet(args, form)?;
         } else if args.keyword("l3") {
@@ -149,15 +149,7 @@ pub fn split(mask: &[u8]) -> Option<(u32, Vec<u8>)> {
 
 /// Bytes as `hex` takes them.
 pub fn hex_of(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn hex(args: &mut Args<'_>) -> Result<Vec<u8>, Error> {
-    let place = *args;
-    let digits = args.word().unwrap_or_default();
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-    bytes.filter(|bytes| !bytes.is_empty()).ok_or_else(|| place.error("expected hex digits"))
+    Hex(bytes.to_vec()).to_string()
 }
 
 fn fields(args: &mut Args<'_>, form: Form, of: &[Field], len: usize) -> Result<Vec<u8>, Error> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error as CliError, Output, Print};
+use control::cli::{Cli, Command, Error as CliError, Hex, Output, Print, is_word};
 use control::configuration::Lines;
 use net::adjacency::Link;
 use net::{InterfaceIndex, Router};
@@ -28,6 +28,8 @@ struct SetClient {
     no_broadcast_flag: bool,
     /// name for servers
     client_id: Option<String>,
+    /// the same, which is no word, in hexadecimal digits
+    client_id_hex: Option<Hex>,
     /// how messages are to be treated: a byte of their headers
     dscp: Option<u8>,
 }
@@ -315,15 +317,11 @@ fn set_client(router: &mut Router, c: SetClient) -> Result<(), CliError> {
     }
     let settings = Settings {
         hostname: c.hostname.unwrap_or_default(),
-        id: c.client_id.unwrap_or_default().into_bytes(),
+        id: c.client_id.map_or_else(|| c.client_id_hex.unwrap_or_default().0, String::into_bytes),
         broadcast: !c.no_broadcast_flag,
         tos: c.dscp.unwrap_or_default(),
         listener: None,
     };
-    const LONGEST: usize = 63;
-    if settings.hostname.len() > LONGEST || settings.id.len() > LONGEST {
-        return Err(CliError::new("hostname and client-id have at most 63 characters"));
-    }
     Ok(client::add(router, c.intfc, settings)?)
 }
 
@@ -385,12 +383,14 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let all = router.own::<Dhcp>();
     for (on, client) in &all.clients {
         let Settings { hostname, id, broadcast, tos, .. } = &client.settings;
+        let word = std::str::from_utf8(id).ok().filter(|id| is_word(id));
         lines.push(&SetClient {
             del: false,
             intfc: *on,
             hostname: Some(hostname.clone()).filter(|name| !name.is_empty()),
             no_broadcast_flag: !broadcast,
-            client_id: String::from_utf8(id.clone()).ok().filter(|id| !id.is_empty()),
+            client_id: word.map(str::to_owned),
+            client_id_hex: Some(Hex(id.clone())).filter(|id| word.is_none() && !id.0.is_empty()),
             dscp: Some(*tos).filter(|tos| *tos != 0),
         });
     }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use control::cli::is_word;
 use control::process::{Wake, between};
 use net::adjacency::Link;
 use net::fib::{Path, Source, TableIndex, Target};
@@ -30,6 +31,8 @@ const REQUESTS: u32 = 4;
 const LEASE: u32 = 3600;
 /// Name servers that are kept.
 const MOST_SERVERS: usize = 8;
+/// Longest names of a client and its host.
+const LONGEST: usize = 63;
 /// What is asked for.
 const WANTED: [u8; 7] = [
     option::SUBNET_MASK,
@@ -106,6 +109,10 @@ pub fn add(router: &mut Router, on: InterfaceIndex, settings: Settings) -> Resul
     router.interfaces.at(on).ok_or(Error::NoInterface)?;
     if router.own::<Dhcp>().clients.contains_key(&on) {
         return Err(Error::ClientExists);
+    }
+    let Settings { hostname, id, .. } = &settings;
+    if !(hostname.is_empty() || is_word(hostname)) || hostname.len().max(id.len()) > LONGEST {
+        return Err(Error::Name(LONGEST));
     }
     router.hold_ip(on, IpVersion::V4, true).map_err(Error::Address)?;
     set_detecting(router, on, |detecting| detecting.by_client = true)?;

@@ -100,6 +100,9 @@ pub enum Error {
     /// {0}
     #[retval(UNSPECIFIED)]
     Address(net::address::Error),
+    /// hostname and client-id have at most {0} characters, and a hostname is a word
+    #[retval(INVALID_VALUE)]
+    Name(usize),
     /// the interface is not of Ethernet
     #[retval(INVALID_INTERFACE)]
     NoEthernet,

@@ -368,15 +368,30 @@ pub fn bits(router: &Router, interface: InterfaceIndex) -> Result<[u32; 2], Erro
 pub fn set_rewrite(
     router: &mut Router,
     interface: InterfaceIndex,
-    wanted: TagRewrite,
+    mut wanted: TagRewrite,
 ) -> Result<(), rewrite::Error> {
     let i = router.interfaces.at(interface).ok_or(rewrite::Error::NoInterface)?;
     made(i, &wanted)?;
+    if !wanted.is_backbone {
+        // What the operation does not push is of no meaning.
+        let count = tags(wanted.op);
+        wanted.push_dot1q = u32::from(count > 0 && wanted.push_dot1q != 0);
+        wanted.tags[count..].fill(0);
+    }
     router.note_tag_rewrite(interface, wanted);
     if router.own::<Bridging>().ports.contains_key(&interface) {
         publish_port(router, interface);
     }
     Ok(())
+}
+
+/// Number of tags that an operation pushes.
+fn tags(op: u32) -> usize {
+    match op {
+        1 | 5 | 7 => 1,
+        2 | 6 | 8 => 2,
+        _ => 0,
+    }
 }
 
 /// Edits of an interface that rewrites tags so.

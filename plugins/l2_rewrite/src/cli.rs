@@ -2,37 +2,12 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
+use control::cli::{Cli, Command, Error, Hex, Output, Print};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::{Entry, NONE, Rewritten};
-
-/// Bytes in hexadecimal.
-#[derive(Debug, Default, PartialEq)]
-struct Hex(Vec<u8>);
-
-impl Value for Hex {
-    fn take(args: &mut Args<'_>, _: &str) -> Result<Self, Error> {
-        let place = *args;
-        let digits = args.word().unwrap_or_default();
-        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-        let bytes = bytes.filter(|bytes| !bytes.is_empty());
-        bytes.map(Self).ok_or_else(|| place.error("expected hex digits"))
-    }
-}
-
-impl PrintValue for Hex {
-    fn print(&self, line: &mut Line<'_>) {
-        line.word(hex(&self.0));
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Make an entry by which bytes of frames are rewritten, change or delete it.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -116,8 +91,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let row = |(index, entry): (u32, &Entry)| EntryRow {
             index,
             skip: entry.skip,
-            mask: hex(&entry.mask),
-            value: hex(&entry.value),
+            mask: Hex(entry.mask.clone()).to_string(),
+            value: Hex(entry.value.clone()).to_string(),
         };
         Ok(Output::of(Entries(super::entries(router).map(row).collect())))
     });

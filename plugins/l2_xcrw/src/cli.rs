@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Output, Print};
+use control::cli::{Cli, Command, Error, Hex, Output, Print};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -20,7 +20,7 @@ struct Set {
     /// the node
     next: Option<String>,
     /// bytes that are put in front, in hexadecimal digits
-    rw: Option<String>,
+    rw: Option<Hex>,
     /// no longer
     del: bool,
 }
@@ -43,25 +43,11 @@ impl fmt::Display for Row {
     }
 }
 
-/// Bytes of hexadecimal digits.
-fn bytes(digits: &str) -> Result<Vec<u8>, Error> {
-    let wrong = || Error::new(format!("expected pairs of hexadecimal digits, not `{digits}'"));
-    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(wrong());
-    }
-    let pairs = (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16));
-    pairs.collect::<Result<_, _>>().map_err(|_| wrong())
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, way) in router.settings::<Rewritten>() {
         let Some(way) = &way.0 else { continue };
-        let rw = (!way.front.is_empty()).then(|| digits(&way.front));
-        lines.push(&Set { interface, next: Some(way.node.clone()), rw, del: false });
+        let rw = Some(Hex(way.front.to_vec())).filter(|rw| !rw.0.is_empty());
+        lines.push(&Set { interface, next: Some(way.node(router)), rw, del: false });
     }
 }
 
@@ -71,16 +57,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             return Ok(super::unset(router, c.interface)?);
         }
         let node = c.next.ok_or_else(|| Error::new("missing next"))?;
-        let front = bytes(c.rw.as_deref().unwrap_or_default())?;
-        Ok(super::set(router, c.interface, &node, &front)?)
+        Ok(super::set(router, c.interface, &node, &c.rw.unwrap_or_default().0)?)
     });
     cli.command(|router: &mut Router, _: Show| {
         let row = |(interface, way): (InterfaceIndex, &Rewritten)| {
             let way = way.0.as_ref()?;
             Some(Row {
                 interface: router.interfaces.name(interface.0).to_owned(),
-                next: way.node.clone(),
-                rewrite: digits(&way.front),
+                next: way.node(router),
+                rewrite: Hex(way.front.to_vec()).to_string(),
             })
         };
         let all: Vec<_> = router.settings::<Rewritten>().filter_map(row).collect();

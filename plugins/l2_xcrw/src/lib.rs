@@ -64,6 +64,17 @@ pub enum Error {
     Unknown,
 }
 
+impl CrossConnect {
+    /// The name of the node: that of an interface is called as it is now.
+    fn node(&self, router: &Router) -> String {
+        let suffix = self.node.rsplit_once('-').map_or("", |(_, suffix)| suffix);
+        self.tx.map_or_else(
+            || self.node.clone(),
+            |tx| format!("{}-{suffix}", router.interfaces.name(tx)),
+        )
+    }
+}
+
 /// Has frames of an interface go to a node with these bytes in front.
 ///
 /// # Errors

@@ -48,6 +48,7 @@ impl Command for SetPlugin {
 
 impl Print for SetPlugin {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=nat64 plugin disable";
     fn print(&self, line: &mut Line<'_>) {
         let Some([bindings, sessions]) = self.0 else {
             line.word("disable");

@@ -177,7 +177,8 @@ impl fmt::Display for Shown {
 /// Connected interfaces, each pair once.
 fn connected(router: &Router) -> impl Iterator<Item = [InterfaceIndex; 2]> {
     let pairs = router.settings::<Peer>().filter_map(|(a, peer)| Some([a, peer.0?]));
-    pairs.filter(|[a, b]| a.0 < b.0)
+    // Numbers may be others in a router that replays it, names are not.
+    pairs.filter(|[a, b]| router.interfaces.name(a.0) < router.interfaces.name(b.0))
 }
 
 /// Interfaces with a link behind them.

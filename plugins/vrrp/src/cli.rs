@@ -17,6 +17,7 @@ const INTERVAL: u16 = 100;
 /// Add a virtual router.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp vr add")]
+#[undo("vrrp vr del {1} vr_id {vr_id} ipv6 {?ipv6}|vrrp vr del {1} vr_id {vr_id}")]
 #[stage(Attachments)]
 struct Add {
     /// its interface

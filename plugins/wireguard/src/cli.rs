@@ -73,6 +73,7 @@ struct Delete {
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("wireguard peer add")]
 #[stage(Attachments)]
+#[undo("wireguard peer remove interface {1} public-key {public-key}")]
 #[secrets("preshared-key")]
 struct AddPeer {
     /// interface
@@ -95,13 +96,17 @@ struct AddPeer {
     table_id: Option<u32>,
 }
 
-/// Remove a peer.
+/// Remove a peer, by its number or its interface and key.
 #[derive(Command)]
 #[command("wireguard peer remove")]
 struct RemovePeer {
     /// its number
     #[positional]
-    index: u32,
+    index: Option<u32>,
+    /// its interface
+    interface: Option<InterfaceIndex>,
+    /// its public key
+    public_key: Option<Key>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Words)]
@@ -329,7 +334,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: AddPeer| add_peer(router, c));
     cli.command(|router: &mut Router, c: RemovePeer| {
-        Ok::<_, CliError>(peer::remove(router, c.index)?)
+        let all = &router.own::<Wireguard>().peers;
+        let is_it = |peer: &Peer| {
+            let key = c.public_key.as_ref().is_some_and(|key| key.0 == peer.public.to_bytes());
+            key && c.interface == Some(peer.interface)
+        };
+        let found = all.iter().find(|(_, peer)| is_it(peer)).map(|(number, _)| *number);
+        let number = c.index.or(found);
+        let number = number.ok_or_else(|| CliError::new("no peer has that interface and key"))?;
+        Ok::<_, CliError>(peer::remove(router, number)?)
     });
     cli.command(|router: &mut Router, c: SetAsync| {
         router.own_mut::<Wireguard>().is_async = c.mode == OnOff::On;

@@ -127,7 +127,7 @@ fn tables<F: Family, T: Print, H: Print>(
             lines.push(&table(Table { verb, id: t.id, name }));
         }
         if !t.is_wanted {
-            let gone = Table { verb: Verb::Del, id: t.id, name: None };
+            let gone = Table { verb: Verb::Release, id: t.id, name: None };
             lines.push_in(Stage::State, 0, &table(gone));
         }
         let what = router.fib.flow_hash::<F>(index);

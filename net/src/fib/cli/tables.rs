@@ -13,7 +13,7 @@ use crate::fib::family::{Family, Ip4, Ip6};
 use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
-/// `ip table [add|del|flush] ID [no-mfib] [name NAME]`.
+/// `ip table [add|del|flush] ID [no-mfib] [name NAME] [keep-routes]`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Table {
     pub verb: Verb,
@@ -28,11 +28,14 @@ pub(super) enum Verb {
     /// For unicast only.
     AddUnicast,
     Del,
+    /// As [`Del`](Self::Del), but routes stay while others look up in the table.
+    Release,
     /// Operators' and clients' routes go.
     Flush,
 }
 
-const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] [name <name...>] | del|flush <table-id>}";
+const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] [name <name...>] | \
+    del <table-id> [keep-routes] | flush <table-id>}";
 
 impl Table {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -48,6 +51,9 @@ impl Table {
         if matches!(verb, Verb::Add) && args.keyword("no-mfib") {
             verb = Verb::AddUnicast;
         }
+        if matches!(verb, Verb::Del) && args.keyword("keep-routes") {
+            verb = Verb::Release;
+        }
         let is_named = matches!(verb, Verb::Add | Verb::AddUnicast) && args.keyword("name");
         let name = is_named.then(|| args.rest().to_owned());
         if name.as_ref().is_some_and(String::is_empty) {
@@ -58,17 +64,19 @@ impl Table {
     fn print(&self, line: &mut Line<'_>) {
         let verb = match self.verb {
             Verb::Add | Verb::AddUnicast => "add",
-            Verb::Del => "del",
+            Verb::Del | Verb::Release => "del",
             Verb::Flush => "flush",
         };
         line.keyword(verb, &self.id).flag("no-mfib", self.verb == Verb::AddUnicast);
         line.option("name", self.name.as_ref());
+        line.flag("keep-routes", self.verb == Verb::Release);
     }
     fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
         let done = match self.verb {
             Verb::Add => there(router.add_table::<F>(self.id)),
             Verb::AddUnicast => there(router.add_unicast_table::<F>(self.id)),
             Verb::Del => gone(router.remove_table::<F>(self.id)),
+            Verb::Release => gone(router.give_up_table::<F>(self.id)),
             Verb::Flush => {
                 let table = named::<F>(router, self.id)?;
                 router.flush_table::<F>(table, &[Source::CLI, Source::API])

@@ -104,6 +104,21 @@ impl Router {
         );
         Ok(())
     }
+    /// As [`remove_table`](Self::remove_table), but while others look up there its routes stay.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
+    pub fn give_up_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
+        let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
+        if table == TableIndex::DEFAULT {
+            return Err(Error::TableInUse);
+        }
+        if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
+            t.is_wanted = false;
+        }
+        self.reap_table::<F>(table);
+        Ok(())
+    }
     /// Deletes a table that nobody wants and nobody needs.
     pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {
         if self.fib.is_unwanted(F::LINK, table) && !self.is_needed::<F>(table) {

@@ -91,7 +91,7 @@ impl Command for SetAddress {
 
 impl Print for SetAddress {
     const STAGE: Stage = Stage::Addresses;
-    const UNDO: &'static str = "{} del";
+    const UNDO: &'static str = "set ip6 address {} del";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.interface);
         if let Some(group) = &self.group {

@@ -1,10 +1,8 @@
 //! `ipsec sa`, `ipsec sa bind`, `test ipsec sa`.
 
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::cli::{Args, Cli, Command, Error, Hex, Line, Print};
 use control::configuration::{Lines, Stage};
 use crypto::{CIPHERS, MACS};
 use net::Router;
@@ -17,28 +15,6 @@ use crate::sa::{self, Config};
 const NAT_T: u16 = 4500;
 /// Numbers that a window holds unless the command says.
 const WINDOW: u32 = 64;
-
-/// Bytes, as hexadecimal digits.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Hex(Vec<u8>);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl FromStr for Hex {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-        let (pairs, rest) = digits.as_chunks::<2>();
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|d| d as u8);
-        let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
-        let bytes: Option<Vec<_>> = pairs.iter().map(byte).collect();
-        bytes.filter(|_| rest.is_empty()).map(Self).ok_or("not pairs of hexadecimal digits")
-    }
-}
 
 /// `ipsec sa [add|del] <id> …`.
 #[derive(Clone, Debug, PartialEq)]
