@@ -305,7 +305,6 @@ policer add name slow index 1 type 2r3c-2698 cir 80 cb 1000 eir 90 eb 2000 excee
 create loopback interface instance 0
 create loopback interface instance 1
 enable ip6 interface loop0
-enable ip6 interface loop1
 policer input index 1 loop0
 policer output index 1 loop1
 ip punt policer add 1
@@ -475,7 +474,7 @@ set interface name vxlan_tunnel1 group
 create sub-interfaces group 3
 disable ip6 interface ipip1
 create gre tunnel src 10.0.0.1 dst 10.0.0.3
-ip table del 7",
+ip table del 7 keep-routes",
         "ip table add 7
 create loopback interface instance 0
 create vxlan tunnel src 10.0.0.1 dst 10.0.0.2 instance 4 vni 9
@@ -501,7 +500,7 @@ create teib gre1 peer 10.1.1.1 nh 10.0.0.9
 set interface ip6 gtpu-bypass loop0.5
 set interface ip vxlan-bypass loop0
 set interface state gtpu_tunnel0 down
-ip table del 7
+ip table del 7 keep-routes
 ",
     );
 }
@@ -544,10 +543,10 @@ set interface l2 output classify intfc loop0 ip6-table 0 other-table 3
 set ip classify intfc loop0 table-index 3
 set ip6 classify intfc loop0 table-index 0
 set punt acl ip6-table 0
-ip table del 9
+ip table del 9 keep-routes
 "
     );
-    let told = all.replace("ip table add 9\n", "").replace("ip table del 9\n", "");
+    let told = all.replace("ip table add 9\n", "").replace("ip table del 9 keep-routes\n", "");
     replays(&told, &all);
 }
 
@@ -768,7 +767,7 @@ set det44 timeouts udp 20 tcp established 7440 tcp transitory 240 icmp 60
 det44 add in 10.0.0.0/18 out 192.0.2.0/24
 set interface det44 inside loop0
 set interface det44 outside loop1
-ip table del 7
+ip table del 7 keep-routes
 ";
     replays(made, made);
 }
@@ -792,7 +791,7 @@ nat44 ei add identity mapping 192.0.2.9 udp 53
 set interface nat44 ei in loop0
 set interface nat44 ei out loop1
 set interface nat44 ei out loop1 output-feature
-ip table del 7
+ip table del 7 keep-routes
 ";
     replays(made, made);
 }
@@ -814,8 +813,8 @@ nat64 add static bib 2001:db8::5 80 192.0.2.1 8080 tcp vrf 3
 nat64 add static bib 2001:db8::5 0 192.0.2.1 0 47
 set interface nat64 in loop0
 set interface nat64 out loop1
-ip6 table del 9
-ip6 table del 3
+ip6 table del 9 keep-routes
+ip6 table del 3 keep-routes
 ";
     replays(made, made);
 }
