@@ -310,7 +310,7 @@ mod tests {
         let mut never = Vec::new();
         for templates in edits::OF_PLUGINS.iter().chain([&*edits::OF_CORE]) {
             let mut waiting: Vec<_> = templates.iter().map(|t| (*t, String::new())).collect();
-            for _ in 0..12 {
+            for _ in 0..60 {
                 let mut told = Messages::new();
                 for _ in 0..12 * templates.len() {
                     let template = *random.pick(templates);
