@@ -84,15 +84,19 @@ fn usual(path: &str, printed: &str, args: &[ArgInfo], usage: &str) -> Option<Und
         args.iter().any(is_flag) || usage.split(split).any(|w| w == word)
     };
     let words: Vec<_> = printed.split(' ').collect();
+    let behind_path = path.split(' ').count().min(words.len());
     let replaced = |from: &str, to: &str| {
-        let at = words.iter().position(|word| *word == from)?;
+        // A word of the path only where no argument is the same.
+        let is_from = |word: &&str| *word == from;
+        let argument = words[behind_path..].iter().position(is_from).map(|at| behind_path + at);
+        let at = argument.or_else(|| words.iter().position(is_from))?;
         let mut words = words.clone();
         words[at] = to;
         Some(words.join(" "))
     };
     let behind = |word: &str| is_there(word).then(|| format!("{printed} {word}"));
-    let begins_with_add = words.get(path.split(' ').count()) == Some(&"add");
-    let begins_with_del = words.get(path.split(' ').count()) == Some(&"del");
+    let begins_with_add = words.get(behind_path) == Some(&"add");
+    let begins_with_del = words.get(behind_path) == Some(&"del");
     let command = begins_with_add
         .then(|| replaced("add", "del"))
         .flatten()
@@ -111,6 +115,16 @@ fn usual(path: &str, printed: &str, args: &[ArgInfo], usage: &str) -> Option<Und
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_the_path_stay_where_an_argument_is_the_same() {
+        let undo = |path, printed| usual(path, printed, &[], "[enable|disable]").unwrap().command;
+        assert_eq!(
+            undo("svs enable", "svs enable enable ip4 1 pg0"),
+            "svs enable disable ip4 1 pg0"
+        );
+        assert_eq!(undo("set x", "set x pg0 enable"), "set x pg0 disable");
+    }
 
     #[test]
     fn places_of_a_template_are_filled() {
