@@ -310,7 +310,7 @@ fn packets_come_to_who_looks_on() {
     };
     let path = file.display().to_string();
     let mut one =
-        capture(&["capture", "-i", "loop1", "-Q", "tx", "-w", &path, "udp", "port", "2345"]);
+        capture(&["capture", "-i", "loop1", "udp", "port", "2345", "-Q", "tx", "-w", &path]);
     assert!(eventually(|| daemon.tell("show captures").contains("stream-1: running")));
     generate(&daemon);
     assert!(eventually(|| daemon.tell("show captures").contains("packets 10")));

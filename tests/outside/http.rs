@@ -104,6 +104,7 @@ fn commands_statistics_and_configurations_go_over_http() {
     assert_eq!(status, 200);
     let (_, metrics) = served.ask("GET /metrics", &served.headers(), "");
     assert!(metrics.contains("interface=\"pg0\",thread=\"0\"} 5\n"), "{metrics}");
+    crate::statistics::are_in_order(&served.daemon, &metrics);
 
     let (_, rows) = served.json("GET /api/v1/configuration", "");
     let lines = rows.as_array().unwrap().iter().map(|row| row["command"].as_str().unwrap());

@@ -111,11 +111,17 @@ fn prometheus_gets_them_as_text() {
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     let line = "ferrovia_interface_rx_packets_total{interface=\"pg0\",thread=\"0\"} 5";
     assert!(text.lines().any(|l| l == line), "{text}");
+    are_in_order(&daemon, text);
+}
+
+/// Checks metrics with Prometheus's own tool, where it is installed.
+#[track_caller]
+pub fn are_in_order(daemon: &Daemon, metrics: &str) {
     if !has("promtool") {
         return;
     }
     let file = daemon.folder().join("metrics");
-    fs::write(&file, text).unwrap();
+    fs::write(&file, metrics).unwrap();
     let metrics = fs::File::open(&file).unwrap();
     let said = Command::new("promtool").args(["check", "metrics"]).stdin(metrics).output();
     let said = said.unwrap();

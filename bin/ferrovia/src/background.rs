@@ -4,6 +4,7 @@
 
 use std::env;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -30,8 +31,12 @@ pub fn enter() -> Result<Side, String> {
         return Ok(Side::Daemon(Ready));
     }
     let failed = |e: std::io::Error| format!("cannot go into the background: {e}");
-    let mut daemon = Command::new("/proc/self/exe")
-        .args(env::args_os().skip(1))
+    // Under its name, by which it is found among processes; the file may have been replaced.
+    let program = env::current_exe().ok().filter(|path| path.exists());
+    let mut args = env::args_os();
+    let mut daemon = Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()))
+        .arg0(args.next().unwrap_or_else(|| "ferrovia".into()))
+        .args(args)
         .env(MARK, "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -202,6 +202,8 @@ fn without_nodaemon_a_file_puts_it_into_the_background() {
     assert!(status.success());
     assert!(ask(&dir.join("cli.sock"), "show version").contains("ferrovia v"), "ready at once");
     let pid = fs::read_to_string(dir.join("pid")).unwrap().trim().parse().unwrap();
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    assert_eq!(name, "ferrovia\n", "its name among processes");
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     assert!(eventually(|| !dir.join("cli.sock").exists()));
 

@@ -94,7 +94,6 @@ fn options() -> clap::Command {
             Arg::new("filter")
                 .value_name("FILTER")
                 .num_args(0..)
-                .trailing_var_arg(true)
                 .help("only packets that this chooses: pcap-filter(7)"),
         )
 }

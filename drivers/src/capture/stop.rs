@@ -39,7 +39,8 @@ struct Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, to, packets, bytes, lost, .. } = self;
-        writeln!(f, "capture {name}: {packets} packets, {bytes} bytes to {to}; {lost} lost")
+        let plural = if *packets == 1 { "" } else { "s" };
+        writeln!(f, "capture {name}: {packets} packet{plural}, {bytes} bytes to {to}; {lost} lost")
     }
 }
 

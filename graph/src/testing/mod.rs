@@ -132,14 +132,11 @@ impl TestGraph {
         prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
     ) -> Vec<Caught> {
         let node = self.engine.index_of(at).unwrap_or_else(|| panic!("no node {at}"));
-        let foretold = match packets {
-            [alone] => {
-                // What is still on its way counts for itself.
-                self.engine.run_inline(1000);
-                Foretold::of(&self.engine, &self.sinks, node, alone, prepare.clone())
-            }
-            _ => None,
-        };
+        if let [_] = packets {
+            // What is still on its way counts for itself.
+            self.engine.run_inline(1000);
+        }
+        let foretold = Foretold::of(&self.engine, &self.sinks, node, packets, prepare.clone());
         for bytes in packets {
             self.engine.inject(thread, node, bytes.clone(), prepare.clone());
         }

@@ -46,6 +46,8 @@ mod dslite;
 mod dvr;
 #[path = "../../explain/tests.rs"]
 mod explain;
+#[path = "../../explain/fates/mod.rs"]
+mod fates;
 #[path = "../../firewall/tests.rs"]
 mod firewall;
 #[path = "../../firewall/second_opinion.rs"]

@@ -147,13 +147,14 @@ impl Node for Learn {
 }
 
 /// Says of an explained frame what would be learned from it.
-fn say(p: &mut Packet<'_, Learn>, old: Entry, is_here: bool) {
+fn say(p: &mut Packet<'_, Learn>, old: Entry, is_here: bool, is_refused: bool) {
     let rx = p.rx();
     p.say(|p| {
         let source = packet::address(packet::source(p.bytes()));
         move |names| {
             let (here, there) = (names.name("interface", rx), old.interface());
             match old.0 {
+                0 if is_refused => format!("{source} is not learned: there are as many as may be"),
                 0 => format!("would learn that {source} is on {here}"),
                 _ if is_here => format!("{source} is known to be on {here}"),
                 _ => format!(
@@ -163,6 +164,24 @@ fn say(p: &mut Packet<'_, Learn>, old: Entry, is_here: bool) {
             }
         }
     });
+}
+
+/// Says of an explained frame what would be learned from it, and counts that.
+fn foretell(
+    p: &mut Packet<'_, Learn>,
+    (old, new): (Entry, Entry),
+    is_refused: bool,
+    done: &mut Done,
+) {
+    let is_here = old.interface() == new.interface() && old.sequence() == new.sequence();
+    say(p, old, is_here, is_refused);
+    let is_new = old.0 == 0 || old.sequence() >> 8 != new.sequence() >> 8;
+    let is_moved = !is_new && old.interface() != new.interface();
+    let told = old.0 & (fib::NEW | fib::MOVED);
+    done.updates += u64::from(is_here && old.0 != new.0 | told);
+    done.moves += u64::from(!is_here && is_moved);
+    done.misses += u64::from(!is_here && !is_moved && !is_refused);
+    done.limit += u64::from(is_refused);
 }
 
 /// Update for a source that is new, was heard of before this minute, has moved, or is set.
@@ -184,13 +203,12 @@ fn update(
         };
     }
     let is_here = old.interface() == new.interface() && old.sequence() == new.sequence();
+    let domain = p.payload::<Layer2>().domain;
+    let limits = tables.domains.read(domain.into(), epoch).map_or([0; 2], |d| d.limits);
+    let learned = &tables.learned;
+    let is_full = || learned.at(0) >= limits[0] || learned.at(domain.into()) >= limits[1];
     if p.is_explained() {
-        say(p, old, is_here);
-        let is_moved = old.0 != 0 && old.interface() != new.interface();
-        let told = old.0 & (fib::NEW | fib::MOVED);
-        done.updates += u64::from(is_here && old.0 != new.0 | told);
-        done.moves += u64::from(!is_here && is_moved);
-        done.misses += u64::from(!is_here && !is_moved);
+        foretell(p, (old, new), old.0 == 0 && is_full(), done);
         return Ok(());
     }
     if old.0 != 0 && is_here {
@@ -198,14 +216,10 @@ fn update(
         done.updates += u64::from(view.refresh(key, old.0, new.0 | told));
         return Ok(());
     }
-    let domain = p.payload::<Layer2>().domain;
-    let limits = tables.domains.read(domain.into(), epoch).map_or([0; 2], |d| d.limits);
-    let learned = &tables.learned;
     let changed = view.try_change(key, |now| {
         let now = Entry(now);
         if now.0 == 0 {
-            let counts = [learned.at(0), learned.at(domain.into())];
-            if counts[0] >= limits[0] || counts[1] >= limits[1] {
+            if is_full() {
                 done.limit += 1;
                 return Change::Nothing;
             }

@@ -9,6 +9,7 @@
 
 mod apply;
 mod cli;
+mod diff;
 mod listener;
 mod look;
 mod message;

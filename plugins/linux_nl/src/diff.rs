@@ -1,0 +1,259 @@
+//! `show lcp diff`: what Linux has is read on a thread of its own, and compared in slices, so that
+//! a million routes hold up nobody.
+
+use std::io;
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use control::cli::{self, Error, Output, Step, Task};
+use drivers::host::background::Background;
+use drivers::host::namespace;
+use drivers::host::netlink::Netlink;
+use net::Router;
+use net::adjacency::Link;
+use net::fib::{Path, Source, TableIndex};
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use wire::Prefix;
+
+use super::look::Seen;
+use super::message::{News, Route};
+use super::{Devices, Mirrors, SLICE, apply, devices};
+
+/// Interval of looks whether Linux has answered.
+const LOOK: Duration = Duration::from_millis(1);
+/// Prefixes that are compared between two looks at the time.
+const STEP: usize = 64;
+
+/// What the kernel has in a namespace.
+struct Kernel {
+    name: String,
+    seen: Seen,
+    /// By prefix, those that count first.
+    routes: Vec<Route>,
+}
+
+impl Kernel {
+    fn ask(name: String) -> io::Result<Self> {
+        let file = Some(name.as_str()).filter(|name| !name.is_empty()).map(str::to_owned);
+        let mut netlink = namespace::within(file.as_deref(), Netlink::open)?;
+        let seen = Seen::of(&mut netlink)?;
+        let mut routes = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut message = RouteMessage::default();
+            message.header.address_family = family;
+            netlink.dump(RouteNetlinkMessage::GetRoute(message), |message| {
+                if let Some(News::Route(route)) = News::of(&message) {
+                    routes.push(route);
+                }
+            })?;
+        }
+        routes.sort_by_key(|route| (route.prefix, route.metric));
+        Ok(Self { name, seen, routes })
+    }
+    /// The routes to a prefix.
+    fn to(&self, prefix: Prefix) -> &[Route] {
+        let first = self.routes.partition_point(|route| route.prefix < prefix);
+        let rest = &self.routes[first..];
+        &rest[..rest.partition_point(|route| route.prefix == prefix)]
+    }
+}
+
+/// Position of a comparison.
+#[derive(Clone, Copy)]
+enum At {
+    Interfaces,
+    /// Number of the next route of Linux.
+    Linux(usize),
+    /// The last prefix that is mirrored and was compared.
+    Mirror(Option<Prefix>),
+    End,
+}
+
+/// `show lcp diff` on its way.
+struct Comparison {
+    asked: Option<Background<io::Result<Vec<Kernel>>>>,
+    /// What is left to compare, the next one last.
+    kernels: Vec<Kernel>,
+    at: At,
+    /// Mirrored routes that the router has.
+    found: usize,
+}
+
+/// Begins a comparison.
+pub(super) fn begin(router: &mut Router) -> Box<dyn Task<Router>> {
+    let names: Vec<_> = router.own::<Mirrors>().all.keys().rev().cloned().collect();
+    let ask = || names.into_iter().map(Kernel::ask).collect();
+    let asked = Some(Background::begin(ask));
+    Box::new(Comparison { asked, kernels: Vec::new(), at: At::Interfaces, found: 0 })
+}
+
+impl Task<Router> for Comparison {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
+        if let Some(asked) = &self.asked {
+            let Some(answer) = asked.result() else { return Step::Sleep(LOOK) };
+            match answer.flatten() {
+                Ok(kernels) => (self.asked, self.kernels) = (None, kernels),
+                Err(e) => return Step::Done(Err(Error::new(cli::io_text(&e).to_string()))),
+            }
+        }
+        let end = Instant::now() + SLICE;
+        let mut lines = String::new();
+        let mut line = |what: String| lines += &(what + "\n");
+        let mut is_done = false;
+        while !is_done && Instant::now() < end {
+            is_done = self.advance(router, &mut line);
+        }
+        out.append(Output::text(lines));
+        if is_done { Step::Done(Ok(())) } else { Step::Again }
+    }
+}
+
+impl Comparison {
+    /// Compares a little more; whether that was all.
+    fn advance(&mut self, router: &Router, line: &mut impl FnMut(String)) -> bool {
+        let Some(kernel) = self.kernels.last() else {
+            strangers(router, self.found, line);
+            return true;
+        };
+        let known = devices(router, &kernel.name);
+        self.at = match self.at {
+            At::Interfaces => {
+                interfaces(router, kernel, line);
+                At::Linux(0)
+            }
+            At::Linux(first) => of_linux(router, kernel, &known, first, line),
+            At::Mirror(last) => {
+                let (next, found) = of_mirror(router, kernel, &known, last, line);
+                self.found += found;
+                next
+            }
+            At::End => {
+                self.kernels.pop();
+                At::Interfaces
+            }
+        };
+        false
+    }
+}
+
+/// Compares routes that Linux has.
+fn of_linux(
+    router: &Router,
+    kernel: &Kernel,
+    known: &Devices,
+    mut first: usize,
+    line: &mut impl FnMut(String),
+) -> At {
+    let mirrors = router.own::<Mirrors>();
+    for _ in 0..STEP {
+        let Some(prefix) = kernel.routes.get(first).map(|route| route.prefix) else {
+            return At::Mirror(None);
+        };
+        let there = kernel.to(prefix);
+        first += there.len();
+        let wanted = apply::wanted(router, there.iter(), known, mirrors.sources);
+        let Some((table, source, paths)) = wanted else { continue };
+        let place = mirrors.all.get(&kernel.name).and_then(|mirror| mirror.places.get(&prefix));
+        let is_here = |table: TableIndex, source: Source| {
+            place.is_some_and(|place| place.installed == Some((table, source)))
+                && router.has_route_of(source, table, prefix)
+        };
+        if !is_here(table, source) {
+            line(format!("route {prefix}: only in Linux"));
+            continue;
+        }
+        let mirrored = place.and_then(|place| {
+            let routes = place.routes.iter().map(|(route, _)| route);
+            apply::wanted(router, routes, known, mirrors.sources)
+        });
+        if mirrored.is_none_or(|(_, _, mirrored)| !same(&mirrored, &paths)) {
+            line(format!("route {prefix}: other paths than in Linux"));
+        }
+    }
+    At::Linux(first)
+}
+
+/// Whether paths are the same but for their order.
+fn same(a: &[Path], b: &[Path]) -> bool {
+    let count = |all: &[Path], path| all.iter().filter(|p| *p == path).count();
+    a == b || a.len() == b.len() && a.iter().all(|path| count(a, path) == count(b, path))
+}
+
+/// Compares routes that are mirrored; counts those that the router has.
+fn of_mirror(
+    router: &Router,
+    kernel: &Kernel,
+    known: &Devices,
+    mut last: Option<Prefix>,
+    line: &mut impl FnMut(String),
+) -> (At, usize) {
+    let mirrors = router.own::<Mirrors>();
+    let Some(mirror) = mirrors.all.get(&kernel.name) else { return (At::End, 0) };
+    let after = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+    let mut compared = 0;
+    let mut found = 0;
+    for (prefix, place) in mirror.places.range(after).take(STEP) {
+        (last, compared) = (Some(*prefix), compared + 1);
+        let Some((table, source)) = place.installed else { continue };
+        if !router.has_route_of(source, table, *prefix) {
+            continue;
+        }
+        found += 1;
+        let there = kernel.to(*prefix).iter();
+        let wanted = apply::wanted(router, there, known, mirrors.sources);
+        if wanted.is_none_or(|(t, s, _)| (t, s) != (table, source)) {
+            line(format!("route {prefix}: not in Linux"));
+        }
+    }
+    (if compared < STEP { At::End } else { At::Mirror(last) }, found)
+}
+
+/// Writes a line for each route that has the source of the mirrors and is in none. There are none
+/// as long as the router has as many as were found.
+fn strangers(router: &Router, found: usize, line: &mut impl FnMut(String)) {
+    let mirrors = router.own::<Mirrors>();
+    let count: usize = mirrors.sources.iter().map(|source| router.count_of(*source)).sum();
+    if count == found {
+        return;
+    }
+    for source in mirrors.sources {
+        for (id, prefix) in router.routes_of(source) {
+            let table = router.fib.table_for(Link::of(prefix.addr()), id);
+            let installed = table.map(|table| (table, source));
+            let mut places = mirrors.all.values().filter_map(|mirror| mirror.places.get(&prefix));
+            if !places.any(|place| place.installed == installed) {
+                line(format!("route {prefix}: not in Linux"));
+            }
+        }
+    }
+}
+
+/// Writes a line for each difference about interfaces.
+fn interfaces(router: &Router, kernel: &Kernel, line: &mut impl FnMut(String)) {
+    for pair in linux_cp::all(router).filter(|p| p.device != 0 && p.namespace == kernel.name) {
+        let Some(i) = router.interfaces.at(pair.phy) else { continue };
+        let name = &i.name;
+        let Some(link) = kernel.seen.links.iter().find(|link| link.number == pair.device) else {
+            line(format!("{name}: Linux has no device {}", pair.name));
+            continue;
+        };
+        if link.is_up != i.admin_up {
+            let word = |up| if up { "up" } else { "down" };
+            let (here, there) = (word(i.admin_up), word(link.is_up));
+            line(format!("{name}: {here}, Linux {there}"));
+        }
+        let mtu = router.interfaces.mtu_of(pair.phy, |mtu| mtu.l3);
+        if link.mtu.is_some_and(|there| there != mtu) {
+            line(format!("{name}: MTU {mtu}, Linux {}", link.mtu.unwrap_or_default()));
+        }
+        let there = kernel.seen.addresses_of(pair.device);
+        let here: Vec<_> = router.addresses.of(pair.phy).iter().collect();
+        for address in here.iter().filter(|address| !there.contains(*address)) {
+            line(format!("{name}: Linux lacks {address}"));
+        }
+        for address in there.iter().filter(|address| !here.contains(address)) {
+            line(format!("{name}: lacks {address} of Linux"));
+        }
+    }
+}
