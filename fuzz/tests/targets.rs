@@ -3,7 +3,7 @@
 
 use fuzz::targets::{
     Commands, Configuration, Firewall, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages,
-    Replay, Tunnels, VhostUser,
+    Replay, Services, Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
 
@@ -46,6 +46,11 @@ fn any_sealed_packet_is_opened_or_dropped_once() {
 #[test]
 fn only_answers_pass_a_firewall_from_outside() {
     tried(Firewall::new);
+}
+
+#[test]
+fn sessions_of_services_end_whatever_comes() {
+    tried(Services::new);
 }
 
 #[test]

@@ -749,3 +749,42 @@ proptest! {
         }
     }
 }
+
+/// An echo request or reply with an identifier.
+fn echo(ends: [&str; 2], is_reply: bool, id: u16) -> Vec<u8> {
+    let is_6 = ends[0].contains(':');
+    let protocol = if is_6 { Protocol::ICMP6 } else { Protocol::ICMP };
+    let kind = match (is_6, is_reply) {
+        (false, false) => 8,
+        (false, true) => 0,
+        (true, is_reply) => 128 + u8::from(is_reply),
+    };
+    let [high, low] = id.to_be_bytes();
+    let with = |sum: [u8; 2]| [kind, 0, sum[0], sum[1], high, low, 0, 1];
+    let sum = match is_6 {
+        true => sum6(&packet(ends, protocol, &with([0; 2]))),
+        false => checksum::Sum::ZERO.add_bytes(&with([0; 2])),
+    };
+    packet(ends, protocol, &with(sum.checksum().to_bytes()))
+}
+
+#[test]
+fn an_echo_request_is_no_answer_though_it_has_the_identifier_of_a_session() {
+    for v in [0, 1] {
+        let mut b = bench();
+        set(&mut b, "firewall policy inside outside default permit");
+        let (there, back) = ([IN[v], OUT[v]], [OUT[v], IN[v]]);
+        assert_eq!(through(&mut b, false, &[echo(there, false, 7)]).len(), 1);
+        assert_eq!(through(&mut b, true, &[echo(back, false, 7)]).len(), 0, "begins nothing");
+        assert_eq!(count(&mut b, NODES[v], "no policy between the zones"), 1);
+        assert_eq!(through(&mut b, true, &[echo(back, true, 7)]).len(), 1);
+        let error = error(OUT[v], IN[v], &echo(there, false, 7));
+        assert_eq!(through(&mut b, true, &[error]).len(), 1, "about the request");
+        // Where both may ask, both have sessions, with the same identifier.
+        set(&mut b, "firewall policy outside inside default permit");
+        assert_eq!(through(&mut b, true, &[echo(back, false, 7)]).len(), 1);
+        assert_eq!(through(&mut b, false, &[echo(there, true, 7)]).len(), 1);
+        let shown = b.cli("show firewall sessions");
+        assert!(shown.contains("sessions 2 of"), "{shown}");
+    }
+}

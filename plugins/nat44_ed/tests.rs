@@ -234,3 +234,98 @@ fn a_session_ends_with_its_timeout_its_address_or_its_mapping() {
     assert_eq!(b.cli("nat44 add address 192.0.2.1 del"), "");
     assert_eq!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 4000))]).len(), 0);
 }
+
+/// Columns of the row of thread 0 in `show session tables`: sessions, limit, bytes, made, expired,
+/// evicted, refused, clashes.
+fn table_of(b: &mut Bench, name: &str) -> Vec<u64> {
+    let shown = b.cli("show session tables");
+    let row = shown.lines().find(|line| line.split_whitespace().next() == Some(name));
+    let row = row.unwrap_or_else(|| panic!("no {name}:\n{shown}"));
+    row.split_whitespace().skip(2).map(|word| word.parse().unwrap()).collect()
+}
+
+#[test]
+fn a_network_of_65536_hosts_behind_256_addresses_loses_no_packet() {
+    let mut b = bench(&[]);
+    for line in [
+        "nat44 plugin disable",
+        "nat44 plugin enable sessions 70000",
+        "set interface nat44 in pg0 out pg1",
+        "nat44 add address 192.0.2.0 - 192.0.2.255",
+        "set ip neighbor pg0 10.0.0.9 02:00:00:00:00:01",
+        "ip route add 10.9.0.0/16 via 10.0.0.9 pg0",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let mut seen = std::collections::HashSet::new();
+    for block in 0..=255u8 {
+        // Each host sends from another port, so that all 65,536 are among them.
+        let host = |n: u8| (Ipv4Addr::new(10, 9, block, n), u16::from_be_bytes([n, block]));
+        let packets: Vec<_> = (0..=255).map(|n| udp(host(n), server)).collect();
+        let out = pass(&mut b, pg0, &packets);
+        assert_eq!(out.len(), 256, "network {block}");
+        let outside: Vec<_> = out.iter().map(|p| ends(p)[0]).collect();
+        let back: Vec<_> = outside.iter().map(|from| udp(server, *from)).collect();
+        let back: Vec<_> = pass(&mut b, pg1, &back).iter().map(|p| ends(p)[1]).collect();
+        assert_eq!(back, (0..=255).map(host).collect::<Vec<_>>(), "network {block}");
+        seen.extend(outside);
+    }
+    assert_eq!(seen.len(), 65_536, "hosts that share an address and port");
+    let used: std::collections::HashSet<_> = seen.iter().map(|(address, _)| *address).collect();
+    assert!(used.iter().all(|a| a.octets()[..3] == [192, 0, 2]), "{used:?}");
+    assert_eq!(table_of(&mut b, "nat44-ed")[0], 65_536);
+}
+
+#[test]
+fn a_full_table_says_so_and_its_memory_serves_those_who_come_later() {
+    let mut b = bench(&["nat44 plugin disable"]);
+    for line in [
+        "nat44 plugin enable sessions 100",
+        "set interface nat44 in pg0 out pg1",
+        "nat44 add address 192.0.2.1",
+        "set nat timeout udp 20",
+    ] {
+        assert_eq!(b.cli(line), "", "{line}");
+    }
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let flows = |first: u16| -> Vec<_> {
+        (first..first + 250).map(|port| udp(end("10.0.0.2", port), server)).collect()
+    };
+    let is_error = |p: &&Vec<u8>| p[9] == Protocol::ICMP.0;
+    let out = pass(&mut b, pg0, &flows(2000));
+    assert_eq!((out.len(), out.iter().filter(is_error).count()), (250, 150));
+    b.expect(&[
+        ("ip4-icmp-error", "dest_unreach_sent", 150),
+        ("nat44-ed-in2out-slowpath", "maximum sessions exceeded", 150),
+    ]);
+    let before = table_of(&mut b, "nat44-ed");
+    assert_eq!((before[0], before[3], before[6]), (100, 100, 150));
+    // Who has a session keeps it.
+    assert_eq!(pass(&mut b, pg0, &flows(2000)[..100]).iter().filter(is_error).count(), 0);
+    // The clock is moved: no answer finds a session that is over, and others have their places.
+    b.control(|r, _| r.engine.clock().adjust(30.0));
+    let answers: Vec<_> = (2000..2100).map(|p| udp(server, end("192.0.2.1", p))).collect();
+    assert_eq!(pass(&mut b, pg1, &answers).len(), 0);
+    b.expect(&[("nat44-ed-out2in-slowpath", "no translation", 100)]);
+    let out = pass(&mut b, pg0, &flows(3000));
+    assert_eq!((out.len(), out.iter().filter(is_error).count()), (250, 150));
+    let after = table_of(&mut b, "nat44-ed");
+    assert_eq!((after[0], after[2], after[3]), (100, before[2], 200), "sessions, bytes, made");
+}
+
+#[test]
+fn no_packet_is_translated_by_what_belongs_to_an_interface_that_is_gone() {
+    let mut b = bench(&["nat44 add interface address pg1"]);
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let out = pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]);
+    let outside = ends(&out[0])[0];
+    assert_eq!(outside.0.to_string(), "10.0.1.1");
+    assert_eq!(table_of(&mut b, "nat44-ed")[0], 1);
+    b.control(|r, _| r.remove_interface(pg1));
+    assert_eq!(table_of(&mut b, "nat44-ed")[0], 0, "its address is gone");
+    assert!(!b.cli("show nat44 addresses").contains("10.0.1.1"));
+    assert!(!b.cli("show nat44 interfaces").contains("pg1"));
+    // Whoever still sends to the address from inside gets nothing.
+    assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.3", 53), outside)]).len(), 0);
+}

@@ -48,6 +48,7 @@ mod survival;
 mod taps;
 mod terminals;
 mod thousands;
+mod translation;
 mod tunnels;
 mod two_hosts;
 mod vhost_user;

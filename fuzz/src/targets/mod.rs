@@ -11,6 +11,7 @@ mod memif;
 mod messages;
 mod packets;
 mod replay;
+mod services;
 mod tunnels;
 mod vhost_user;
 
@@ -31,6 +32,7 @@ pub use ipsec::Ipsec;
 pub use memif::Memif;
 pub use messages::{MessageBytes, Messages};
 pub use replay::Replay;
+pub use services::Services;
 pub use tunnels::Tunnels;
 pub use vhost_user::VhostUser;
 

@@ -185,7 +185,7 @@ fn row<A: Address>(session: &One<A>, ip: fn(A) -> IpAddr, now: f64) -> Row {
         rule: session.data.rule,
         packets: session.packets,
         bytes: session.bytes,
-        idle: now - session.heard,
+        idle: now - session.heard(),
     }
 }
 

@@ -48,7 +48,7 @@ fn shown<A: sessions::Address>(any: impl Fn(A) -> IpAddr, s: &One<A>) -> Shown {
         scope: s.forward.scope,
         translation: s.data.translation.checked_sub(1),
         number: s.data.number,
-        heard: s.heard,
+        heard: s.heard(),
         packets: s.packets,
         bytes: s.bytes,
         tcp: s.data.tcp,

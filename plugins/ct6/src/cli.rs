@@ -120,7 +120,7 @@ fn show(router: &mut Router, verbose: bool) -> Threads {
         state: (s.forward.protocol() == Protocol::TCP).then(|| s.data.tcp.name()),
         packets: s.packets,
         bytes: s.bytes,
-        silent_s: (now - s.heard).max(0.0),
+        silent_s: (now - s.heard()).max(0.0),
     };
     let rows = threads.map(|(thread, usage)| Thread {
         thread,

@@ -135,7 +135,7 @@ macro_rules! answers {
                         ext_port: s.reverse.src_port,
                         out_port: s.reverse.dst_port,
                         state: state_of(&s),
-                        expire: (s.heard + f64::from(timeouts.of(&s))) as u32,
+                        expire: (s.heard() + f64::from(timeouts.of(&s))) as u32,
                     });
                     details.collect()
                 });

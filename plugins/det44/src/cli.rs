@@ -303,7 +303,7 @@ fn sessions(router: &mut Router) -> Lines {
             Protocol::UDP => "udp active".to_owned(),
             _ => "icmp active".to_owned(),
         };
-        let left = s.heard + f64::from(timeouts.of(s)) - now;
+        let left = s.heard() + f64::from(timeouts.of(s)) - now;
         let _ = write!(line, " state: {state} expire: {left:.0}");
         line
     };

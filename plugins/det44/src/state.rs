@@ -294,7 +294,7 @@ pub fn list_sessions(
     };
     let now = router.now();
     let look = move |_, s: &mut NatSession| {
-        let is_over = now - s.heard > timeouts.of(s).into();
+        let is_over = now - s.heard() > timeouts.of(s).into();
         Walked::keep((!is_over && is_meant(s)).then_some((*s, timeouts)))
     };
     sessions.walk(router, look).unwrap_or_default()

@@ -116,7 +116,7 @@ fn sessions(router: &mut Router) -> Result<Text, state::Error> {
             s.reverse.dst_port,
             s.packets,
             s.bytes,
-            now - s.heard
+            now - s.heard()
         ));
     }
     let mut lines = vec!["DS-Lite sessions:".to_owned()];

@@ -212,7 +212,7 @@ pub fn list_sessions(router: &mut Router) -> Result<Vec<NatSession>, Error> {
     let all = router.own::<DsLite>().all.current().clone();
     let look = move |_, session: &mut NatSession| {
         let class = classes.get(usize::from(session.class()));
-        let is_over = class.is_some_and(|class| now - session.heard > class.timeout);
+        let is_over = class.is_some_and(|class| now - session.heard() > class.timeout);
         Walked::keep((!is_over).then_some(*session))
     };
     all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)

@@ -4,11 +4,12 @@ use graph::{Buffer, Flags, Ports};
 use infra::rcu::Epoch;
 use sessions::{Address, Flow, Kind, Look, Seen};
 use wire::tcp::Flags as TcpFlags;
-use wire::{Protocol, ip6};
+use wire::upper::Upper;
+use wire::{Protocol, icmp4, icmp6, ip6};
 
 use super::node::Sight;
 use super::place::OUTPUT;
-use super::zone::{Pair, Zone};
+use super::zone::{Pair, REPLIES, Zone};
 
 /// Types of neighbour discovery (RFC 4861).
 const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
@@ -58,11 +59,31 @@ pub(super) fn is_discovery(packet: &[u8]) -> bool {
 /// A packet as sessions see it, with the ports of all protocols that have some.
 #[inline(always)]
 pub(super) fn look<A: Look>(packet: &[u8], ports: Option<Ports>, scope: u32) -> Option<Seen<A>> {
-    let seen = A::look(packet, ports, scope)?;
-    if seen.kind == Kind::Other && seen.flow.protocol().has_ports() {
-        return with_ports(packet, ports, seen);
+    let mut seen = A::look(packet, ports, scope)?;
+    let is_reply = match seen.kind {
+        Kind::Other if seen.flow.protocol().has_ports() => {
+            return with_ports(packet, ports, seen);
+        }
+        Kind::Echo(is_reply) => is_reply,
+        // It goes as the reply to the request that it quotes would.
+        Kind::Error(at) => packet.get(at..).is_some_and(is_request),
+        _ => false,
+    };
+    if is_reply {
+        seen.flow.scope |= REPLIES;
     }
     Some(seen)
+}
+
+/// Whether a packet is an echo request.
+#[cold]
+fn is_request(packet: &[u8]) -> bool {
+    let upper = Upper::of(packet);
+    upper.is_some_and(|upper| match (upper.protocol, packet.get(upper.offset)) {
+        (Protocol::ICMP, Some(kind)) => icmp4::Type(*kind) == icmp4::Type::ECHO_REQUEST,
+        (Protocol::ICMP6, Some(kind)) => icmp6::Type(*kind) == icmp6::Type::ECHO_REQUEST,
+        _ => false,
+    })
 }
 
 #[cold]

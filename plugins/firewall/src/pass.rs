@@ -17,7 +17,7 @@ use super::policy::Action;
 use super::ruleset::{Between, Ruleset};
 use super::session::{self, Data, Here, Lent};
 use super::trace::{Judged, Met};
-use super::zone::{Pair, Zone};
+use super::zone::{Pair, REPLIES, Zone};
 
 /// What was counted in a frame.
 #[derive(Default)]
@@ -107,10 +107,14 @@ impl<V: Guard> Pass<'_, V> {
     fn session_of(&mut self, subject: &Subject<V::Address>) -> Option<(SessionIndex, Direction)> {
         let Subject { seen, pair, .. } = subject;
         let found = self.find(&seen.flow);
-        if found.is_none() && matches!(seen.kind, Kind::Error(_)) {
-            return self.find_elsewhere(&seen.flow, *pair);
+        match seen.kind {
+            Kind::Error(_) if found.is_none() => self.find_elsewhere(&seen.flow, *pair),
+            // The type of an echo is in its first fragment only.
+            Kind::Echo(_) if found.is_none() && !seen.has_upper => {
+                self.find(&seen.flow.in_scope(seen.flow.scope | REPLIES))
+            }
+            _ => found,
         }
-        found
     }
     #[cold]
     fn find_elsewhere(
@@ -118,8 +122,9 @@ impl<V: Guard> Pass<'_, V> {
         flow: &Flow<V::Address>,
         pair: Pair,
     ) -> Option<(SessionIndex, Direction)> {
-        let rules = self.rules;
-        rules.others().find_map(|from| self.find(&flow.in_scope(Pair { from, ..pair }.scope())))
+        let (rules, replies) = (self.rules, flow.scope & REPLIES);
+        let scope = |from| Pair { from, ..pair }.scope() | replies;
+        rules.others().find_map(|from| self.find(&flow.in_scope(scope(from))))
     }
     /// The session of a flow, unless it is over or may not be any more.
     #[inline(always)]

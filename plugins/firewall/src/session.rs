@@ -20,7 +20,7 @@ use wire::Protocol;
 use zerocopy::FromZeros;
 
 use super::Error;
-use super::zone::Pair;
+use super::zone::{Pair, REPLIES};
 
 /// Sessions of a version on a thread at most.
 pub const MOST_SESSIONS: usize = 1 << 20;
@@ -173,7 +173,9 @@ pub(super) fn begun<A: Address>(flow: Flow<A>, data: Data) -> New<Flow<A>, Flow<
         Protocol::ICMP | Protocol::ICMP6 => ICMP,
         _ => OTHER,
     };
-    let reverse = flow.reversed().in_scope(Pair::of_scope(flow.scope).reversed().scope());
+    let replies = if class == ICMP { REPLIES } else { 0 };
+    let scope = Pair::of_scope(flow.scope).reversed().scope() | replies;
+    let reverse = flow.reversed().in_scope(scope);
     New { forward: flow, reverse, data, class }
 }
 
@@ -289,10 +291,10 @@ fn move_over<A: Address + Sync>(
     }
     let done = of.visit(router, move |thread, table| {
         for session in moving.iter().filter(|s| owner(&s.forward) == thread) {
-            let One { forward, reverse, data, heard, .. } = *session;
+            let One { forward, reverse, data, .. } = *session;
             let new = New { forward, reverse, data, class: session.class() };
             let gone = |_, gone: &One<A>| count(&counts, thread, gone.data.policy, false);
-            if table.insert(new, heard, gone).is_ok() {
+            if table.insert(new, session.heard(), gone).is_ok() {
                 count(&counts, thread, data.policy, true);
             }
         }

@@ -154,7 +154,7 @@ fn row<A: Address + Into<IpAddr>>(router: &Router, (thread, one): &(usize, One<A
         rule: Some(data.rule).filter(|rule| *rule != u32::MAX),
         packets: one.packets,
         bytes: one.bytes,
-        idle: router.engine.clock().now() - one.heard,
+        idle: router.engine.clock().now() - one.heard(),
     }
 }
 

@@ -21,6 +21,10 @@ impl Zone {
     pub const LOCAL: Self = Self(1);
 }
 
+/// Set in the scope of flows of echo replies: requests with the same identifier are another flow,
+/// whoever sends them.
+pub const REPLIES: u32 = 1 << 16;
+
 /// Two zones, from one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {

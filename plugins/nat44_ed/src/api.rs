@@ -354,7 +354,7 @@ fn timeout(router: &Router, s: &NatSession) -> f64 {
 
 fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
     let is_twice = s.data.is(TWICE);
-    let silent = router.now() - s.heard;
+    let silent = router.now() - s.heard();
     Nat44UserSessionV3Details {
         outside_ip_address: s.reverse.dst.into(),
         outside_port: s.reverse.dst_port,
@@ -366,7 +366,7 @@ fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
             (NatConfigFlags::TWICE_NAT, is_twice),
             (NatConfigFlags::EXT_HOST_VALID, true),
         ]),
-        last_heard: s.heard as u64,
+        last_heard: s.heard() as u64,
         time_since_last_heard: silent.max(0.0) as u64,
         total_bytes: s.bytes,
         total_pkts: s.packets as u32,

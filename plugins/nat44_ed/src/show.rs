@@ -196,7 +196,7 @@ fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
             };
             lines.push(format!(
                 "       {kind}{twice}{state}, last heard {:.2}s ago, total pkts {}, total bytes {}",
-                now - s.heard,
+                now - s.heard(),
                 s.packets,
                 s.bytes
             ));

@@ -1,6 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use infra::rcu::Shared;
 use net::Router;
@@ -221,7 +222,53 @@ pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change:
         settings.pool.interfaces.retain(|(known, _)| *known != interface);
         settings.mappings.retain(|m| m.interface != Some(interface.0));
     }
+    addresses_changed(router);
+}
+
+/// Follows addresses of interfaces: sessions that had one that is gone end.
+pub fn addresses_changed(router: &mut Router) {
+    let old = Outside::of(router.own::<Nat>().config.current());
     apply(router);
+    let new = Outside::of(router.own::<Nat>().config.current());
+    let gone = old.without(&new);
+    if gone != Outside::default() {
+        let _ = remove_sessions(router, move |s| gone.has(s));
+    }
+}
+
+/// Addresses outside that sessions have.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Outside {
+    pool: Vec<[u8; 4]>,
+    twice: Vec<[u8; 4]>,
+    mapped: Vec<[u8; 4]>,
+}
+
+impl Outside {
+    fn of(config: &Config) -> Self {
+        Self {
+            pool: config.pool.iter().map(|(addr, _)| addr.octets()).collect(),
+            twice: config.twice.iter().map(Ipv4Addr::octets).collect(),
+            mapped: config.mappings.addresses().map(|addr| addr.octets()).collect(),
+        }
+    }
+    /// Those that are not in another one.
+    fn without(&self, other: &Self) -> Self {
+        let only = |all: &[[u8; 4]], other: &[[u8; 4]]| {
+            all.iter().filter(|addr| !other.contains(addr)).copied().collect()
+        };
+        Self {
+            pool: only(&self.pool, &other.pool),
+            twice: only(&self.twice, &other.twice),
+            mapped: only(&self.mapped, &other.mapped),
+        }
+    }
+    /// Whether a session has one of them.
+    fn has(&self, session: &NatSession) -> bool {
+        let all = if session.data.is(STATIC) { &self.mapped } else { &self.pool };
+        all.contains(&session.reverse.dst)
+            || session.data.is(TWICE) && self.twice.contains(&session.forward.dst)
+    }
 }
 
 /// Other threads: sessions begin anew, each on the thread that has it from now on.

@@ -160,7 +160,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
             state::interface_changed(router, interface, change);
         }
     });
-    router.addresses.observe(|router, _, _| state::apply(router));
+    router.addresses.observe(|router, _, _| state::addresses_changed(router));
     router.on_threads.push(state::threads_changed);
     let body = |router: &mut Router, _| match state::expire(router) {
         true => Wake::After(Duration::from_millis(1)),

@@ -171,7 +171,7 @@ fn line(s: &NatSession, now: f64) -> String {
         f.src_port,
         r.dst_port,
         s.data.in_fib,
-        now - s.heard,
+        now - s.heard(),
         s.packets,
         s.bytes
     )

@@ -304,7 +304,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             state: (s.reverse.protocol() == Protocol::TCP).then(|| s.data.tcp.name()),
             packets: s.packets,
             bytes: s.bytes,
-            silent_seconds: now - s.heard,
+            silent_seconds: now - s.heard(),
         });
         Ok(Output::of(Rows { head: "NAT64 sessions:", rows: all.collect() }))
     });

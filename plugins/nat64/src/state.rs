@@ -309,7 +309,7 @@ pub fn list_sessions(
     let now = router.now();
     let look = move |_, session: &mut NatSession| {
         let class = classes.get(usize::from(session.class()));
-        let is_over = class.is_some_and(|class| now - session.heard > class.timeout);
+        let is_over = class.is_some_and(|class| now - session.heard() > class.timeout);
         Walked::keep((!is_over && is_meant(session)).then_some(*session))
     };
     all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)

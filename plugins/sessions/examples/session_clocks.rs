@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use infra::time::Clock;
-use sessions::{BLOCK, Class, Flow4, New, Table};
+use sessions::{Class, Flow4, New, Table};
 use wire::Protocol;
 
 type Sessions = Table<Flow4, Flow4, [u32; 4]>;
@@ -14,6 +14,8 @@ type Sessions = Table<Flow4, Flow4, [u32; 4]>;
 const UDP: Class = Class { timeout: 300.0, may_be_evicted: false };
 const KEYS: usize = 1 << 20;
 const ROUNDS: usize = 5;
+/// Keys that are looked up together: a full frame.
+const FRAME: usize = 256;
 const SEED: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// Flow number so and so: hosts of a large network to some servers, through one address.
@@ -45,9 +47,6 @@ fn table(limit: usize) -> Sessions {
 fn fill(table: &mut Sessions, count: u32) {
     for n in 0..count {
         table.insert(new(n), 0.0, |_, _| ()).expect("there is room");
-        if n % 256 == 0 {
-            infra::rcu::reclaim();
-        }
     }
 }
 
@@ -63,9 +62,9 @@ fn look(table: &Sessions, count: u32, clock: &Clock) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {
         let begin = Instant::now();
-        for batch in keys.chunks(BLOCK) {
-            let mut found = [None; BLOCK];
-            table.find_block(batch, &mut found);
+        for batch in keys.chunks(FRAME) {
+            let mut found = [None; FRAME];
+            table.find_all(batch, &mut found);
             for at in &found[..batch.len()] {
                 let (at, _) = at.expect("it is there");
                 black_box(table.at(at).map(|session| session.data));

@@ -13,8 +13,6 @@ use crate::table::Class;
 const NONE: u32 = u32::MAX;
 /// How often in its timeout a session that is heard is queued again.
 const TURNS: f64 = 4.0;
-/// The class of what is in no list.
-const FREE: u8 = u8::MAX;
 
 /// A place in a list.
 #[derive(Clone, Copy, Debug, FromZeros)]
@@ -24,23 +22,15 @@ pub(crate) struct Link {
     queued: f64,
     older: u32,
     newer: u32,
-    pub class: u8,
-    /// Not 0 while it is in a list: memory that was never used is zero.
-    used: u8,
-    rest: [u8; 6],
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { queued: 0.0, older: NONE, newer: NONE, class: FREE, used: 0, rest: [0; 6] }
+        Self { queued: 0.0, older: NONE, newer: NONE }
     }
 }
 
 impl Link {
-    #[inline(always)]
-    pub fn is_used(&self) -> bool {
-        self.used != 0
-    }
     /// Of a record that nobody uses, in front of another such.
     pub fn freed(next: Option<u32>) -> Self {
         Self { newer: next.unwrap_or(NONE), ..Self::default() }
@@ -51,9 +41,47 @@ impl Link {
     }
 }
 
+/// When a session was heard last, its class, and whether it is there, in one number: 48 bits of
+/// time in units of 1/65536 s, a byte for whether it is in a list, one for its class. Zero, as
+/// memory that was never used, is of none.
+#[derive(Clone, Copy, Debug, Default, FromZeros)]
+#[repr(transparent)]
+pub(crate) struct State(u64);
+
+/// Units of time in a second.
+const UNITS: f64 = 65536.0;
+/// Set in the state of a session that is in a list.
+const USED: u64 = 1 << 8;
+
+impl State {
+    #[inline(always)]
+    pub fn is_used(self) -> bool {
+        self.0 & USED != 0
+    }
+    #[inline(always)]
+    pub fn class(self) -> u8 {
+        self.0 as u8
+    }
+    #[inline(always)]
+    pub fn heard(self) -> f64 {
+        (self.0 >> 16) as i64 as f64 / UNITS
+    }
+    /// The same, heard at a time.
+    #[inline(always)]
+    #[must_use]
+    pub fn heard_at(self, now: f64) -> Self {
+        Self(self.0 & 0xffff | ((now.max(0.0) * UNITS) as i64 as u64) << 16)
+    }
+    #[must_use]
+    fn in_class(self, class: u8) -> Self {
+        Self(self.0 & !0xff | u64::from(class) | USED)
+    }
+}
+
 /// Records with links.
 pub(crate) trait Aged {
     fn link(&mut self, at: u32) -> Option<&mut Link>;
+    fn state(&mut self, at: u32) -> Option<&mut State>;
     /// When a packet of it passed last.
     fn heard(&self, at: u32) -> f64;
 }
@@ -92,7 +120,10 @@ impl Ages {
         let Some(list) = self.0.get_mut(usize::from(class)) else { return };
         let before = std::mem::replace(&mut list.newest, at);
         if let Some(link) = records.link(at) {
-            *link = Link { queued, older: before, newer: NONE, class, used: 1, ..Link::default() };
+            *link = Link { queued, older: before, newer: NONE };
+        }
+        if let Some(state) = records.state(at) {
+            *state = state.in_class(class);
         }
         match records.link(before) {
             Some(before) => before.newer = at,
@@ -101,7 +132,8 @@ impl Ages {
     }
     /// Takes a record out of its list.
     pub fn remove(&mut self, records: &mut impl Aged, at: u32) {
-        let Some(&mut Link { older, newer, class, .. }) = records.link(at) else { return };
+        let Some(&mut Link { older, newer, .. }) = records.link(at) else { return };
+        let class = records.state(at).map_or(u8::MAX, |state| state.class());
         let Some(list) = self.0.get_mut(usize::from(class)) else { return };
         match records.link(older) {
             Some(older) => older.newer = newer,

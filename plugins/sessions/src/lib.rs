@@ -7,9 +7,9 @@
 //! other: no locks, no shared lines, and whether a flow is free is a question for one table. It has
 //! two keys, the flow of its packets as they come ([`New::forward`]) and that of the answers
 //! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own.
-//! A lookup is one line of an exact-match table over 64-bit hashes ([`infra::table::exact`]) and
-//! the session's record, which holds both flows: a hash that two flows share is no wrong session,
-//! but a refusal. The table grows while in use; records take memory as they are used.
+//! A lookup is one line of tags and the session's record, which holds both flows: flows whose tags
+//! are alike are told apart there. The table grows while in use; records take memory as they are
+//! used. Who has many keys looks them up together ([`Table::find_all`]).
 //!
 //! # In a node
 //!
@@ -61,7 +61,9 @@
 
 mod ages;
 mod cli;
+mod either;
 mod flow;
+mod flows;
 mod packet;
 mod shared;
 mod table;
@@ -73,10 +75,11 @@ mod usage;
 use control::feature::Refused as FeatureRefused;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
+pub use either::Found;
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use shared::{Lent, Sessions, VISIT, Walked};
-pub use table::{BLOCK, Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table};
+pub use table::{Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table};
 pub use usage::Usage;
 
 /// Session tables.

@@ -4,11 +4,11 @@ use std::io;
 
 use infra::cpu::prefetch;
 use infra::memory::{HugePages, Reserved};
-use infra::table::exact::{Change, Exact};
 use zerocopy::FromZeros;
 
-use crate::ages::{Ages, Link};
+use crate::ages::{Ages, Link, State};
 use crate::flow::Key;
+use crate::flows::Flows;
 use crate::usage::Usage;
 
 /// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
@@ -18,10 +18,8 @@ pub const GRACE: f64 = 5.0;
 const A_FEW: usize = 2;
 /// Sessions that are looked at when there is no room.
 const SOME: usize = 32;
-/// Buckets that are copied for each new session while the table grows.
-const SLICE: usize = 16;
-/// Keys at most that are looked up together.
-pub const BLOCK: usize = 64;
+/// Sessions that have a number.
+const MOST: usize = 1 << 30;
 /// Entries that a new table has room for.
 const FIRST: usize = 4096;
 
@@ -99,7 +97,7 @@ pub enum End {
     Removed,
 }
 
-/// A session. What a lookup compares is on one cache line where flows are short.
+/// A session. What every packet reads is on one cache line where flows and data are short.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub struct Session<F, R, D> {
@@ -107,31 +105,35 @@ pub struct Session<F, R, D> {
     pub forward: F,
     /// The answers, as they come.
     pub reverse: R,
-    pub(crate) link: Link,
+    pub(crate) state: State,
     /// What the feature knows of it.
     pub data: D,
-    /// When a packet passed last, in seconds on the router's clock.
-    pub heard: f64,
     /// Packets that passed.
     pub packets: u64,
     /// Bytes that passed.
     pub bytes: u64,
+    pub(crate) link: Link,
 }
 
 impl<F, R, D> Session<F, R, D> {
     /// Its class, by position.
     #[inline(always)]
     pub fn class(&self) -> u8 {
-        self.link.class
+        self.state.class()
+    }
+    /// When a packet passed last, in seconds on the router's clock.
+    #[inline(always)]
+    pub fn heard(&self) -> f64 {
+        self.state.heard()
     }
 }
 
 /// The sessions of one thread.
 pub struct Table<F, R, D> {
-    flows: Exact,
-    records: Reserved<Session<F, R, D>>,
+    pub(crate) flows: Flows,
+    pub(crate) records: Reserved<Session<F, R, D>>,
     ages: Ages,
-    seed: u64,
+    pub(crate) seed: u64,
     /// The first free record, if any was given back: they are chained.
     free: Option<u32>,
     /// Records that were ever used.
@@ -146,8 +148,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// The kernel's, when it refuses the address space.
     pub fn new(limit: usize, classes: &[Class], seed: u64) -> io::Result<Self> {
         Ok(Self {
-            flows: Exact::new(FIRST.min(limit.saturating_mul(4)))?,
-            records: Reserved::new(limit, HugePages::Beyond)?.named("sessions"),
+            flows: Flows::new(FIRST.min(limit.saturating_mul(4)))?,
+            records: Reserved::new(limit.min(MOST), HugePages::Beyond)?.named("sessions"),
             ages: Ages::new(classes),
             seed,
             free: None,
@@ -160,35 +162,32 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn seed(&self) -> u64 {
         self.seed
     }
-    /// Has the line of a key fetched.
-    #[inline(always)]
-    pub fn fetch(&self, key: &F) {
-        self.flows.view().fetch(hash_of(key, self.seed));
-    }
     /// The session whose forward flow this is.
     #[inline(always)]
     pub fn find(&self, key: &F) -> Option<SessionIndex> {
-        let (at, direction) = self.named(hash_of(key, self.seed))?;
-        let found = self.at(at)?;
-        (direction == Direction::Forward && found.forward == *key).then_some(at)
+        let is = |value| matches!(self.flow(value), Some(Ok(forward)) if forward == key);
+        self.flows.find(key.hash(self.seed), is).map(|value| named(value).0)
     }
     /// The session whose reverse flow this is.
     #[inline(always)]
     pub fn find_reverse(&self, key: &R) -> Option<SessionIndex> {
-        let (at, direction) = self.named(hash_of(key, self.seed))?;
-        let found = self.at(at)?;
-        (direction == Direction::Reverse && found.reverse == *key).then_some(at)
+        let is = |value| matches!(self.flow(value), Some(Err(reverse)) if reverse == key);
+        self.flows.find(key.hash(self.seed), is).map(|value| named(value).0)
     }
+    /// The flow that a value of the table of flows means, forward or else reverse.
     #[inline(always)]
-    fn named(&self, hash: u64) -> Option<(SessionIndex, Direction)> {
-        let value = self.flows.view().find(hash);
-        let direction = if value & 1 == 0 { Direction::Forward } else { Direction::Reverse };
-        Some((SessionIndex(u32::try_from(value >> 1).ok()?.checked_sub(1)?), direction))
+    pub(crate) fn flow(&self, value: u32) -> Option<Result<&F, &R>> {
+        let (at, direction) = named(value);
+        let record = self.records.get(at.0 as usize)?;
+        Some(match direction {
+            Direction::Forward => Ok(&record.forward),
+            Direction::Reverse => Err(&record.reverse),
+        })
     }
     /// A session.
     #[inline(always)]
     pub fn at(&self, at: SessionIndex) -> Option<&Session<F, R, D>> {
-        self.records.get(at.0 as usize).filter(|r| r.link.is_used())
+        self.records.get(at.0 as usize).filter(|r| r.state.is_used())
     }
     /// The session with a number.
     #[inline(always)]
@@ -204,7 +203,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub fn passed(&mut self, at: SessionIndex, bytes: usize, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
-            record.heard = now;
+            record.state = record.state.heard_at(now);
             record.packets += 1;
             record.bytes += bytes as u64;
         }
@@ -221,20 +220,21 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub fn renew(&mut self, at: SessionIndex, class: u8, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
-            record.heard = now;
+            record.state = record.state.heard_at(now);
             self.set_class(at, class);
         }
     }
     /// Notes what has passed of a session elsewhere; it is not over for its timeout from now on.
     pub fn note(&mut self, at: SessionIndex, packets: u64, bytes: u64, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
-            (record.heard, record.packets, record.bytes) = (now, packets, bytes);
+            record.state = record.state.heard_at(now);
+            (record.packets, record.bytes) = (packets, bytes);
         }
     }
     /// Moves a session to a class. Nothing happens when it is in it.
     #[inline(always)]
     pub fn set_class(&mut self, at: SessionIndex, class: u8) {
-        if self.at(at).is_some_and(|r| r.link.class != class) {
+        if self.at(at).is_some_and(|r| r.class() != class) {
             self.ages.remove(&mut self.records, at.0);
             self.ages.append(&mut self.records, at.0, class);
         }
@@ -242,7 +242,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// Whether a session is over: nothing passed for its timeout.
     #[inline(always)]
     pub fn is_over(&self, at: SessionIndex, now: f64) -> bool {
-        self.at(at).is_none_or(|r| now - r.heard > self.ages.timeout(r.link.class))
+        self.at(at).is_none_or(|r| now - r.heard() > self.ages.timeout(r.class()))
     }
     /// Makes a session. Some that are over go for it, and when there is no room the oldest of a
     /// class that may be evicted; `gone` gets these.
@@ -260,33 +260,28 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             self.usage.refused += 1;
             return Err(Refused::Full);
         }
-        let hashes = [hash_of(&new.forward, self.seed), hash_of(&new.reverse, self.seed)];
-        let view = self.flows.view();
-        if hashes[0] == hashes[1] || hashes.into_iter().any(|hash| view.find(hash) != 0) {
+        if self.is_taken(&new) {
             self.usage.clashes += 1;
             return Err(Refused::Clash);
         }
+        let hashes = [new.forward.hash(self.seed), new.reverse.hash(self.seed)];
         let at = self.take_record().ok_or(Refused::Full)?;
-        let values = [Direction::Forward, Direction::Reverse]
-            .map(|direction| u64::from(at + 1) << 1 | direction as u64);
+        let values = [Direction::Forward, Direction::Reverse].map(|way| value_of(at, way));
         for n in 0..2 {
-            let set = |_| Change::Set(values[n]);
-            if self.flows.view().try_change(hashes[n], set).is_err() {
-                // The only thread that changes it: there is no room.
+            if !self.flows.insert(hashes[n], values[n]) {
                 if n == 1 {
-                    let _ = self.flows.view().try_change(hashes[0], |_| Change::Remove);
+                    self.flows.remove(hashes[0], values[0]);
                 }
                 self.give_record_back(at);
                 self.usage.refused += 1;
-                // A thread that stood still may have held up the growth: there is room soon.
                 self.grow();
                 return Err(Refused::Full);
             }
         }
         let New { forward, reverse, data, class } = new;
         let (packets, bytes, link) = (0, 0, Link::default());
-        self.records[at as usize] =
-            Session { forward, reverse, data, heard: now, packets, bytes, link };
+        let state = State::default().heard_at(now);
+        self.records[at as usize] = Session { forward, reverse, state, data, packets, bytes, link };
         self.ages.append(&mut self.records, at, class);
         self.usage.sessions += 1;
         self.usage.made += 1;
@@ -296,9 +291,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// Ends a session; what it was.
     pub fn remove(&mut self, at: SessionIndex) -> Option<Session<F, R, D>> {
         let gone = *self.at(at)?;
-        for hash in [hash_of(&gone.forward, self.seed), hash_of(&gone.reverse, self.seed)] {
-            let _ = self.flows.view().try_change(hash, |_| Change::Remove);
-        }
+        self.flows.remove(gone.forward.hash(self.seed), value_of(at.0, Direction::Forward));
+        self.flows.remove(gone.reverse.hash(self.seed), value_of(at.0, Direction::Reverse));
         self.ages.remove(&mut self.records, at.0);
         self.give_record_back(at.0);
         self.usage.sessions -= 1;
@@ -375,7 +369,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         let to = (self.used as usize).min(from + most);
         for at in from..to {
             let record = &mut self.records[at];
-            if record.link.is_used() && !keep(SessionIndex(at as u32), record) {
+            if record.state.is_used() && !keep(SessionIndex(at as u32), record) {
                 self.remove(SessionIndex(at as u32));
             }
         }
@@ -391,13 +385,39 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub(crate) fn set_classes(&mut self, classes: &[Class]) {
         self.ages.set_classes(classes);
     }
-    fn grow(&mut self) {
-        if self.flows.is_growing() {
-            self.flows.go_on_growing(SLICE);
-        } else if self.flows.is_crowded() {
-            // Without memory there is no growth, and what finds no room is refused.
-            let _ = self.flows.grow();
+    /// Whether another session has one of these flows, or they are one.
+    fn is_taken(&self, new: &New<F, R, D>) -> bool {
+        let (forward, reverse) = (new.forward.hash(self.seed), new.reverse.hash(self.seed));
+        // Where both are of one type, a flow clashes whichever way the other session has it.
+        let is = |hash, own: &dyn Fn(Result<&F, &R>) -> bool| {
+            self.flows.find(hash, |value| self.flow(value).is_some_and(own)).is_some()
+        };
+        forward == reverse
+            || is(forward, &|flow| self.hash_of_either(flow) == forward)
+            || is(reverse, &|flow| self.hash_of_either(flow) == reverse)
+    }
+    #[inline(always)]
+    fn hash_of_either(&self, flow: Result<&F, &R>) -> u64 {
+        match flow {
+            Ok(forward) => forward.hash(self.seed),
+            Err(reverse) => reverse.hash(self.seed),
         }
+    }
+    fn grow(&mut self) {
+        let (records, seed) = (&self.records, self.seed);
+        let hash = |value| {
+            let (at, direction) = named(value);
+            records.get(at.0 as usize).map_or(0, |record| match direction {
+                Direction::Forward => record.forward.hash(seed),
+                Direction::Reverse => record.reverse.hash(seed),
+            })
+        };
+        let fetch = |value| {
+            if let Some(record) = records.get(named(value).0.0 as usize) {
+                prefetch(record);
+            }
+        };
+        self.flows.grow(hash, fetch);
     }
     fn take_record(&mut self) -> Option<u32> {
         match self.free {
@@ -414,59 +434,32 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     }
     fn give_record_back(&mut self, at: u32) {
         if let Some(record) = self.records.get_mut(at as usize) {
-            record.link = Link::freed(self.free);
+            (record.link, record.state) = (Link::freed(self.free), State::default());
             self.free = Some(at);
         }
     }
 }
 
-impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
-    /// The session one of whose flows this is, and in which direction it goes.
-    #[inline(always)]
-    pub fn find_any(&self, key: &K) -> Option<(SessionIndex, Direction)> {
-        let (at, direction) = self.named(hash_of(key, self.seed))?;
-        let found = self.at(at)?;
-        let flow = if direction == Direction::Forward { &found.forward } else { &found.reverse };
-        (flow == key).then_some((at, direction))
-    }
-    /// The same for up to [`BLOCK`] keys, whose lines and records are waited for together.
-    #[inline(always)]
-    pub fn find_block(&self, keys: &[K], found: &mut [Option<(SessionIndex, Direction)>]) {
-        let (view, mut hashes) = (self.flows.view(), [0; BLOCK]);
-        for (key, hash) in keys.iter().zip(&mut hashes) {
-            *hash = hash_of(key, self.seed);
-            view.fetch(*hash);
-        }
-        for (hash, found) in hashes.iter().zip(&mut *found).take(keys.len()) {
-            *found = self.named(*hash);
-            if let Some((at, _)) = *found
-                && let Some(record) = self.records.get(at.0 as usize)
-            {
-                prefetch(&record.forward);
-                prefetch(&record.heard);
-            }
-        }
-        for (key, found) in keys.iter().zip(found).take(BLOCK) {
-            *found = found.filter(|(at, direction)| {
-                self.at(*at).is_some_and(|record| {
-                    [&record.forward, &record.reverse][*direction as usize] == key
-                })
-            });
-        }
-    }
+/// The session and direction that a value of the table of flows means.
+#[inline(always)]
+pub(crate) fn named(value: u32) -> (SessionIndex, Direction) {
+    let direction = if value & 1 == 0 { Direction::Forward } else { Direction::Reverse };
+    (SessionIndex(value >> 1), direction)
 }
 
-/// A hash that is not 0.
 #[inline(always)]
-fn hash_of<K: Key>(key: &K, seed: u64) -> u64 {
-    key.hash(seed).max(1)
+fn value_of(at: u32, direction: Direction) -> u32 {
+    at << 1 | direction as u32
 }
 
 impl<F: Key, R: Key, D: Copy + FromZeros> crate::ages::Aged for Reserved<Session<F, R, D>> {
     fn link(&mut self, at: u32) -> Option<&mut Link> {
         self.get_mut(at as usize).map(|r| &mut r.link)
     }
+    fn state(&mut self, at: u32) -> Option<&mut State> {
+        self.get_mut(at as usize).map(|r| &mut r.state)
+    }
     fn heard(&self, at: u32) -> f64 {
-        self.get(at as usize).map_or(0.0, |r| r.heard)
+        self.get(at as usize).map_or(0.0, |r| r.heard())
     }
 }

@@ -92,7 +92,7 @@ impl Row {
             kind: F::KIND,
             protocol: session.forward.protocol(),
             state: data.state,
-            remaining: (timeout - (now - session.heard)).max(0.0),
+            remaining: (timeout - (now - session.heard())).max(0.0),
             services: data.services,
             tcp: data.tcp.flags(),
             passed: [forward, [bytes, packets]],
@@ -155,7 +155,7 @@ fn rows_of<F: Family>(
     let now = router.now();
     let found = of.walk(router, move |_, session: &mut One<F::Address>| {
         let timeout = classes.get(usize::from(session.class())).copied().unwrap_or(0.0);
-        let is_over = now - session.heard > timeout;
+        let is_over = now - session.heard() > timeout;
         let is_shown = !is_over && is_meant(session.data.tenant);
         Walked::keep(is_shown.then_some((*session, timeout)))
     });

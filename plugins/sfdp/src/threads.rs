@@ -42,15 +42,15 @@ fn move_over<F: Family>(router: &mut Router, stay: &Range<usize>) -> Result<(), 
     let to = Arc::clone(&placed);
     let done = of.visit(router, move |thread, table| {
         for session in moving.iter().filter(|session| owner(session) == thread) {
-            let One { forward, reverse, mut data, heard, packets, bytes, .. } = *session;
+            let One { forward, reverse, mut data, packets, bytes, .. } = *session;
             data.id = next_id::<F>(table, thread);
             let new = New { forward, reverse, data, class: session.class() };
             // Where there is no room it ends.
-            let Ok(at) = table.insert(new, heard, |_, _| ()) else {
+            let Ok(at) = table.insert(new, session.heard(), |_, _| ()) else {
                 core.count_end(thread, &data);
                 continue;
             };
-            table.note(at, packets, bytes, heard);
+            table.note(at, packets, bytes, session.heard());
             if let Some(data) = table.data_mut(at) {
                 data.number = number_of(at, data.id);
             }

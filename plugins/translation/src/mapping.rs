@@ -208,6 +208,10 @@ impl Mappings {
         let exact = self.by_external.get(&(addr, port, protocol.0));
         exact.or_else(|| self.by_external.get(&(addr, 0, 0))).copied()
     }
+    /// The addresses outside, of interfaces the ones they have now.
+    pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.all.iter().map(|(mapping, _)| mapping.external)
+    }
     /// Whether a mapping of a port has an end outside.
     pub fn has_port(&self, addr: [u8; 4], port: u16, protocol: Protocol) -> bool {
         self.by_external.contains_key(&(addr.into(), port, protocol.0))

@@ -90,7 +90,7 @@ pub fn oldest(users: &mut Counts, host: Host, table: &NatTable) -> Option<Sessio
     while found.len() < COMPARED
         && let Some(flow) = queue.pop_front()
     {
-        let session = table.find(&flow).and_then(|at| Some((at, table.at(at)?.heard)));
+        let session = table.find(&flow).and_then(|at| Some((at, table.at(at)?.heard())));
         found.extend(session.map(|(at, heard)| (flow, at, heard)));
     }
     let oldest = (0..found.len()).reduce(|a, b| if found[b].2 < found[a].2 { b } else { a })?;

@@ -12,6 +12,7 @@ use super::tables::{Ip4Table, Ip6Table, SetHash, SetIp4Hash, SetIp6Hash, SetSeed
 use crate::adjacency::Link;
 use crate::fib::Fib;
 use crate::fib::control::path::{Path, TableIndex, Target, Through};
+use crate::fib::control::routes::key;
 use crate::fib::control::source::Source;
 use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
@@ -80,6 +81,24 @@ impl Router {
             })
         }
         of::<Ip4>(&self.fib, source).chain(of::<Ip6>(&self.fib, source))
+    }
+    /// Number of the prefixes for which a source wants routes.
+    pub fn count_of(&self, source: Source) -> usize {
+        fn of<F: Family>(fib: &Fib, source: Source) -> usize {
+            F::tables(fib).iter().map(|(_, table)| table.count(source) as usize).sum()
+        }
+        of::<Ip4>(&self.fib, source) + of::<Ip6>(&self.fib, source)
+    }
+    /// Whether a source wants a route to a prefix.
+    pub fn has_route_of(&self, source: Source, table: TableIndex, prefix: Prefix) -> bool {
+        fn of<F: Family>(fib: &Fib, source: Source, table: TableIndex, key: Key<F>) -> bool {
+            let entry = F::tables(fib).at(table).and_then(|table| table.entries.get(&key));
+            entry.is_some_and(|entry| entry.list_of(source).is_some())
+        }
+        match prefix {
+            Prefix::Ip4(_) => of::<Ip4>(&self.fib, source, table, key::<Ip4>(prefix)),
+            Prefix::Ip6(_) => of::<Ip6>(&self.fib, source, table, key::<Ip6>(prefix)),
+        }
     }
 }
 

@@ -348,7 +348,7 @@ fn refresh(router: &mut Router) {
     if !*ha.is_wanted.current() || ha.failover.is_some_and(|f| f.refresh_interval == 0) {
         return;
     }
-    let all = changes_of(router, REFRESH, move |s| s.heard > since && s.packets > 1);
+    let all = changes_of(router, REFRESH, move |s| s.heard() > since && s.packets > 1);
     router.own_mut::<Ha>().waiting.extend(all);
 }
 

@@ -1,0 +1,360 @@
+//! The flows of a table: from the hash of a flow to its session and direction.
+//!
+//! A bucket is one cache line with ten places: a tag of 16 bits of the hash and a value each. An
+//! entry is in one of two buckets, mostly the first; the other one follows from it and the tag, so
+//! that entries move without their keys. The record that a value names says whether the flow is
+//! meant: tags only keep away from most others. The table belongs to one thread.
+//!
+//! It grows while in use: entries go from the old buckets to twice as many new ones, a few buckets
+//! for each new session, and what is not found in the new ones is looked for in the old ones.
+
+use std::io;
+
+use infra::cpu::prefetch;
+use infra::memory::{HUGE_PAGE, HugePages, Reserved};
+use zerocopy::FromZeros;
+
+/// Places of a bucket.
+const PLACES: usize = 10;
+/// Words of a bucket's tags, four in each.
+const WORDS: usize = 3;
+/// The lowest bit of each tag of a word.
+const ONES: u64 = 0x0001_0001_0001_0001;
+/// The bits below the highest one of each tag.
+const LOW: u64 = !(ONES << 15);
+/// The places that exist, as [`Bucket::alike`] marks them.
+const ALL: u64 = ONES | (ONES & !(1 << 48)) << 1 | (ONES & !(1 << 48)) << 2;
+/// Old buckets whose entries move for each new session.
+const SLICE: usize = 2;
+/// Buckets that give their memory back together.
+const RETURNED: usize = HUGE_PAGE / size_of::<Bucket>();
+
+/// Tags and values. Place `p` has its tag in word `p % WORDS`; a tag of 0 is free.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C, align(64))]
+struct Bucket {
+    tags: [u64; WORDS],
+    values: [u32; PLACES],
+}
+
+/// The places of a bucket that are alike: bit `16 * (p / WORDS) + p % WORDS` for place `p`.
+#[derive(Clone, Copy)]
+struct Alike(u64);
+
+impl Iterator for Alike {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let bit = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.wrapping_sub(1);
+        (bit < 64).then_some(bit / 16 * WORDS + bit % 16)
+    }
+}
+
+impl Bucket {
+    #[inline(always)]
+    fn alike(&self, tag: u16) -> Alike {
+        // A tag's highest bit is set unless the tag is 0; no carry leaves its tag.
+        let differ = |word: u64| {
+            let word = word ^ (u64::from(tag) * ONES);
+            (((word & LOW) + LOW) | word) & !LOW
+        };
+        let [a, b, c] = self.tags.map(|word| !differ(word) & !LOW);
+        Alike((a >> 15 | b >> 14 | c >> 13) & ALL)
+    }
+    #[inline(always)]
+    fn value(&self, place: usize) -> u32 {
+        self.values.get(place).copied().unwrap_or(0)
+    }
+    fn tag(&self, place: usize) -> u16 {
+        (self.tags[place % WORDS] >> (place / WORDS * 16)) as u16
+    }
+    fn set(&mut self, place: usize, tag: u16, value: u32) {
+        let shift = place / WORDS * 16;
+        let word = &mut self.tags[place % WORDS];
+        *word = *word & !(0xffff << shift) | u64::from(tag) << shift;
+        self.values[place] = value;
+    }
+}
+
+/// A hash, cut into what is used of it.
+#[derive(Clone, Copy)]
+struct Cut {
+    first: usize,
+    tag: u16,
+}
+
+#[inline(always)]
+fn cut(hash: u64) -> Cut {
+    Cut { first: hash as usize, tag: ((hash >> 48) as u16).max(1) }
+}
+
+/// The distance between the two buckets of a tag; odd, so that there are two.
+#[inline(always)]
+fn apart(tag: u16) -> usize {
+    (usize::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) | 1
+}
+
+/// Buckets of one size, a power of two.
+struct Buckets(Reserved<Bucket>);
+
+impl Buckets {
+    fn new(count: usize) -> io::Result<Self> {
+        Ok(Self(Reserved::new(count, HugePages::Beyond)?.named("flows")))
+    }
+    #[inline(always)]
+    fn at(&self, bucket: usize) -> &Bucket {
+        &self.0[bucket & (self.0.len() - 1)]
+    }
+    fn at_mut(&mut self, bucket: usize) -> &mut Bucket {
+        let mask = self.0.len() - 1;
+        &mut self.0[bucket & mask]
+    }
+    #[inline(always)]
+    fn find(&self, cut: Cut, is: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        for bucket in [cut.first, cut.first ^ apart(cut.tag)] {
+            let bucket = self.at(bucket);
+            for place in bucket.alike(cut.tag) {
+                let value = bucket.value(place);
+                if is(value) {
+                    return Some(value);
+                }
+            }
+        }
+        None
+    }
+    /// Puts an entry into a free place of one of its buckets.
+    fn put(&mut self, cut: Cut, value: u32) -> bool {
+        for bucket in [cut.first, cut.first ^ apart(cut.tag)] {
+            let bucket = self.at_mut(bucket);
+            if let Some(free) = bucket.alike(0).next() {
+                bucket.set(free, cut.tag, value);
+                return true;
+            }
+        }
+        false
+    }
+    /// The same; where both are full, an entry moves to its other bucket.
+    fn insert(&mut self, cut: Cut, value: u32) -> bool {
+        if self.put(cut, value) {
+            return true;
+        }
+        for here in [cut.first, cut.first ^ apart(cut.tag)] {
+            for place in 0..PLACES {
+                let (tag, moved) = (self.at(here).tag(place), self.at(here).value(place));
+                let there = self.at_mut(here ^ apart(tag));
+                if let Some(free) = there.alike(0).next() {
+                    there.set(free, tag, moved);
+                    self.at_mut(here).set(place, cut.tag, value);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+    fn remove(&mut self, cut: Cut, value: u32) -> bool {
+        for bucket in [cut.first, cut.first ^ apart(cut.tag)] {
+            let bucket = self.at_mut(bucket);
+            let found = bucket.alike(cut.tag).find(|place| bucket.value(*place) == value);
+            if let Some(place) = found {
+                bucket.set(place, 0, 0);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Buckets whose entries move to new ones.
+struct Old {
+    buckets: Buckets,
+    /// Buckets that are empty, from the first on.
+    moved: usize,
+}
+
+/// The flows of a table. Values have 32 bits.
+pub(crate) struct Flows {
+    new: Buckets,
+    old: Option<Old>,
+    len: usize,
+}
+
+impl Flows {
+    /// An empty table with room for some entries before it grows.
+    pub fn new(entries: usize) -> io::Result<Self> {
+        let buckets = (entries / PLACES).next_power_of_two().max(2);
+        Ok(Self { new: Buckets::new(buckets)?, old: None, len: 0 })
+    }
+    /// Has the line fetched where a hash is most likely.
+    #[inline(always)]
+    pub fn fetch(&self, hash: u64) {
+        prefetch(self.new.at(cut(hash).first));
+    }
+    /// The value in its first bucket that may be that of a hash.
+    #[inline(always)]
+    pub fn likely(&self, hash: u64) -> Option<u32> {
+        let Cut { first, tag } = cut(hash);
+        self.likely_in(first, tag)
+    }
+    /// Has the other line fetched.
+    #[inline(always)]
+    pub fn fetch_other(&self, hash: u64) {
+        let Cut { first, tag } = cut(hash);
+        prefetch(self.new.at(first ^ apart(tag)));
+    }
+    /// The value in its other bucket that may be that of a hash.
+    #[inline(always)]
+    pub fn likely_other(&self, hash: u64) -> Option<u32> {
+        let Cut { first, tag } = cut(hash);
+        self.likely_in(first ^ apart(tag), tag)
+    }
+    #[inline(always)]
+    fn likely_in(&self, bucket: usize, tag: u16) -> Option<u32> {
+        let bucket = self.new.at(bucket);
+        bucket.alike(tag).next().map(|place| bucket.value(place))
+    }
+    /// The value of a hash for which `is` holds.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+        let found = self.new.find(cut(hash), &mut is);
+        match &self.old {
+            Some(old) if found.is_none() => old.buckets.find(cut(hash), &mut is),
+            _ => found,
+        }
+    }
+    /// Adds an entry, unless there is no room.
+    pub fn insert(&mut self, hash: u64, value: u32) -> bool {
+        let done = self.new.insert(cut(hash), value);
+        self.len += usize::from(done);
+        done
+    }
+    /// Takes an entry out.
+    pub fn remove(&mut self, hash: u64, value: u32) {
+        let old = |old: &mut Option<Old>| {
+            old.as_mut().is_some_and(|old| old.buckets.remove(cut(hash), value))
+        };
+        let is_gone = self.new.remove(cut(hash), value) || old(&mut self.old);
+        self.len -= usize::from(is_gone);
+    }
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        let old = self.old.as_ref().map_or(0, |old| old.buckets.0.len() - old.moved);
+        (self.new.0.len() + old) * size_of::<Bucket>()
+    }
+    /// Goes on growing, or begins to when more than 13 of 16 places are taken. `hash_of` says the
+    /// hash of a value, `fetch` asks for what that reads.
+    pub fn grow(&mut self, hash_of: impl Fn(u32) -> u64, fetch: impl Fn(u32)) {
+        if let Some(old) = &mut self.old {
+            let is_done = (0..SLICE).any(|_| move_one(old, &mut self.new, &hash_of, &fetch));
+            if is_done {
+                self.old = None;
+            }
+            return;
+        }
+        let buckets = self.new.0.len();
+        // Without memory there is no growth, and what finds no room is refused.
+        if self.len * 16 > buckets * PLACES * 13
+            && let Ok(more) = Buckets::new(buckets * 2)
+        {
+            let buckets = std::mem::replace(&mut self.new, more);
+            self.old = Some(Old { buckets, moved: 0 });
+        }
+    }
+}
+
+/// Moves the entries of one old bucket; whether that was the last one.
+fn move_one(
+    old: &mut Old,
+    new: &mut Buckets,
+    hash_of: &impl Fn(u32) -> u64,
+    fetch: &impl Fn(u32),
+) -> bool {
+    let at = old.moved;
+    for place in 0..PLACES {
+        let bucket = old.buckets.at(at);
+        let (tag, value) = (bucket.tag(place), bucket.value(place));
+        if tag != 0 {
+            if !new.insert(cut(hash_of(value)), value) {
+                return false; // it is tried again once there is room
+            }
+            old.buckets.at_mut(at).set(place, 0, 0);
+        }
+    }
+    old.moved += 1;
+    if old.moved.is_multiple_of(RETURNED) {
+        old.buckets.0.release(old.moved - RETURNED, old.moved);
+    }
+    if old.moved == old.buckets.0.len() {
+        return true;
+    }
+    let next = old.buckets.at(old.moved);
+    let is_used = |place: &usize| next.tag(*place) != 0;
+    (0..PLACES).filter(is_used).for_each(|place| fetch(next.value(place)));
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Hashes of values; many share buckets and tags.
+    fn hash_of(value: u32) -> u64 {
+        let mixed = u64::from(value / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 29
+    }
+
+    #[test]
+    fn tags_are_told_apart_in_every_place() {
+        let mut bucket = Bucket::new_zeroed();
+        assert_eq!(bucket.alike(0).count(), PLACES);
+        for place in 0..PLACES {
+            bucket.set(place, 0x7fff + place as u16, place as u32);
+        }
+        for place in 0..PLACES {
+            let found: Vec<_> = bucket.alike(0x7fff + place as u16).collect();
+            assert_eq!((found, bucket.value(place)), (vec![place], place as u32));
+        }
+        assert_eq!(bucket.alike(0).count() + bucket.alike(0x7ffe).count(), 0);
+        bucket.set(4, 0x7fff, 4);
+        assert_eq!(bucket.alike(0x7fff).collect::<Vec<_>>(), [0, 4]);
+    }
+
+    #[test]
+    fn it_is_full_when_no_entry_can_move_and_grows_out_of_it() {
+        let mut flows = Flows::new(PLACES).unwrap();
+        let made = (0..40).take_while(|n| flows.insert(hash_of(n * 3), *n)).count();
+        assert!((17..=20).contains(&made), "{made} of 20 places");
+        for _ in 0..=3 {
+            flows.grow(|value| hash_of(value * 3), |_| ());
+        }
+        assert!(flows.old.is_none());
+        assert!((0..made as u32).all(|n| flows.find(hash_of(n * 3), |v| v == n) == Some(n)));
+        assert_eq!((flows.len, flows.bytes()), (made, 4 * 64));
+    }
+
+    proptest! {
+        #[test]
+        fn it_holds_what_a_map_holds(
+            steps in prop::collection::vec((0u32..120, any::<bool>()), 1..600),
+        ) {
+            let (mut flows, mut map) = (Flows::new(PLACES).unwrap(), HashMap::new());
+            for (value, goes) in steps {
+                if goes && map.remove(&value).is_some() {
+                    flows.remove(hash_of(value), value);
+                } else if !map.contains_key(&value) && flows.insert(hash_of(value), value) {
+                    map.insert(value, ());
+                }
+                flows.grow(hash_of, |_| ());
+                prop_assert_eq!(flows.len, map.len());
+                for value in 0..120 {
+                    let found = flows.find(hash_of(value), |other| other == value);
+                    prop_assert_eq!(found.is_some(), map.contains_key(&value));
+                }
+            }
+        }
+    }
+}
