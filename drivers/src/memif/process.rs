@@ -51,9 +51,7 @@ pub(super) fn run(router: &mut Router, _: Event) -> Wake {
 
 impl Memifs {
     fn turn(&mut self, router: &mut Router) -> Done {
-        let mut again = Vec::new();
-        self.hear_callers(router, &mut again);
-        let node = self.node;
+        let (mut again, node) = (Vec::new(), self.node);
         for at in 0..self.list.len() {
             let memif = &mut self.list[at];
             let is_up = router.interfaces.at(memif.index).is_some_and(|i| i.admin_up);
@@ -79,6 +77,8 @@ impl Memifs {
                 };
             }
         }
+        // The next one may have come before the last one had gone.
+        self.hear_callers(router, &mut again);
         Done { wake: self.next_turn(), again }
     }
     fn next_turn(&self) -> Wake {
