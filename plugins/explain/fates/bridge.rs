@@ -106,7 +106,8 @@ fn rewritten_frames_meet_what_is_explained() {
         set interface state pg3.7 up\n\
         set interface l2 bridge pg3.7 1\n\
         set interface l2 efp-filter pg3\n\
-        set interface l2 efp-filter pg3.7";
+        set interface l2 efp-filter pg3.7\n\
+        l2fib add 02:00:00:00:01:77 1 pg3.7 static";
     let full = "set bridge-domain learn-limit 1 1";
     let off = "set interface l2 forward pg2 disable\nset bridge-domain flood 1 disable\n\
         set bridge-domain uu-flood 1 disable";
@@ -123,7 +124,13 @@ fn rewritten_frames_meet_what_is_explained() {
                 "l2-output",
                 "L2 EFP filter pre-rewrite drops",
             ),
-            (filtered, "pg2", all, "l2-efp-filter", "L2 EFP filter post-rewrite drops"),
+            (
+                filtered,
+                "pg2",
+                &[&words(&ping(), (0x101, 0x177))],
+                "l2-efp-filter",
+                "L2 EFP filter post-rewrite drops",
+            ),
             (full, "pg2", &[&words(&ping(), (0x155, 0x156))], "", ""),
             (off, "pg2", all, node, reason),
             ("set bridge-domain learn 1 disable", "pg2", all, "", ""),

@@ -14,6 +14,12 @@ fn packets_of_all_kinds_meet_what_is_explained() {
          ip6 route add 2001:db8:f::/48 via 2001:db8:1::2 pg1\n\
          ip6 route add 2001:db8:e::/48 drop\n\
          ip6 route add 2001:db8:d::/48 unreachable\n\
+         ip route add 21.0.0.0/8 via rx-ip4 pg1\n\
+         ip6 route add 2001:db8:c::/48 via rx-ip6 pg1\n\
+         ip mroute add 232.0.0.1 via pg0 Accept Forward\n\
+         ip6 mroute add ff3e::1/128 via pg0 Accept Forward\n\
+         ip mroute add 224.0.0.77 via pg0 Accept via pg1 Forward\n\
+         ip6 mroute add ff02::77/128 via pg0 Accept via pg1 Forward\n\
          set interface mtu packet 1300 pg1");
     let ip4: &[&str] = &[
         "bad_checksum",
@@ -87,6 +93,7 @@ fn tunnels_meet_what_is_explained() {
          mpls local-label add 103 eos via 10.0.1.2 pg1 out-labels implicit-null uniform\n\
          mpls local-label add 104 non-eos via 10.0.1.2 pg1 out-labels 200\n\
          mpls local-label add 105 eos via 2001:db8:1::2 pg1 out-labels implicit-null uniform\n\
+         mpls local-label add 108 eos via ip4-lookup-in-table 0 rpf-id 55\n\
          mpls local-label add 107 non-eos via mpls-lookup-in-table 0\n\
          mpls local-label add 106 eos via 10.0.1.77 pg1 out-labels 200\n\
          set interface mtu packet 1300 pg1\n\
@@ -108,15 +115,13 @@ fn tunnels_meet_what_is_explained() {
     let dead4 = hex(&format!("IP4: {TO_US} UDP: 10.0.9.2 -> 10.0.1.2 ttl 0 UDP: 1 -> 2"), 14);
     let late6 = format!("{}01{}", &ip6[..14], &ip6[16..]);
     let dead6 = format!("{}00{}", &ip6[..14], &ip6[16..]);
-    for label in [101, 103] {
+    for label in [101, 103, 108] {
         all.extend([&late4, &dead4].map(|rest| labelled(label, rest)));
     }
     for label in [102, 105] {
         all.extend([&late6, &dead6].map(|rest| labelled(label, rest)));
     }
     all.push(packet("hex 0x0200000000aa02000000000188470006b040"));
-    all.push(packet("hex 0x0200000000aa020000000001884700067101"));
-    all.push(packet("hex 0x0200000000aa020000000001884700069101"));
     meet(
         &mut bench,
         "pg0",
