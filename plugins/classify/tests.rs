@@ -378,7 +378,7 @@ fn words_name_fields_in_their_places() {
     }
     for (line, error) in [
         ("classify table mask l3", "expected ip4 or ip6"),
-        ("classify table mask hex 0", "invalid hex digits"),
+        ("classify table mask hex 0", "expected pairs of hexadecimal digits"),
         ("classify table mask hex 0000", "all zero"),
         ("classify table buckets 4", "expected mask"),
         ("classify table mask l2 src buckets 0", "at least one bucket"),

@@ -69,7 +69,7 @@ fn entries_and_tables_stay_while_they_are_used() {
         ("l2 rewrite entry mask ff", "expected mask and value"),
         ("l2 rewrite entry mask ffff value 01", "same length"),
         ("l2 rewrite entry mask ff value 01 skip 1024", "1024 bytes"),
-        ("l2 rewrite entry mask fg value 01", "invalid mask"),
+        ("l2 rewrite entry mask fg value 01", "pairs of hexadecimal digits"),
         ("set interface l2 rewrite pg0 table 7", "no such table"),
         ("set interface l2 rewrite pg0 miss-index 7", "no such entry"),
         ("set interface l2 rewrite nowhere", "nowhere"),

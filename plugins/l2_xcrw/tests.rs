@@ -34,8 +34,8 @@ fn frames_go_to_the_node_of_their_interface_with_bytes_in_front() {
         ("set interface l2 xcrw pg0", "missing next"),
         ("set interface l2 xcrw pg0 next nowhere", "no such node: nowhere"),
         ("set interface l2 xcrw pg0 next l2-xcrw", "no such node: l2-xcrw"),
-        ("set interface l2 xcrw pg0 next pg1-output rw 0", "invalid rw"),
-        ("set interface l2 xcrw pg0 next pg1-output rw +1", "invalid rw"),
+        ("set interface l2 xcrw pg0 next pg1-output rw 0", "pairs of hexadecimal digits"),
+        ("set interface l2 xcrw pg0 next pg1-output rw +1", "pairs of hexadecimal digits"),
     ] {
         let refused = b.cli(line);
         assert!(refused.contains(why), "{line}: {refused}");

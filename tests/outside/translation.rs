@@ -106,24 +106,29 @@ fn under_load(hosts: &TwoHosts, address: &str, mut change: impl FnMut(usize)) ->
 const PROXY: [&str; 2] =
     ["set arp proxy start 10.1.2.10 end 10.1.2.50", "set interface proxy-arp host-right enable"];
 
-#[test]
-fn hosts_are_served_through_nat44_while_rules_and_pools_change() {
+/// Two hosts around a router with such a configuration; `None` where a program is missing.
+fn hosts_with(lines: &[&str]) -> Option<TwoHosts> {
     if !is_root() || !["ping", "traceroute", "dig", "unbound", "python3"].into_iter().all(has) {
-        return;
+        return None;
     }
     let hosts = TwoHosts::new();
-    for line in PROXY {
+    for line in PROXY.iter().chain(lines) {
         hosts.router.tell(line);
     }
-    for line in [
+    Some(hosts)
+}
+
+#[test]
+fn hosts_are_served_through_nat44_while_rules_and_pools_change() {
+    let Some(hosts) = hosts_with(&[
         "nat44 plugin enable sessions 20000",
         "set interface nat44 in host-left out host-right",
         "nat44 add address 10.1.2.10 - 10.1.2.11",
         "set acl-plugin acl permit+reflect src 10.1.1.0/24 dst 0.0.0.0/0",
         "set acl-plugin interface host-left input acl 0",
-    ] {
-        hosts.router.tell(line);
-    }
+    ]) else {
+        return;
+    };
     let _server = serve(&hosts);
     let _resolver = Resolver::start(&hosts.right);
     let asked = || hosts.left.attempt(&format!("dig +short +tries=1 @10.1.2.2 {NAME}"));
@@ -154,22 +159,15 @@ fn hosts_are_served_through_nat44_while_rules_and_pools_change() {
 
 #[test]
 fn hosts_are_served_through_nat64_and_dns64_while_pools_change() {
-    if !is_root() || !["ping", "traceroute", "dig", "unbound", "python3"].into_iter().all(has) {
-        return;
-    }
-    let hosts = TwoHosts::new();
-    for line in PROXY {
-        hosts.router.tell(line);
-    }
-    for line in [
+    let Some(hosts) = hosts_with(&[
         "nat64 plugin enable",
         "set interface nat64 in host-left",
         "set interface nat64 out host-right",
         "nat64 add prefix 64:ff9b::/96",
         "nat64 add pool address 10.1.2.40",
-    ] {
-        hosts.router.tell(line);
-    }
+    ]) else {
+        return;
+    };
     let _server = serve(&hosts);
     let _resolver = Resolver::start(&hosts.right);
     let asked = || hosts.left.attempt(&format!("dig +short +tries=1 @2001:db8:2::2 {NAME} AAAA")).1;

@@ -1,7 +1,6 @@
 //! Common fields of IPv4 and IPv6: protocol numbers, DSCP (RFC 2474) and ECN (RFC 3168).
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::number::number;
@@ -18,16 +17,6 @@ pub enum IpVersion {
 impl IpVersion {
     /// Both.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
-
-    /// The version of an address.
-    pub const fn of(addr: IpAddr) -> Self {
-        if addr.is_ipv6() { Self::V6 } else { Self::V4 }
-    }
-
-    /// Whether it is IPv6.
-    pub const fn is_ip6(self) -> bool {
-        matches!(self, Self::V6)
-    }
 }
 
 number! {

@@ -274,8 +274,7 @@ fn write_named(declaration: &Declaration, value: &Value, out: &mut Vec<u8>) -> O
 }
 
 fn hex(bytes: &[u8]) -> Value {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Value::String(format!("0x{digits}"))
+    Value::String(format!("0x{}", crate::cli::hex(bytes)))
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

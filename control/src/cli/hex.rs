@@ -1,29 +1,38 @@
 //! Bytes as a word of hexadecimal digits.
 
 use std::fmt;
-use std::str::FromStr;
+
+use super::args::{Args, Value};
+use super::error::Error;
+use super::print::{Line, PrintValue};
 
 /// Bytes as a word of hexadecimal digits, at least one byte.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Hex(pub Vec<u8>);
 
-impl FromStr for Hex {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+impl Value for Hex {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let place = *args;
+        let Some(word) = args.word() else { return Err(format!("missing {what}").into()) };
+        let digits = word.strip_prefix("0x").unwrap_or(word).as_bytes();
         let (pairs, rest) = digits.as_chunks::<2>();
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|d| d as u8);
         let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
         let bytes: Option<Vec<_>> = pairs.iter().map(byte).collect();
         let bytes = bytes.filter(|bytes| rest.is_empty() && !bytes.is_empty());
-        bytes.map(Self).ok_or("expected pairs of hexadecimal digits")
+        bytes.map(Self).ok_or_else(|| place.error("expected pairs of hexadecimal digits"))
     }
 }
 
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+impl PrintValue for Hex {
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(hex(&self.0));
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes may be a secret.
@@ -39,11 +48,13 @@ mod tests {
 
     #[test]
     fn pairs_of_digits_are_bytes_and_nothing_else_is() {
-        let read = |text: &str| text.parse().map(|Hex(bytes)| bytes).ok();
-        assert_eq!(read("0x00fF"), Some(vec![0, 255]));
-        assert_eq!(Hex(vec![0, 255]).to_string(), "00ff");
-        for wrong in ["", "0x", "f", "fff", "+f", "0g", "é0"] {
-            assert_eq!(read(wrong), None, "{wrong}");
+        let read = |text: &str| Args::new(text).value("key").map(|Hex(bytes)| bytes);
+        assert_eq!(read("0x00fF").unwrap(), [0, 255]);
+        assert_eq!(hex(&[0, 255]), "00ff");
+        assert_eq!(read("").unwrap_err().to_string(), "missing key");
+        for wrong in ["0x", "f", "fff", "+f", "0g", "é0"] {
+            let why = read(wrong).unwrap_err().to_string();
+            assert!(why.contains("pairs of hexadecimal digits") && why.contains(wrong), "{why}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub use args::{Args, Below, Pair, Rest, Value, Word};
 pub use command::{ArgInfo, Arguments, Command, Described, Kind, Words, count, join};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
-pub use hex::Hex;
+pub use hex::{Hex, hex};
 pub use output::Output;
 pub use print::{Line, Print, PrintValue, is_printable, is_word};
 pub use run::{Reply, Run, Step, Task};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Error};
+use control::cli::{self, Args, Error};
 use wire::MacAddr;
 
 /// A flow rule: matches and actions.
@@ -98,8 +98,6 @@ impl Tunnel {
 
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hexadecimal =
-            |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
         match self {
             Self::Ethernet(src, dst, kind) => write!(f, "ethernet {src} {dst} 0x{kind:04x}"),
             Self::Src(address, mask) if address.is_ipv4() => write!(f, "src-ip {address}/{mask}"),
@@ -111,7 +109,7 @@ impl fmt::Display for Match {
             Self::Proto(protocol) => write!(f, "proto {protocol}"),
             Self::Number(tunnel, number) => write!(f, "{} {number}", tunnel.words()),
             Self::Bytes(spec, mask) => {
-                write!(f, "spec {} mask {}", hexadecimal(spec), hexadecimal(mask))
+                write!(f, "spec {} mask {}", cli::hex(spec), cli::hex(mask))
             }
         }
     }
@@ -179,7 +177,7 @@ fn port(args: &mut Args<'_>) -> Result<(u16, u16), Error> {
 }
 
 /// Bytes of a text of hexadecimal digits, two for each; up to 1024.
-pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+pub(super) fn hex(text: &str) -> Option<Vec<u8>> {
     let is_whole = !text.is_empty() && text.len().is_multiple_of(2) && text.len() <= 2048;
     let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
     is_whole.then(|| (0..text.len()).step_by(2).map(byte).collect()).flatten()
@@ -205,8 +203,7 @@ fn protocol(args: &mut Args<'_>) -> Result<u8, Error> {
 
 fn bytes(args: &mut Args<'_>, what: &str) -> Result<Vec<u8>, Error> {
     let text = args.word().unwrap_or_default();
-    hexadecimal(text)
-        .ok_or_else(|| Error::new(format!("expected {what} in hexadecimal, got `{text}'")))
+    hex(text).ok_or_else(|| Error::new(format!("expected {what} in hexadecimal, got `{text}'")))
 }
 
 /// Queues and function of `rss …`, which come in any order.

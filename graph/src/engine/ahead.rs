@@ -8,8 +8,8 @@ use crate::arc::{FeatureArc, Start};
 use crate::buffer::Buffer;
 use crate::node::{Node, Slot};
 
-/// Entries at most for one frame: its packets leave by as many interfaces as there are packets.
-pub(super) const MOST_PASSED: usize = 2 * crate::FRAME;
+/// Nodes at most that packets of one frame pass.
+pub(super) const MOST_PASSED: usize = 64;
 /// Mark of a place whose packet waits for a node, not an edge.
 pub(super) const BEYOND: u32 = 1 << 31;
 

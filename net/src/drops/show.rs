@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, hex};
 use graph::NodeIndex;
 use serde::Serialize;
 
@@ -233,7 +233,7 @@ impl Router {
             interface: self.interfaces.name(sample.rx).to_owned(),
             length: sample.len,
             headers: sample.to_string().lines().map(|line| line.trim().to_owned()).collect(),
-            hex: sample.bytes().iter().map(|byte| format!("{byte:02x}")).collect(),
+            hex: hex(sample.bytes()),
         });
         shown.collect()
     }

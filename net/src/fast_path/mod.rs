@@ -2,7 +2,7 @@
 //! and rewrite of their version and the output of an interface in one go, and wait for its driver.
 //!
 //! It begins in the hands of `ethernet-input` and follows the edges of the graph as it is. A packet
-//! takes it when no feature, trace or watcher is on its way, its header is plain, and one known
+//! takes it when no feature, trace or watcher is on its path, its header is plain, and one known
 //! neighbour is where its route leads; another is left as it came, unchanged and uncounted, and
 //! goes node by node. What nodes count is counted as if each had been called.
 
@@ -33,18 +33,18 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
-    let both = Both::new(parts.router);
-    crate::ethernet::add(parts.router, both)
+    let paths = FastPaths::new(parts.router);
+    crate::ethernet::add(parts.router, paths)
 }
 
 /// The fast paths of both versions.
 #[derive(Clone)]
-struct Both {
+struct FastPaths {
     ip4: Through<V4>,
     ip6: Through<V6>,
 }
 
-impl Both {
+impl FastPaths {
     fn new(router: &Router) -> Self {
         let ip4 = Through::new::<Input4<VerifyChecksum>>(router, EtherType::IP4);
         let ip6 = Through::new::<Input6>(router, EtherType::IP6);
@@ -52,7 +52,7 @@ impl Both {
     }
 }
 
-impl FastPath for Both {
+impl FastPath for FastPaths {
     #[inline(always)]
     fn take<N: Node, On: Cpu>(
         &mut self,

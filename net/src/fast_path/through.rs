@@ -33,7 +33,7 @@ mod share {
     pub const OUTPUT: u64 = 110;
 }
 
-/// Edges on the way, as nodes know them.
+/// Edges of the path, as nodes number them.
 #[derive(Clone, Copy, Debug)]
 struct Edges {
     to_input: Slot,
@@ -41,7 +41,7 @@ struct Edges {
     to_rewrite: Slot,
 }
 
-/// Numbers of the nodes on the way.
+/// Numbers of the nodes of the path.
 #[derive(Clone, Copy)]
 struct Nodes {
     ethernet: u32,
@@ -59,7 +59,7 @@ pub(super) struct Through<V: Version> {
     forwarding: Forwarding<V::Family>,
     adjacencies: SlabReader<Adjacency>,
     /// Packets and bytes by adjacency.
-    over: Rows<VolumeCounter>,
+    by_adjacency: Rows<VolumeCounter>,
     edges: Edges,
     /// Frames that still go node by node.
     pause: u32,
@@ -67,16 +67,16 @@ pub(super) struct Through<V: Version> {
 
 /// An interface that packets come in by.
 #[derive(Clone, Copy)]
-struct From {
+struct Ingress {
     rx: u32,
     /// Their table; `None` where a feature or nothing awaits them.
     fib: Option<u16>,
     packets: u64,
 }
 
-/// An adjacency whose packets need nothing else.
+/// An adjacency whose packets need nothing else, and the nodes behind it.
 #[derive(Clone, Copy)]
-struct Over<'e> {
+struct Egress<'e> {
     adjacency: &'e Adjacency,
     output: usize,
     tx: u32,
@@ -119,7 +119,7 @@ impl Outputs {
 /// The edge of a node to another one; static edges are numbered in order.
 fn edge(edges: &[Edge], to: &str) -> Slot {
     let at = edges.iter().position(|edge| edge.to == to);
-    Slot(at.expect("nodes on the way have these edges") as u32)
+    Slot(at.expect("nodes of the path have these edges") as u32)
 }
 
 impl<V: Version> Through<V> {
@@ -132,7 +132,7 @@ impl<V: Version> Through<V> {
             counters: router.interfaces.counters(),
             forwarding: router.fib.forwarding::<V::Family>(),
             adjacencies: router.adjacencies.reader(),
-            over: router.adjacencies.counters(),
+            by_adjacency: router.adjacencies.counters(),
             edges: Edges {
                 to_input: edge(EthernetNext::EDGES, V::NODES.input),
                 to_lookup: edge(I::Next::EDGES, V::Family::LOOKUP),
@@ -141,7 +141,7 @@ impl<V: Version> Through<V> {
             pause: 0,
         }
     }
-    /// The nodes on the way, by the edges that lead there.
+    /// The nodes of the path, by the edges that lead there.
     fn nodes(&self, ethernet: u32, ahead: Ahead<'_>) -> Option<Nodes> {
         let input = ahead.target(ethernet, self.edges.to_input)?;
         let lookup = ahead.target(input, self.edges.to_lookup)?;
@@ -177,12 +177,12 @@ impl<V: Version> Through<V> {
             fib,
             received: V::received(&self.counters).row(thread),
             routes: self.forwarding.count_to(thread),
-            over: self.over.row(thread),
+            by_adjacency: self.by_adjacency.row(thread),
             rx: u32::MAX,
             own: NOBODY,
             plain: [0; 4],
-            from: From { rx: u32::MAX, fib: None, packets: 0 },
-            to: None,
+            ingress: Ingress { rx: u32::MAX, fib: None, packets: 0 },
+            egress: None,
             index: u32::MAX,
             outputs: Outputs { all: [Output::NONE; MOST_OUTPUTS], len: 0 },
         };
@@ -208,15 +208,15 @@ struct Pass<'a, V: Version> {
     fib: u16,
     received: &'a [Counter],
     routes: &'a [VolumeCounter],
-    over: &'a [VolumeCounter],
+    by_adjacency: &'a [VolumeCounter],
     /// The interface of the last packet that was read, and its address.
     rx: u32,
     own: u64,
     /// Packets of a block whose headers are plain, a bit each; of the blocks under way.
     plain: [u64; 4],
-    from: From,
-    to: Option<Over<'a>>,
-    /// The adjacency that `to` is about.
+    ingress: Ingress,
+    egress: Option<Egress<'a>>,
+    /// The adjacency of `egress`.
     index: u32,
     outputs: Outputs,
 }
@@ -295,13 +295,13 @@ impl<'a, V: Version> Pass<'a, V> {
     /// `None`, and nothing has changed, when it has to go node by node.
     #[inline(always)]
     fn send(&mut self, ahead: Ahead<'_>, p: &mut Buffer<'_>, index: u32) -> Option<(u32, u64)> {
-        if p.rx() != self.from.rx {
-            self.come_from(ahead, p.rx());
+        if p.rx() != self.ingress.rx {
+            self.enter_by(ahead, p.rx());
         }
         if index != self.index {
-            (self.index, self.to) = (index, self.over(ahead, index));
+            (self.index, self.egress) = (index, self.egress_over(ahead, index));
         }
-        let (fib, to) = (self.from.fib?, self.to.as_ref()?);
+        let (fib, to) = (self.ingress.fib?, self.egress.as_ref()?);
         let a = to.adjacency;
         let (flags, offset) = (p.flags(), p.offset());
         let frame = p.bytes_mut();
@@ -319,13 +319,13 @@ impl<'a, V: Version> Pass<'a, V> {
         p.set_fib(fib);
         p.set_adjacency(index);
         p.set_tx(a.interface.0);
-        self.from.packets += 1;
+        self.ingress.packets += 1;
         if let Some(output) = self.outputs.all.get_mut(to.output) {
             output.packets += 1;
             output.bytes += (ETHERNET + len) as u64;
         }
         if a.is_counted
-            && let Some(counter) = self.over.get(index as usize)
+            && let Some(counter) = self.by_adjacency.get(index as usize)
         {
             counter.add(1, (ETHERNET + len) as u64);
         }
@@ -333,15 +333,15 @@ impl<'a, V: Version> Pass<'a, V> {
     }
     /// Goes on with packets of another interface.
     #[inline(never)]
-    fn come_from(&mut self, ahead: Ahead<'_>, rx: u32) {
-        count(self.received, self.from.rx, self.from.packets);
+    fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
+        count(self.received, self.ingress.rx, self.ingress.packets);
         let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
         let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
-        self.from = From { rx, fib: (!has_features).then_some(self.fib), packets: 0 };
+        self.ingress = Ingress { rx, fib: (!has_features).then_some(self.fib), packets: 0 };
     }
-    /// The way over an adjacency, if it is usual and no feature is on it.
+    /// Egress over an adjacency, if that is usual and no feature is on the path.
     #[inline(never)]
-    fn over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Over<'a>> {
+    fn egress_over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Egress<'a>> {
         let adjacency = self.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
         let interface = adjacency.interface.0;
         let port = self.ports.read(interface, self.epoch).filter(|port| port.up)?;
@@ -354,11 +354,11 @@ impl<'a, V: Version> Pass<'a, V> {
         }
         let tx = ahead.target(output, InterfaceOutput::TX)?;
         let output = self.outputs.place(interface, output, adjacency.output)?;
-        Some(Over { adjacency, output, tx, todo: port.todo })
+        Some(Egress { adjacency, output, tx, todo: port.todo })
     }
-    /// Counts what nodes on the way would have; the number of packets that passed them.
+    /// Counts for each node of the path as if it had been called; the number of packets that passed.
     fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
-        count(self.received, self.from.rx, self.from.packets);
+        count(self.received, self.ingress.rx, self.ingress.packets);
         let outputs = &self.outputs.all[..self.outputs.len];
         let went = outputs.iter().map(|o| o.packets).sum();
         let (nodes, edges) = (self.nodes, self.edges);

@@ -1,6 +1,6 @@
 //! `classify table`, `classify session`, `classify filter`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Value, Word};
+use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Value, Word, hex};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 
@@ -150,7 +150,7 @@ impl Value for Mask {
 
 impl PrintValue for Mask {
     fn print(&self, line: &mut Line<'_>) {
-        line.word("hex").word(words::hex_of(&self.0));
+        line.word("hex").word(hex(&self.0));
     }
 }
 
@@ -166,7 +166,7 @@ impl Value for Match {
 
 impl PrintValue for Match {
     fn print(&self, line: &mut Line<'_>) {
-        line.word("hex").word(words::hex_of(&self.0));
+        line.word("hex").word(hex(&self.0));
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Args, Cli, Command, Error, Output, hex};
 use net::Router;
 use serde::Serialize;
 
 use super::filter::FilterOwner;
 use super::table::{Action, From, NONE};
 use super::tables::{Classifier, Info};
-use super::words::hex_of;
 
 /// `show classify tables [index N] [verbose [N]]`.
 struct ShowTables {
@@ -135,7 +134,7 @@ impl Row {
                 Action::Redirect(balance) => ("redirect", balance),
             };
             let (next, opaque) = (signed(session.hit_next), signed(session.opaque));
-            let key = hex_of(&session.key.bytes(&table.mask));
+            let key = hex(&session.key.bytes(&table.mask));
             let advance = session.advance;
             Entry { number, next, advance, opaque, action, metadata, key, hits, last_heard }
         };
@@ -155,7 +154,7 @@ impl Row {
             vectors: table.mask.vectors(),
             is_current,
             offset,
-            mask: hex_of(&table.mask.bytes()),
+            mask: hex(&table.mask.bytes()),
             entries: is_verbose.then(|| sessions.iter().map(entry).collect()),
         }
     }

@@ -147,11 +147,6 @@ pub fn split(mask: &[u8]) -> Option<(u32, Vec<u8>)> {
     Some((skip as u32, rest))
 }
 
-/// Bytes as `hex` takes them.
-pub fn hex_of(bytes: &[u8]) -> String {
-    Hex(bytes.to_vec()).to_string()
-}
-
 fn fields(args: &mut Args<'_>, form: Form, of: &[Field], len: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0; len];
     while one(args, form, of, &mut bytes)? {}

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use classify::{Classifier, MatchWords, VECTOR};
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, hex};
 use control::configuration::{Lines, Stage};
 use net::Router;
 use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
@@ -175,7 +175,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 table: r.table,
                 of: if r.is_punt { "punt" } else { "acl" },
                 version: LINKS[r.version].name(),
-                matched: r.matched.iter().map(|byte| format!("{byte:02x}")).collect(),
+                matched: hex(&r.matched),
                 opaque: if r.opaque == u32::MAX { -1 } else { r.opaque.into() },
                 paths: words(router, r.version, &r.paths),
             });

@@ -374,7 +374,7 @@ pub fn set_rewrite(
     made(i, &wanted)?;
     if !wanted.is_backbone {
         // What the operation does not push is of no meaning.
-        let count = tags(wanted.op);
+        let count = rewrite::pushed(wanted.op);
         wanted.push_dot1q = u32::from(count > 0 && wanted.push_dot1q != 0);
         wanted.tags[count..].fill(0);
     }
@@ -383,15 +383,6 @@ pub fn set_rewrite(
         publish_port(router, interface);
     }
     Ok(())
-}
-
-/// Number of tags that an operation pushes.
-fn tags(op: u32) -> usize {
-    match op {
-        1 | 5 | 7 => 1,
-        2 | 6 | 8 => 2,
-        _ => 0,
-    }
 }
 
 /// Edits of an interface that rewrites tags so.

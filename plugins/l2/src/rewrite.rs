@@ -62,6 +62,11 @@ pub enum Error {
 const OPERATIONS: [(u8, u8); 9] =
     [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, 2), (2, 1), (2, 2)];
 
+/// Number of tags that an operation puts in.
+pub fn pushed(op: u32) -> usize {
+    OPERATIONS.get(op as usize).map_or(0, |(_, push)| usize::from(*push))
+}
+
 /// Operations of backbone bridging, in the numbers of clients.
 pub mod pbb {
     /// Frames come in without its header and leave with it.

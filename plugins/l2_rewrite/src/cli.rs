@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Hex, Output, Print};
+use control::cli::{Cli, Command, Error, Hex, Output, Print, hex};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -91,8 +91,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let row = |(index, entry): (u32, &Entry)| EntryRow {
             index,
             skip: entry.skip,
-            mask: Hex(entry.mask.clone()).to_string(),
-            value: Hex(entry.value.clone()).to_string(),
+            mask: hex(&entry.mask),
+            value: hex(&entry.value),
         };
         Ok(Output::of(Entries(super::entries(router).map(row).collect())))
     });

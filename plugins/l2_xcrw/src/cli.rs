@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Hex, Output, Print};
+use control::cli::{Cli, Command, Error, Hex, Output, Print, hex};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             Some(Row {
                 interface: router.interfaces.name(interface.0).to_owned(),
                 next: way.node(router),
-                rewrite: Hex(way.front.to_vec()).to_string(),
+                rewrite: hex(&way.front),
             })
         };
         let all: Vec<_> = router.settings::<Rewritten>().filter_map(row).collect();

@@ -10,6 +10,7 @@ use net::interface::{Change, InterfaceIndex};
 use sessions::Walked;
 use translation::address_of;
 use translation::mapping::{Mapping, Mappings};
+use translation::outside::Outside;
 use translation::pool::{Pool, PoolAddress};
 use translation::ports::PortSet;
 use translation::session::{BYPASS, NatSession, NatSessions, STATIC, Timeouts};
@@ -297,41 +298,16 @@ pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change:
 
 /// Follows addresses of interfaces: sessions that had one that is gone end.
 pub fn addresses_changed(router: &mut Router) {
-    let old = Outside::of(router.own::<Nat>().config.current());
+    let old = outside(router);
     apply(router);
-    let new = Outside::of(router.own::<Nat>().config.current());
-    let gone = old.without(&new);
-    if gone != Outside::default() {
+    if let Some(gone) = old.without(&outside(router)) {
         let _ = remove_sessions(router, move |s| gone.has(s));
     }
 }
 
-/// Addresses outside that sessions have.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Outside {
-    pool: Vec<[u8; 4]>,
-    mapped: Vec<[u8; 4]>,
-}
-
-impl Outside {
-    fn of(config: &Config) -> Self {
-        Self {
-            pool: config.pool.iter().map(|(addr, _)| addr.octets()).collect(),
-            mapped: config.mappings.addresses().map(|addr| addr.octets()).collect(),
-        }
-    }
-    /// Those that are not in another one.
-    fn without(&self, other: &Self) -> Self {
-        let only = |all: &[[u8; 4]], other: &[[u8; 4]]| {
-            all.iter().filter(|addr| !other.contains(addr)).copied().collect()
-        };
-        Self { pool: only(&self.pool, &other.pool), mapped: only(&self.mapped, &other.mapped) }
-    }
-    /// Whether a session has one of them.
-    fn has(&self, session: &NatSession) -> bool {
-        let all = if session.data.is(STATIC) { &self.mapped } else { &self.pool };
-        all.contains(&session.reverse.dst)
-    }
+fn outside(router: &Router) -> Outside {
+    let config = router.own::<Nat>().config.current();
+    Outside::of(config.pool.iter().map(|(addr, _)| *addr), &[], &config.mappings)
 }
 
 /// Other threads: sessions begin anew, each on the thread that has it from now on.

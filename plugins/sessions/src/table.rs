@@ -266,7 +266,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
         let hashes = [new.forward.hash(self.seed), new.reverse.hash(self.seed)];
         let at = self.take_record().ok_or(Refused::Full)?;
-        let values = [Direction::Forward, Direction::Reverse].map(|way| value_of(at, way));
+        let values =
+            [Direction::Forward, Direction::Reverse].map(|direction| value_of(at, direction));
         for n in 0..2 {
             if !self.flows.insert(hashes[n], values[n]) {
                 if n == 1 {

@@ -15,6 +15,7 @@ pub mod mapping;
 pub mod mapping_words;
 pub mod mss;
 pub mod numbers;
+pub mod outside;
 pub mod pool;
 pub mod ports;
 pub mod rewrite;

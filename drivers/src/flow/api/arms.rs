@@ -252,7 +252,7 @@ impl Arm for FlowGeneric {
         let read = |digits: &[u8]| {
             let digits = digits.split(|byte| *byte == 0).next().unwrap_or_default();
             let text = std::str::from_utf8(digits).ok()?;
-            crate::flow::rule::hexadecimal(text)
+            crate::flow::rule::hex(text)
         };
         let pair = read(&self.pattern.spec).zip(read(&self.pattern.mask));
         let (spec, mask) = pair.ok_or(Retval::INVALID_VALUE)?;

@@ -87,21 +87,9 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
     pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
-        let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
-        if table == TableIndex::DEFAULT {
-            return Err(Error::TableInUse);
-        }
+        let table = self.removable_table::<F>(id)?;
         self.finish_deferred::<F>(table);
-        self.sweep::<F>(
-            table,
-            |_, _, source, _| source.is_client(),
-            |router, table| {
-                if let Some(t) = F::tables_mut(&mut router.fib).at_mut(table) {
-                    t.is_wanted = false;
-                }
-                router.reap_table::<F>(table);
-            },
-        );
+        self.sweep::<F>(table, |_, _, source, _| source.is_client(), Self::unwant_table::<F>);
         Ok(())
     }
     /// As [`remove_table`](Self::remove_table), but while others look up there its routes stay.
@@ -109,15 +97,19 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
     pub fn give_up_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
+        let table = self.removable_table::<F>(id)?;
+        self.unwant_table::<F>(table);
+        Ok(())
+    }
+    fn removable_table<F: Family>(&self, id: u32) -> Result<TableIndex, Error> {
         let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
-        if table == TableIndex::DEFAULT {
-            return Err(Error::TableInUse);
-        }
+        if table == TableIndex::DEFAULT { Err(Error::TableInUse) } else { Ok(table) }
+    }
+    fn unwant_table<F: Family>(&mut self, table: TableIndex) {
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
             t.is_wanted = false;
         }
         self.reap_table::<F>(table);
-        Ok(())
     }
     /// Deletes a table that nobody wants and nobody needs.
     pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {

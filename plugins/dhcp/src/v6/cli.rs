@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print};
+use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print, hex};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -307,8 +307,7 @@ fn address(router: &mut Router, c: SetAddress) -> Result<(), CliError> {
 pub fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let dhcp = router.own::<Dhcp6>();
     if let Some(duid) = dhcp.duid {
-        let text = duid.iter().map(|byte| format!("{byte:02x}")).collect();
-        lines.push(&SetDuid { duid: Some(text), del: false });
+        lines.push(&SetDuid { duid: Some(hex(&duid)), del: false });
     }
     if dhcp.port.program {
         lines.push(&SetClients { disable: false });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, hex};
 use control::config::CpuList;
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
@@ -98,13 +98,9 @@ impl Print for Config {
             line.keyword("threads", &list.join(","));
         }
         if *key != KEY {
-            line.keyword("rss-key", &digits(key));
+            line.keyword("rss-key", &hex(key));
         }
     }
-}
-
-fn digits(key: &Key) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Spread what an interface receives over threads.
@@ -187,7 +183,7 @@ fn rows(router: &Router, only: Option<InterfaceIndex>) -> Rows {
             ipv6_type: plan.fields[1].word(),
             l2_offset: plan.offset,
             threads: plan.threads.clone(),
-            rss_key: digits(&plan.key),
+            rss_key: hex(&plan.key),
         })
     };
     Rows(router.settings::<SoftRss>().filter_map(row).collect())
