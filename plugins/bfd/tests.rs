@@ -473,7 +473,10 @@ fn clients_and_operators_are_told_what_is_wrong() {
         (ADD.replace("add i", "add multihop i"), "cannot be specified when multihop is enabled"),
         (format!("{ADD} conf-key-id 1 bfd-key-id 1"), "rv=-102:No such BFD object"),
         (format!("{ADD} conf-key-id 1"), "go together"),
-        ("bfd key set conf-key-id 1 type keyed-sha1 secret 0g".into(), "invalid secret"),
+        (
+            "bfd key set conf-key-id 1 type keyed-sha1 secret 0g".into(),
+            "pairs of hexadecimal digits",
+        ),
         ("bfd udp echo-source set interface pg9".into(), "unknown interface"),
     ] {
         let said = b.cli(&line);

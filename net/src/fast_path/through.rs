@@ -356,7 +356,7 @@ impl<'a, V: Version> Pass<'a, V> {
         let output = self.outputs.place(interface, output, adjacency.output)?;
         Some(Egress { adjacency, output, tx, todo: port.todo })
     }
-    /// Counts for each node of the path as if it had been called; the number of packets that passed.
+    /// Counts for each node of the path as if it had been called; the number of packets passed.
     fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
         count(self.received, self.ingress.rx, self.ingress.packets);
         let outputs = &self.outputs.all[..self.outputs.len];

@@ -1,7 +1,6 @@
 //! Control's state, and what it tells the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 use infra::rcu::Shared;
 use net::Router;
