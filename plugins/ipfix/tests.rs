@@ -118,4 +118,9 @@ fn exporters_are_made_changed_and_deleted() {
     });
     let told = b.run("show configuration ipfix");
     assert_eq!(told, "set ipfix exporter collector 10.0.1.2 src 10.0.1.1 template-interval 30\n");
+    // A collector has one exporter: the first takes the place of another.
+    b.set("ipfix exporter collector 10.0.1.4 src 10.0.1.1 path-mtu 600");
+    b.set("set ipfix exporter collector 10.0.1.4 src 10.0.1.1");
+    let told = b.run("show configuration ipfix");
+    assert_eq!(told, "set ipfix exporter collector 10.0.1.4 src 10.0.1.1\n");
 }

@@ -273,6 +273,8 @@ fn clients_make_list_and_delete_domains_by_the_thousand() {
             (0..3000).map(|n| local.call(router, &domain(n, 32)).unwrap().index).collect();
         assert_eq!(numbers, (0..3000).collect::<Vec<_>>());
         assert_eq!(local.call(router, &domain(1, 33)).err(), Some(Retval::INVALID_VALUE));
+        let tagged = MapAddDomain { tag: "two } words".into(), ..domain(1, 32) };
+        assert!(local.call(router, &tagged).is_err(), "no command has such a tag");
         let get = |cursor| MapDomainsGet { cursor };
         let (rows, retval, last) = local.stream(router, &get(0));
         assert_eq!((retval, last.cursor), (Retval::EAGAIN.0, rows.len() as u32));
@@ -303,6 +305,16 @@ fn clients_make_list_and_delete_domains_by_the_thousand() {
     let told = b.run("show configuration map");
     assert!(told.contains("map params traffic-class 0x9"), "{told}");
     assert!(told.contains("map interface pg0 map-t"), "{told}");
+}
+
+#[test]
+fn tags_of_several_words_are_in_the_configuration() {
+    let mut b = Bench::plugged(&[FEATURE]);
+    let made = "map add domain tag {west side} ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/48 \
+        ip6-src 2001::1/128 ea-bits-len 8";
+    b.set(made);
+    assert_eq!(b.run("show configuration map"), format!("{made}\n"));
+    assert!(b.run("show map domain").contains("tag {west side} "));
 }
 
 fn prefix6(addr: &str, len: u8) -> control::api::types::Ip6Prefix {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use super::command::{ArgInfo, keywords};
-use super::{Error, Line, PrintValue};
+use super::{Error, Line, PrintValue, is_printable, is_word};
 
 /// Words are separated by blanks; `{` and `}` are words of their own even without blanks.
 pub(super) fn is_blank(byte: u8) -> bool {
@@ -265,6 +265,36 @@ impl Value for Rest {
 impl PrintValue for Rest {
     fn print(&self, line: &mut Line<'_>) {
         line.word(&self.0);
+    }
+}
+
+/// A text: one word, or several in braces, on one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text(pub String);
+
+impl Text {
+    /// The text, if a command can have it.
+    pub fn printed(text: &str) -> Option<Self> {
+        (!text.is_empty() && is_printable(text)).then(|| Self(text.to_owned()))
+    }
+}
+
+impl Value for Text {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        match args.block()? {
+            Some(mut inside) => Ok(Self(inside.rest().to_owned())),
+            None => args.value(what).map(Self),
+        }
+    }
+}
+
+impl PrintValue for Text {
+    fn print(&self, line: &mut Line<'_>) {
+        if is_word(&self.0) {
+            line.word(&self.0)
+        } else {
+            line.word(format_args!("{{{}}}", self.0))
+        };
     }
 }
 

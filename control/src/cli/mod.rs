@@ -28,7 +28,7 @@ use std::rc::Rc;
 pub use control_derive::{Arguments, Command, Print, Words};
 pub use serde::{Serialize, Serializer};
 
-pub use args::{Args, Below, Pair, Rest, Value, Word};
+pub use args::{Args, Below, Pair, Rest, Text, Value, Word};
 pub use command::{ArgInfo, Arguments, Command, Described, Kind, Words, count, join};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};

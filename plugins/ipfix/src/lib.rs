@@ -112,12 +112,18 @@ pub enum Error {
     Full,
 }
 
-/// Sets the first exporter; one without a collector sends nothing.
+/// Sets the first exporter; one without a collector sends nothing. It takes the place of another one
+/// for this collector.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn set_first(router: &mut Router, exporter: Exporter) -> Result<(), Error> {
-    put(router, 0, exporter)
+    put(router, 0, exporter)?;
+    let all = all(router).skip(1);
+    let same =
+        all.filter(|(_, other)| other.collector == exporter.collector).map(|(n, _)| n).next();
+    same.into_iter().for_each(|number| forget(router, number));
+    Ok(())
 }
 
 /// Makes an exporter, or changes the one for this collector; returns its number.
@@ -141,16 +147,20 @@ pub fn add(router: &mut Router, exporter: Exporter) -> Result<u32, Error> {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn remove(router: &mut Router, collector: Ipv4Addr) -> Result<(), Error> {
-    let all = &mut router.own_mut::<Ipfix>().exporters;
+    let all = &router.own::<Ipfix>().exporters;
     let found = all.iter().find(|(_, (e, _))| e.collector == collector);
     let number = found.map(|(number, _)| *number).ok_or(Error::Unknown(collector))?;
     if number == 0 {
         return Err(Error::First(collector));
     }
-    let gone = all.remove(&number);
+    forget(router, number);
+    Ok(())
+}
+
+fn forget(router: &mut Router, number: u32) {
+    let gone = router.own_mut::<Ipfix>().exporters.remove(&number);
     stream::forget(router, number);
     gone.into_iter().for_each(|(_, table)| router.use_table_of(Link::Ip4, table, false));
-    Ok(())
 }
 
 fn put(router: &mut Router, number: u32, exporter: Exporter) -> Result<(), Error> {

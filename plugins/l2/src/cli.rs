@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Text};
 use control::configuration::Stage;
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
@@ -35,7 +35,7 @@ pub(super) struct Create {
     /// minutes after which addresses are forgotten; 0 for never
     pub mac_age: Option<u8>,
     /// tag of the operator
-    pub bd_tag: Option<String>,
+    pub bd_tag: Option<Text>,
     /// delete it
     pub del: bool,
 }
@@ -61,7 +61,7 @@ fn create(router: &mut Router, c: Create) -> Result<Output, Error> {
     let bits = features.into_iter().fold(DEFAULT_BITS, set);
     let age = c.mac_age.unwrap_or(0);
     let id = domain::add(router, Some(c.bridge_domain_id), bits, age)?;
-    domain::change(router, id, |domain| domain.tag = c.bd_tag.unwrap_or_default())?;
+    domain::change(router, id, |domain| domain.tag = c.bd_tag.unwrap_or_default().0)?;
     Ok(Output::text(format!("bridge-domain {id}\n")))
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of layer 2, as commands.
 
+use control::cli::Text;
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 
@@ -55,8 +56,6 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 fn made(bridging: &Bridging, id: u32, domain: &Domain, lines: &mut Lines<'_>) {
     let changed = (domain.bits ^ DEFAULT_BITS) & input::OWN;
     let set = |bit| (changed & bit != 0).then_some(u8::from(domain.bits & bit != 0));
-    // Clients may call it anything; a command has one word for that.
-    let is_word = |tag: &&String| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_graphic());
     lines.push(&Create {
         bridge_domain_id: id,
         learn: set(input::LEARN),
@@ -66,7 +65,7 @@ fn made(bridging: &Bridging, id: u32, domain: &Domain, lines: &mut Lines<'_>) {
         arp_term: set(input::ARP_TERM),
         arp_ufwd: set(input::ARP_UFWD),
         mac_age: Some(domain.mac_age).filter(|age| *age > 0),
-        bd_tag: Some(&domain.tag).filter(is_word).cloned(),
+        bd_tag: Text::printed(&domain.tag),
         del: false,
     });
     if domain.limit != bridging.default_limit {

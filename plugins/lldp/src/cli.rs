@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Cli, Command, Error, Line, Print, is_word};
+use control::cli::{Args, Cli, Command, Error, Line, Print, Text, is_word};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 
@@ -14,7 +14,7 @@ use super::{Config, Described, Discovery};
 #[stage(Settings)]
 struct SetLldp {
     /// name of the router
-    system_name: Option<String>,
+    system_name: Option<Text>,
     /// intervals for which a message holds
     tx_hold: Option<u32>,
     /// seconds between two frames
@@ -43,7 +43,7 @@ impl Command for SetInterface {
         let (mut described, mut is_off) = (Described::default(), false);
         while !args.is_empty() {
             if args.keyword("port-desc") {
-                described.port_desc = args.value("port-desc")?;
+                described.port_desc = args.value::<Text>("port-desc")?.0;
             } else if args.keyword("mgmt-ip4") {
                 described.mgmt_ip4 = Some(args.value::<Ipv4Addr>("mgmt-ip4")?);
             } else if args.keyword("mgmt-ip6") {
@@ -67,7 +67,7 @@ impl Print for SetInterface {
         line.flag("disable", self.described.is_none());
         if let Some(Described { port_desc, mgmt_ip4, mgmt_ip6, mgmt_oid }) = &self.described {
             let oid = String::from_utf8_lossy(mgmt_oid);
-            line.option("port-desc", Some(port_desc).filter(|text| is_word(text)));
+            line.option("port-desc", Text::printed(port_desc).as_ref());
             line.option("mgmt-ip4", mgmt_ip4.as_ref());
             line.option("mgmt-ip6", mgmt_ip6.as_ref());
             line.option("mgmt-oid", Some(&oid).filter(|text| is_word(text)));
@@ -81,15 +81,15 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if all.config != usual {
         let Config { system_name, tx_hold, tx_interval } = &all.config;
         lines.push(&SetLldp {
-            system_name: Some(system_name.clone()).filter(|name| is_word(name)),
+            system_name: Text::printed(system_name),
             tx_hold: Some(*tx_hold).filter(|n| *n != usual.tx_hold),
             tx_interval: Some(*tx_interval).filter(|n| *n != usual.tx_interval),
         });
     }
     for (interface, port) in &all.ports {
-        // What is no word has no command: other programs set it.
+        // What no command can have is not in it: other programs set it.
         let mut described = port.described.clone();
-        described.port_desc = Some(described.port_desc).filter(|d| is_word(d)).unwrap_or_default();
+        described.port_desc = Text::printed(&described.port_desc).unwrap_or_default().0;
         let is_text = std::str::from_utf8(&described.mgmt_oid).is_ok_and(is_word);
         described.mgmt_oid.truncate(if is_text { usize::MAX } else { 0 });
         lines.push(&SetInterface { interface: *interface, described: Some(described) });
@@ -100,7 +100,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetLldp| {
         let now = router.own::<Discovery>().config.clone();
         let config = Config {
-            system_name: c.system_name.unwrap_or(now.system_name),
+            system_name: c.system_name.map_or(now.system_name, |name| name.0),
             tx_hold: c.tx_hold.unwrap_or(now.tx_hold),
             tx_interval: c.tx_interval.unwrap_or(now.tx_interval),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Text};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -28,7 +28,7 @@ impl Command for AddDomain {
         let (mut ea, mut offset, mut len, mut mtu, mut tag) = (0, 0, 0, 0, String::new());
         while !args.is_empty() {
             if args.keyword("tag") {
-                tag = args.value("tag")?;
+                tag = args.value::<Text>("tag")?.0;
             } else if args.keyword("ip4-pfx") {
                 ip4 = Some(args.value("prefix")?);
             } else if args.keyword("ip6-pfx") {
@@ -75,7 +75,7 @@ impl Print for AddDomain {
     const UNDO: &'static str = "map del domain index {index}";
     fn print(&self, line: &mut Line<'_>) {
         let Self(d) = self;
-        line.option("tag", Some(&d.tag).filter(|tag| !tag.is_empty()));
+        line.option("tag", Text::printed(&d.tag).as_ref());
         line.keyword("ip4-pfx", &d.ip4_prefix).keyword("ip6-pfx", &d.ip6_prefix);
         line.keyword("ip6-src", &d.ip6_src);
         for (word, n) in [

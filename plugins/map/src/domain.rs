@@ -50,6 +50,9 @@ impl Domain {
         if self.tag.len() > MOST_TAG {
             return Err("the tag is longer than 63 bytes");
         }
+        if !control::cli::is_printable(&self.tag) {
+            return Err("the tag has characters that no command can have");
+        }
         if self.ea_bits_len > 48 {
             return Err("there are at most 48 bits of addresses and port sets");
         }

@@ -1,6 +1,8 @@
 //! Commands that set what labels lead to.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Rest, Word, is_printable};
+use control::cli::{
+    Args, Cli, Command, Error, Line, Print, PrintValue, Rest, Text, Word, is_printable,
+};
 use control::configuration::{Lines, Stage};
 use net::adjacency::Link;
 use net::fib::{Path, Source, paths_of, words_of_path};
@@ -224,7 +226,7 @@ impl Command for SetTunnel {
             }
             args.word();
             match word {
-                "tag" => set.tag = args.value("tag")?,
+                "tag" => set.tag = args.value::<Text>("tag")?.0,
                 "instance" => set.instance = Some(args.value("instance")?),
                 _ => (),
             }
@@ -249,8 +251,8 @@ impl Print for SetTunnel {
             interface.print(line);
         }
         line.flag("multicast", self.is_multicast).flag("l2-only", self.is_l2);
-        if !self.tag.is_empty() {
-            line.keyword("tag", &self.tag);
+        if let Some(tag) = Text::printed(&self.tag) {
+            line.keyword("tag", &tag);
         }
         line.option("instance", self.instance.as_ref());
         line.flag(&self.paths, !self.paths.is_empty());
@@ -294,11 +296,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for (interface, t) in &mpls.tunnels.all {
         let Some(i) = router.interfaces.at(*interface) else { continue };
-        let is_word = |tag: &&String| tag.bytes().all(|b| b.is_ascii_graphic());
         let make = SetTunnel {
             is_multicast: t.is_multicast,
             is_l2: t.is_l2,
-            tag: Some(&t.tag).filter(is_word).cloned().unwrap_or_default(),
+            tag: Text::printed(&t.tag).unwrap_or_default().0,
             instance: Some(t.instance),
             ..SetTunnel::NOTHING
         };
