@@ -1,7 +1,7 @@
 //! Treatment of packets beyond their rate; policers made and used.
 
 use control::api::Retval;
-use infra::meter::{Algorithm, Fill};
+use infra::meter::Fill;
 use net::InterfaceIndex;
 use net::interface::SubInterface;
 use net::testing::packets::*;
@@ -181,7 +181,10 @@ fn commands_name_what_is_wrong_and_show_policers() {
         ("policer add name one cir 80 cb 1000", "exists"),
         ("policer add name two cir 80 cb 1000 type 3r", "3r"),
         ("policer add name two cir 80", "burst"),
-        ("policer add name two cir 80 cb 9 conform-action mark-and-transmit 64", "dscp"),
+        (
+            "policer add name two cir 80 cb 9 conform-action mark-and-transmit 64",
+            "invalid mark-and-transmit",
+        ),
         ("policer input name two pg0", "two"),
         ("policer input name one nowhere", "nowhere"),
         ("policer del index 7", "no such policer"),
@@ -208,8 +211,8 @@ fn messages_make_change_use_and_list_policers() {
         cb: 1000,
         eb: 2000,
         rate_type: RateType::KBPS,
-        round_type: RoundType::TO_UP,
-        kind: PolicerType::RFC_2698,
+        round_type: RoundType::UP,
+        kind: PolicerType::TWO_RATE,
         color_aware: true,
         conform_action: action(ActionType::TRANSMIT, 0),
         exceed_action: action(ActionType::MARK_AND_TRANSMIT, 46),
@@ -237,8 +240,8 @@ fn messages_make_change_use_and_list_policers() {
             cb: 10,
             eb: 0,
             rate_type: RateType::PPS,
-            round_type: RoundType::TO_CLOSEST,
-            kind: PolicerType::ONE_RATE_TWO_COLORS,
+            round_type: RoundType::CLOSEST,
+            kind: PolicerType::ONE_BUCKET,
             color_aware: false,
             conform_action: action(ActionType::TRANSMIT, 0),
             exceed_action: action(ActionType::TRANSMIT, 0),
@@ -426,7 +429,7 @@ fn rates_become_bytes_or_packets_a_second() {
     let c = Config { cir: 80, cb: 1000, ..Config::default() };
     assert_eq!(c.profile().unwrap().committed, Fill { rate: 10_000.0, burst: 1000.0 });
     assert_eq!(c.tokens(700), 700.0);
-    let c = Config { cir: 400, cb: 10, unit: Unit::Pps, ..Config::default() };
+    let c = Config { cir: 400, cb: 10, rate: Unit::Pps, ..Config::default() };
     assert_eq!(c.profile().unwrap().committed, Fill { rate: 400.0, burst: 4.0 });
     assert_eq!(c.tokens(700), 1.0);
 }
@@ -437,8 +440,8 @@ fn what_passes_nothing_is_refused() {
     for (config, why) in [
         (Config { cb: 1, ..Config::default() }, "cir is 0"),
         (Config { cir: 1, ..Config::default() }, "burst"),
-        (Config { algorithm: Algorithm::TwoRate, ..two }, "eir"),
-        (Config { algorithm: Algorithm::Coupled, cir: 0, eir: 0, ..two }, "cir and eir"),
+        (Config { kind: Kind::TwoRate, ..two }, "eir"),
+        (Config { kind: Kind::Coupled, cir: 0, eir: 0, ..two }, "cir and eir"),
     ] {
         let refused = config.profile().unwrap_err();
         assert!(refused.contains(why), "{refused}");

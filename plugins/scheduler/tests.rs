@@ -234,8 +234,8 @@ fn long_queues_drop_early_what_is_colored() {
     let on = b.pg0;
     b.receive(on, &frames(TO, 0, 1000, 60));
     let counted = show_of(&mut b);
-    // Between the thresholds some are dropped, beyond them all.
-    assert!((5..=8).contains(&counted.waiting), "{counted:?}");
+    // Between the thresholds some are dropped, beyond them all; time passes meanwhile.
+    assert!(counted.waiting <= 8 && counted.waiting + counted.sent >= 5, "{counted:?}");
     assert!(counted.early_dropped >= 50, "{counted:?}");
     assert_eq!(count(&mut b, "random early detection"), counted.early_dropped);
     // Others are not.

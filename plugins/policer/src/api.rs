@@ -1,10 +1,9 @@
 //! Messages of the module `policer`.
 
 use control::api::{Api, Fields, Message, Record, Retval, Text};
-use infra::meter::Algorithm;
 use wire::Dscp;
 
-use super::{Action, Config, Direction, Error, Policer, Rounding, Unit};
+use super::{Action, Config, Direction, Error, Policer};
 use net::InterfaceIndex;
 use net::Router;
 
@@ -17,18 +16,18 @@ control::numbers! {
     }
     /// Roundings of rates.
     pub enum RoundType: u8 = "sse2_qos_round_type" in "plugins/policer/policer_types.api" {
-        TO_CLOSEST = 0 => "SSE2_QOS_ROUND_API_TO_CLOSEST",
-        TO_UP = 1 => "SSE2_QOS_ROUND_API_TO_UP",
-        TO_DOWN = 2 => "SSE2_QOS_ROUND_API_TO_DOWN",
+        CLOSEST = 0 => "SSE2_QOS_ROUND_API_TO_CLOSEST",
+        UP = 1 => "SSE2_QOS_ROUND_API_TO_UP",
+        DOWN = 2 => "SSE2_QOS_ROUND_API_TO_DOWN",
         INVALID = 3 => "SSE2_QOS_ROUND_API_INVALID",
     }
     /// The algorithm.
     pub enum PolicerType: u8 = "sse2_qos_policer_type" in "plugins/policer/policer_types.api" {
-        ONE_RATE_TWO_COLORS = 0 => "SSE2_QOS_POLICER_TYPE_API_1R2C",
-        RFC_2697 = 1 => "SSE2_QOS_POLICER_TYPE_API_1R3C_RFC_2697",
-        RFC_2698 = 2 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698",
-        RFC_4115 = 3 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115",
-        MEF5CF1 = 4 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_MEF5CF1",
+        ONE_BUCKET = 0 => "SSE2_QOS_POLICER_TYPE_API_1R2C",
+        SINGLE_RATE = 1 => "SSE2_QOS_POLICER_TYPE_API_1R3C_RFC_2697",
+        TWO_RATE = 2 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698",
+        DIFFERENTIATED = 3 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_4115",
+        COUPLED = 4 => "SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_MEF5CF1",
         MAX = 5 => "SSE2_QOS_POLICER_TYPE_API_MAX",
     }
     /// Actions.
@@ -266,26 +265,22 @@ pub struct IpPuntPolice {
     pub is_ip6: bool,
 }
 
-const ALGORITHMS: [Algorithm; 5] = [
-    Algorithm::OneBucket,
-    Algorithm::SingleRate,
-    Algorithm::TwoRate,
-    Algorithm::Differentiated,
-    Algorithm::Coupled,
-];
-
-impl QosAction {
-    fn native(self) -> Result<Action, Retval> {
-        match self.kind {
-            ActionType::DROP => Ok(Action::Drop),
-            ActionType::TRANSMIT => Ok(Action::Transmit),
+impl TryFrom<QosAction> for Action {
+    type Error = Retval;
+    fn try_from(action: QosAction) -> Result<Self, Retval> {
+        match action.kind {
+            ActionType::DROP => Ok(Self::Drop),
+            ActionType::TRANSMIT => Ok(Self::Transmit),
             ActionType::MARK_AND_TRANSMIT => {
-                Dscp::new(self.dscp).map(Action::Mark).ok_or(Retval::INVALID_VALUE)
+                Dscp::new(action.dscp).map(Self::Mark).ok_or(Retval::INVALID_VALUE)
             }
             _ => Err(Retval::INVALID_VALUE),
         }
     }
-    fn of(action: Action) -> Self {
+}
+
+impl From<Action> for QosAction {
+    fn from(action: Action) -> Self {
         match action {
             Action::Drop => Self { kind: ActionType::DROP, dscp: 0 },
             Action::Transmit => Self { kind: ActionType::TRANSMIT, dscp: 0 },
@@ -296,33 +291,18 @@ impl QosAction {
 
 impl PolicerConfig {
     fn native(self) -> Result<Config, Retval> {
-        let algorithm = ALGORITHMS.get(usize::from(self.kind.0)).copied();
-        let unit = match self.rate_type {
-            RateType::KBPS => Unit::Kbps,
-            RateType::PPS => Unit::Pps,
-            _ => return Err(Retval::INVALID_VALUE),
-        };
-        let rounding = match self.round_type {
-            RoundType::TO_CLOSEST => Rounding::Closest,
-            RoundType::TO_UP => Rounding::Up,
-            RoundType::TO_DOWN => Rounding::Down,
-            _ => return Err(Retval::INVALID_VALUE),
-        };
-        let action = QosAction::native;
         Ok(Config {
-            algorithm: algorithm.ok_or(Retval::INVALID_VALUE)?,
+            kind: self.kind.try_into()?,
             cir: self.cir,
             eir: self.eir,
             cb: self.cb,
             eb: self.eb,
-            unit,
-            rounding,
-            is_color_aware: self.color_aware,
-            actions: [
-                action(self.conform_action)?,
-                action(self.exceed_action)?,
-                action(self.violate_action)?,
-            ],
+            rate: self.rate_type.try_into()?,
+            round: self.round_type.try_into()?,
+            color_aware: self.color_aware,
+            conform_action: self.conform_action.try_into()?,
+            exceed_action: self.exceed_action.try_into()?,
+            violate_action: self.violate_action.try_into()?,
         })
     }
 }
@@ -340,22 +320,20 @@ impl PolicerDetails {
         let scale = scale.unwrap_or(0);
         let tokens = |n: f64| (n * f64::from(1 << scale)) as u32;
         let per_period = |rate: f64| tokens(rate * PERIOD / hz);
-        let [conform, exceed, violate] = c.actions.map(QosAction::of);
-        let kind = ALGORITHMS.iter().position(|a| *a == c.algorithm).unwrap_or_default();
         Self {
             name: policer.name.as_str().into(),
             cir: c.cir,
             eir: c.eir,
             cb: c.cb,
             eb: c.eb,
-            rate_type: RateType(c.unit as u8),
-            round_type: RoundType(c.rounding as u8),
-            kind: PolicerType(kind as u8),
-            conform_action: conform,
-            exceed_action: exceed,
-            violate_action: violate,
+            rate_type: c.rate.into(),
+            round_type: c.round.into(),
+            kind: c.kind.into(),
+            conform_action: c.conform_action.into(),
+            exceed_action: c.exceed_action.into(),
+            violate_action: c.violate_action.into(),
             single_rate: c.has_one_rate(),
-            color_aware: c.is_color_aware,
+            color_aware: c.color_aware,
             scale,
             cir_tokens_per_period: per_period(profile.committed.rate),
             pir_tokens_per_period: per_period(profile.excess.rate),

@@ -1,21 +1,55 @@
 //! The configuration of a policer, as clients give it, and the meter that follows from it.
 
+use control::cli::{Arguments, Words};
 use infra::meter::{Algorithm, Color, Fill, Meter, Profile};
+use serde::{Serialize, Serializer};
 use wire::Dscp;
 
+use super::{PolicerType, RateType, RoundType, Verdict};
+
+/// The algorithm of a policer.
+#[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[number(PolicerType)]
+pub enum Kind {
+    /// One rate, two colours.
+    #[default]
+    #[word("1r2c")]
+    OneBucket,
+    /// One rate, three colours (RFC 2697).
+    #[word("1r3c")]
+    SingleRate,
+    /// Two rates, three colours (RFC 2698).
+    #[word("2r3c-2698")]
+    TwoRate,
+    /// Two rates, three colours (RFC 4115).
+    #[word("2r3c-4115")]
+    Differentiated,
+    /// As RFC 4115, coupled (MEF 10.3).
+    #[word("2r3c-mef5cf1")]
+    Coupled,
+}
+
 /// The action on packets of one colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// They are dropped.
     Drop,
     /// They go on.
     Transmit,
     /// They go on with this DSCP.
+    #[word("mark-and-transmit")]
     Mark(Dscp),
 }
 
+impl Serialize for Action {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Verdict::from(*self))
+    }
+}
+
 /// The unit of rates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[number(RateType)]
 pub enum Unit {
     /// Thousands of bits a second; bursts are bytes.
     #[default]
@@ -26,7 +60,8 @@ pub enum Unit {
 
 /// The rounding of rates where not every rate can be had. Here each can: it is kept for those who
 /// ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[number(RoundType)]
 pub enum Rounding {
     /// To the nearest one.
     #[default]
@@ -38,41 +73,64 @@ pub enum Rounding {
 }
 
 /// A policer's configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Arguments, Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// Committed rate.
+    /// the algorithm
+    #[keyword("type")]
+    #[words]
+    #[default]
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// committed rate
+    #[default]
     pub cir: u32,
-    /// Excess or peak rate.
+    /// excess or peak rate
+    #[default]
     pub eir: u32,
-    /// Committed burst.
+    /// committed burst, in bytes or milliseconds
+    #[default]
     pub cb: u64,
-    /// Excess or peak burst.
+    /// excess or peak burst
+    #[default]
     pub eb: u64,
-    /// Unit of the rates.
-    pub unit: Unit,
-    /// Rounding of the rates; they are kept as they are.
-    pub rounding: Rounding,
-    /// Whether it counts what a policer before, such as that of the interface a packet came in by,
-    /// found the packet to be. What no policer saw is green.
-    pub is_color_aware: bool,
-    /// Actions on green, yellow and red packets.
-    pub actions: [Action; 3],
+    /// unit of the rates
+    #[words]
+    #[default]
+    pub rate: Unit,
+    /// rounding of the rates; they are kept as they are
+    #[words]
+    #[default]
+    pub round: Rounding,
+    /// count what a policer before found the packet to be; what none saw is green
+    pub color_aware: bool,
+    /// action on green packets
+    #[words]
+    #[default(Action::Transmit)]
+    pub conform_action: Action,
+    /// action on yellow packets
+    #[words]
+    #[default(Action::Drop)]
+    pub exceed_action: Action,
+    /// action on red packets
+    #[words]
+    #[default(Action::Drop)]
+    pub violate_action: Action,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::OneBucket,
+            kind: Kind::OneBucket,
             cir: 0,
             eir: 0,
             cb: 0,
             eb: 0,
-            unit: Unit::Kbps,
-            rounding: Rounding::Closest,
-            is_color_aware: false,
-            actions: [Action::Transmit, Action::Drop, Action::Drop],
+            rate: Unit::Kbps,
+            round: Rounding::Closest,
+            color_aware: false,
+            conform_action: Action::Transmit,
+            exceed_action: Action::Drop,
+            violate_action: Action::Drop,
         }
     }
 }
@@ -82,17 +140,16 @@ impl Config {
     /// `before`.
     #[inline(always)]
     pub(super) fn color(&self, meter: &Meter, now: f64, bytes: usize, before: Color) -> Color {
-        let before = if self.is_color_aware { before } else { Color::Green };
+        let before = if self.color_aware { before } else { Color::Green };
         meter.take_colored(now, self.tokens(bytes), before)
     }
-    /// Action on packets of a colour.
-    #[inline(always)]
-    pub fn action(&self, color: Color) -> Action {
-        self.actions[color as usize]
+    /// Actions on green, yellow and red packets.
+    pub fn actions(&self) -> [Action; 3] {
+        [self.conform_action, self.exceed_action, self.violate_action]
     }
     /// Whether there is one rate for both buckets.
     pub fn has_one_rate(&self) -> bool {
-        matches!(self.algorithm, Algorithm::OneBucket | Algorithm::SingleRate)
+        matches!(self.kind, Kind::OneBucket | Kind::SingleRate)
     }
     /// Parameters of its meter.
     ///
@@ -100,10 +157,13 @@ impl Config {
     /// What does not fit together, in words.
     pub fn profile(&self) -> Result<Profile, &'static str> {
         let committed = self.fill(self.cir, self.cb);
-        let excess = match self.algorithm {
-            Algorithm::OneBucket => Fill::default(),
-            Algorithm::SingleRate => self.fill(self.cir, self.eb),
-            _ => self.fill(self.eir, self.eb),
+        let peak = self.fill(self.eir, self.eb);
+        let (algorithm, excess) = match self.kind {
+            Kind::OneBucket => (Algorithm::OneBucket, Fill::default()),
+            Kind::SingleRate => (Algorithm::SingleRate, self.fill(self.cir, self.eb)),
+            // Clients expect of RFC 4115, too, that its second rate is that of all packets.
+            Kind::TwoRate | Kind::Differentiated => (Algorithm::TwoRate, peak),
+            Kind::Coupled => (Algorithm::Coupled, peak),
         };
         if self.has_one_rate() && self.cir == 0 {
             return Err("cir is 0");
@@ -111,23 +171,18 @@ impl Config {
         if self.cir == 0 && self.eir == 0 {
             return Err("cir and eir are 0");
         }
-        if self.algorithm == Algorithm::TwoRate && self.eir < self.cir {
+        if self.kind == Kind::TwoRate && self.eir < self.cir {
             return Err("eir is below cir");
         }
         if committed.burst == 0.0 && excess.burst == 0.0 {
             return Err("no packet passes without a burst");
         }
-        // Clients expect of RFC 4115, too, that its second rate is that of all packets.
-        let algorithm = match self.algorithm {
-            Algorithm::Differentiated => Algorithm::TwoRate,
-            algorithm => algorithm,
-        };
         Ok(Profile { algorithm, committed, excess })
     }
     /// A bucket: tokens are bytes or packets.
     fn fill(&self, rate: u32, burst: u64) -> Fill {
         let (rate, burst) = (f64::from(rate), burst as f64);
-        match self.unit {
+        match self.rate {
             Unit::Kbps => Fill { rate: rate * 125.0, burst },
             Unit::Pps if burst == 0.0 => Fill { rate, burst },
             Unit::Pps => Fill { rate, burst: (rate * burst / 1000.0).max(1.0) },
@@ -136,7 +191,7 @@ impl Config {
     /// Tokens that a packet of so many bytes needs.
     #[inline(always)]
     pub fn tokens(&self, bytes: usize) -> f64 {
-        match self.unit {
+        match self.rate {
             Unit::Kbps => bytes as f64,
             Unit::Pps => 1.0,
         }

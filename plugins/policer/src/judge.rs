@@ -76,6 +76,16 @@ pub enum Verdict {
     Elsewhere,
 }
 
+impl From<Action> for Verdict {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Drop => Self::Drop,
+            Action::Transmit => Self::Pass(None),
+            Action::Mark(dscp) => Self::Pass(Some(dscp)),
+        }
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -119,11 +129,7 @@ impl Judge {
         if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
             counter.add(1, bytes as u64);
         }
-        match found.config.action(color) {
-            Action::Drop => Verdict::Drop,
-            Action::Transmit => Verdict::Pass(None),
-            Action::Mark(dscp) => Verdict::Pass(Some(dscp)),
-        }
+        found.verdicts[color as usize]
     }
     /// The thread that decides about packets of a policer; this one where there is none.
     #[inline(always)]

@@ -31,7 +31,7 @@ use net::interface::{Change, NoInterface};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
 pub use api::*;
-pub use config::{Action, Config, Rounding, Unit};
+pub use config::{Action, Config, Kind, Rounding, Unit};
 pub use judge::{Verdict, color_of};
 
 use judge::Judge;
@@ -58,11 +58,18 @@ pub struct Policer {
     pub name: String,
     /// Its configuration.
     pub config: Config,
+    /// On green, yellow and red packets.
+    verdicts: [Verdict; 3],
     meter: Meter,
     owner: Owner,
 }
 
 impl Policer {
+    fn new(name: &str, config: Config, now: f64, thread: Option<usize>) -> Result<Self, Error> {
+        let meter = Meter::new(config.profile().map_err(Error::Unfit)?, now);
+        let verdicts = config.actions().map(Verdict::from);
+        Ok(Self { name: name.to_owned(), config, verdicts, meter, owner: Owner::new(thread) })
+    }
     /// Tokens in its buckets when they were filled last, and when that was, in seconds.
     pub fn levels(&self) -> ((f64, f64), f64) {
         (self.meter.levels(), self.meter.filled_at())
@@ -174,9 +181,7 @@ pub fn add_at(
     if named(router, name).is_some() {
         return Err(Error::Exists);
     }
-    let profile = config.profile().map_err(Error::Unfit)?;
-    let meter = Meter::new(profile, router.now());
-    let new = Policer { name: name.to_owned(), config, meter, owner: Owner::new(None) };
+    let new = Policer::new(name, config, router.now(), None)?;
     let policers = router.own_mut::<Policers>();
     let index = match index {
         Some(index) if index as usize >= MOST => return Err(Error::Full),
@@ -200,10 +205,8 @@ pub fn add_at(
 /// [`Error`]; nothing has changed then.
 pub fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
     let old = at(router, index)?;
-    let profile = config.profile().map_err(Error::Unfit)?;
-    let (name, owner) = (old.name.clone(), Owner::new(old.thread()));
-    let meter = Meter::new(profile, router.now());
-    router.own_mut::<Policers>().slab.replace(index, Policer { name, config, meter, owner });
+    let new = Policer::new(&old.name, config, router.now(), old.thread())?;
+    router.own_mut::<Policers>().slab.replace(index, new);
     Ok(())
 }
 

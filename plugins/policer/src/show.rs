@@ -5,9 +5,9 @@ use std::fmt;
 use infra::counter::Volume;
 use serde::Serialize;
 
-use super::Policer;
-use super::cli::{RATES, ROUNDINGS, TYPES, word_of};
 use net::Router;
+
+use super::{Config, Policer, Verdict};
 
 #[derive(Serialize)]
 struct Bucket {
@@ -27,18 +27,8 @@ struct Counted {
 pub(super) struct Shown {
     index: u32,
     name: String,
-    #[serde(rename = "type")]
-    algorithm: &'static str,
-    cir: u32,
-    eir: u32,
-    cb: u64,
-    eb: u64,
-    rate: &'static str,
-    round: &'static str,
-    color_aware: bool,
-    conform_action: String,
-    exceed_action: String,
-    violate_action: String,
+    #[serde(flatten)]
+    config: Config,
     thread: Option<usize>,
     committed: Bucket,
     excess: Bucket,
@@ -50,8 +40,7 @@ pub(super) struct Shown {
 
 impl Shown {
     pub fn of(router: &Router, index: u32, policer: &Policer) -> Self {
-        let c = &policer.config;
-        let profile = c.profile().expect("it was looked at when the policer was made");
+        let profile = policer.config.profile().expect("it was looked at when the policer was made");
         let ((committed, excess), updated) = policer.levels();
         let bucket = |fill: infra::meter::Fill, tokens| Bucket {
             rate: fill.rate,
@@ -60,21 +49,10 @@ impl Shown {
         };
         let counted = |Volume { packets, bytes }| Counted { packets, bytes };
         let [conform, exceed, violate] = super::counted(router, index).map(counted);
-        let [conform_action, exceed_action, violate_action] = c.actions.map(|a| a.to_string());
         Self {
             index,
             name: policer.name.clone(),
-            algorithm: word_of(c.algorithm, &TYPES),
-            cir: c.cir,
-            eir: c.eir,
-            cb: c.cb,
-            eb: c.eb,
-            rate: word_of(c.unit, &RATES),
-            round: word_of(c.rounding, &ROUNDINGS),
-            color_aware: c.is_color_aware,
-            conform_action,
-            exceed_action,
-            violate_action,
+            config: policer.config,
             thread: policer.thread(),
             committed: bucket(profile.committed, committed),
             excess: bucket(profile.excess, excess),
@@ -98,14 +76,15 @@ impl fmt::Display for All {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, algorithm, cir, eir, cb, eb, .. } = self;
-        writeln!(f, "Name \"{name}\" type {algorithm} cir {cir} eir {eir} cb {cb} eb {eb}")?;
-        writeln!(f, "rate type {}, round type {}", self.rate, self.round)?;
-        let Self { conform_action, exceed_action, violate_action, .. } = self;
-        write!(f, "conform action {conform_action}, exceed action {exceed_action}")?;
-        writeln!(f, ", violate action {violate_action}")?;
-        let rates = if matches!(*algorithm, "1r2c" | "1r3c") { "single" } else { "dual" };
-        let aware = if self.color_aware { "" } else { "not " };
+        let (name, c) = (&self.name, &self.config);
+        let Config { kind, cir, eir, cb, eb, rate, round, .. } = c;
+        writeln!(f, "Name \"{name}\" type {kind} cir {cir} eir {eir} cb {cb} eb {eb}")?;
+        writeln!(f, "rate type {rate}, round type {round}")?;
+        let [conform, exceed, violate] = c.actions().map(Verdict::from);
+        write!(f, "conform action {conform}, exceed action {exceed}")?;
+        writeln!(f, ", violate action {violate}")?;
+        let rates = if c.has_one_rate() { "single" } else { "dual" };
+        let aware = if c.color_aware { "" } else { "not " };
         write!(f, "policer at index {}: {rates} rate, {aware}color-aware", self.index)?;
         match self.thread {
             Some(thread) => writeln!(f, ", thread {thread}")?,
