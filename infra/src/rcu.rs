@@ -314,6 +314,10 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// With an index beyond the room there is.
     pub fn put(&mut self, index: u32, value: Option<T>) {
         let is_new = value.is_some();
+        // A slot that was never used stays untouched: its memory may not be there yet.
+        if !is_new && self.slot(index) == 0 {
+            return;
+        }
         self.slots.given.fetch_max(index as usize + 1, Ordering::Relaxed);
         let old = self.slots.swap(index, value);
         self.used = self.used + usize::from(is_new) - usize::from(old.is_some());

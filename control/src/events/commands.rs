@@ -109,7 +109,7 @@ pub(super) fn register<C: 'static>(log: &EventLog, cli: &mut Cli<C>) {
     });
     let events = log.clone();
     cli.command(move |_, _: Clear| {
-        events.0.borrow_mut().events.clear();
+        events.0.borrow_mut().forget(0);
         Ok(())
     });
     let events = log.clone();
@@ -184,7 +184,7 @@ impl EventLog {
         let ring = self.0.borrow();
         let mut write = || {
             write!(file, "{{\"traceEvents\":[")?;
-            for (at, event) in ring.events.iter().enumerate() {
+            for (at, event) in ring.newest(usize::MAX).enumerate() {
                 let Event { time, topic, text } = event;
                 let comma = if at == 0 { "" } else { "," };
                 let json = json!({

@@ -62,9 +62,19 @@ pub struct Event {
     pub text: String,
 }
 
+/// An event in the ring; its text is among those of the ring.
+struct Noted {
+    time: f64,
+    topic: Topic,
+    len: u16,
+}
+
 struct Ring {
     clock: Clock,
-    events: VecDeque<Event>,
+    events: VecDeque<Noted>,
+    /// All texts, one behind the other: pieces of memory of their own, among those of what is soon
+    /// gone, would keep its pages.
+    texts: VecDeque<u8>,
     size: usize,
     is_running: bool,
     /// By topic.
@@ -75,8 +85,9 @@ impl EventLog {
     /// An empty log with the times of this clock.
     pub fn new(clock: Clock) -> Self {
         let is_noted = TOPICS.map(|(topic, _)| topic == Topic::State);
-        let (events, size) = (VecDeque::new(), DEFAULT_SIZE);
-        Self(Rc::new(RefCell::new(Ring { clock, events, size, is_running: true, is_noted })))
+        let (events, texts, size) = (VecDeque::new(), VecDeque::new(), DEFAULT_SIZE);
+        let ring = Ring { clock, events, texts, size, is_running: true, is_noted };
+        Self(Rc::new(RefCell::new(ring)))
     }
 
     /// Notes an event if its topic is noted now; `text` is not formatted otherwise. Line ends
@@ -89,15 +100,13 @@ impl EventLog {
         // Formatting may look at what is noted, so nothing is borrowed meanwhile.
         if is_wanted {
             let text = one_line(&text);
-            self.0.borrow_mut().put(topic, text);
+            self.0.borrow_mut().put(topic, &text);
         }
     }
 
     /// A copy of the newest events, the oldest first.
     pub fn newest(&self, most: usize) -> Vec<Event> {
-        let ring = self.0.borrow();
-        let older = ring.events.len().saturating_sub(most);
-        ring.events.range(older..).cloned().collect()
+        self.0.borrow().newest(most).collect()
     }
 
     /// Adds the commands that show and set this log, and notes commands from now on.
@@ -114,18 +123,45 @@ impl Default for EventLog {
 }
 
 impl Ring {
-    fn put(&mut self, topic: Topic, text: String) {
-        if self.events.len() >= self.size {
-            self.events.pop_front();
+    fn put(&mut self, topic: Topic, text: &str) {
+        self.forget(self.size.saturating_sub(1));
+        self.texts.extend(text.as_bytes());
+        let len = text.len() as u16; // LONGEST at most
+        self.events.push_back(Noted { time: self.clock.now(), topic, len });
+    }
+
+    /// The newest events, the oldest first.
+    fn newest(&self, most: usize) -> impl Iterator<Item = Event> {
+        let older = self.events.len().saturating_sub(most);
+        let mut at = self.len_of(older);
+        self.events.range(older..).map(move |Noted { time, topic, len }| {
+            let end = at + usize::from(*len);
+            let bytes: Vec<_> = self.texts.range(at..end).copied().collect();
+            at = end;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Event { time: *time, topic: *topic, text }
+        })
+    }
+
+    /// Forgets the oldest events, but for so many.
+    fn forget(&mut self, but: usize) {
+        let surplus = self.events.len().saturating_sub(but);
+        if surplus > 0 {
+            self.texts.drain(..self.len_of(surplus));
+            self.events.drain(..surplus);
         }
-        self.events.push_back(Event { time: self.clock.now(), topic, text });
+    }
+
+    /// Bytes of the texts of so many of the oldest events.
+    fn len_of(&self, count: usize) -> usize {
+        self.events.range(..count).map(|event| usize::from(event.len)).sum()
     }
 
     fn resize(&mut self, size: usize) {
         self.size = size;
-        let surplus = self.events.len().saturating_sub(size);
-        self.events.drain(..surplus);
+        self.forget(size);
         self.events.shrink_to(size);
+        self.texts.shrink_to_fit();
     }
 }
 
@@ -146,7 +182,6 @@ fn one_line(text: &dyn Display) -> String {
     let mut short = Short(String::new());
     // It fails when there is enough of it.
     let _ = write!(short, "{text}");
-    short.0.shrink_to_fit();
     short.0
 }
 
