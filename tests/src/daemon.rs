@@ -152,10 +152,17 @@ impl Daemon {
         assert!(eventually(is_done), "the generator does not end");
     }
 
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the daemon runs");
+    }
+
     /// Ends it with SIGTERM. `None` when it does not end.
     pub fn stop(&mut self) -> Option<ExitStatus> {
-        let id = Pid::from_child(&self.child);
-        kill_process(id, Signal::TERM).expect("the daemon runs");
+        self.signal(Signal::TERM);
         let mut status = None;
         eventually(|| {
             status = self.child.try_wait().expect("it is our child");

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
-    NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -153,7 +153,8 @@ impl Netlink {
         })?;
         Ok(links)
     }
-    /// Asks for all there is of a kind, and has `take` called with each.
+    /// Asks for all there is of a kind, and has `take` called with each; whether it is whole. It is
+    /// not where something changed meanwhile: some may be missing then.
     ///
     /// # Errors
     /// The kernel's.
@@ -161,24 +162,28 @@ impl Netlink {
         &mut self,
         what: RouteNetlinkMessage,
         mut take: impl FnMut(RouteNetlinkMessage),
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         self.sequence += 1;
         send_to_kernel(&self.socket, what, NLM_F_DUMP, self.sequence)?;
         let mut room = vec![0; NEWS];
+        let mut is_whole = true;
         loop {
             let (len, _) = recv(&self.socket, &mut room[..], RecvFlags::empty())?;
             let mut end = None;
-            each_message(&room[..len], |payload| match payload {
-                NetlinkPayload::InnerMessage(message) => take(message),
-                NetlinkPayload::Done(_) => end = Some(Ok(())),
-                NetlinkPayload::Error(e) => {
-                    let code = e.code.map_or(0, |code| code.get().abs());
-                    end = Some(Err(io::Error::from_raw_os_error(code)));
+            each_message(&room[..len], |message| {
+                is_whole &= message.header.flags & NLM_F_DUMP_INTR == 0;
+                match message.payload {
+                    NetlinkPayload::InnerMessage(message) => take(message),
+                    NetlinkPayload::Done(_) => end = Some(Ok(())),
+                    NetlinkPayload::Error(e) => {
+                        let code = e.code.map_or(0, |code| code.get().abs());
+                        end = Some(Err(io::Error::from_raw_os_error(code)));
+                    }
+                    _ => (),
                 }
-                _ => (),
             });
             if let Some(end) = end {
-                return end;
+                return end.map(|()| is_whole);
             }
         }
     }
@@ -339,11 +344,13 @@ impl LinkMonitor {
         let mut links = Vec::new();
         for _ in 0..MOST_NEWS {
             match recv(&self.socket, &mut self.bytes[..], RecvFlags::empty()) {
-                Ok((len, _)) => each_message(&self.bytes[..len], |payload| {
-                    if let NetlinkPayload::InnerMessage(message) = &payload {
-                        links.extend(Link::of(message));
-                    }
-                }),
+                Ok((len, _)) => {
+                    each_message(&self.bytes[..len], |NetlinkMessage { payload, .. }| {
+                        if let NetlinkPayload::InnerMessage(message) = &payload {
+                            links.extend(Link::of(message));
+                        }
+                    })
+                }
                 Err(Errno::NOBUFS) => {
                     let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
                     // If this fails so does the next reading.
@@ -357,11 +364,11 @@ impl LinkMonitor {
 }
 
 /// Has `take` called with each message of a packet; those that cannot be read are left out.
-pub fn each_message(mut bytes: &[u8], mut take: impl FnMut(NetlinkPayload<RouteNetlinkMessage>)) {
+pub fn each_message(mut bytes: &[u8], mut take: impl FnMut(NetlinkMessage<RouteNetlinkMessage>)) {
     while let Some(len) = bytes.first_chunk().map(|len| u32::from_ne_bytes(*len) as usize) {
         let Some(message) = bytes.get(..len).filter(|_| len >= HEADER) else { return };
         if let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(message) {
-            take(message.payload);
+            take(message);
         }
         bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
     }

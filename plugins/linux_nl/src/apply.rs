@@ -1,12 +1,18 @@
 //! Routes and neighbours of Linux become the router's.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use net::adjacency::Link;
 use net::fib::{Path, Source, TableIndex, Target};
 use net::{InterfaceIndex, Router};
 use wire::Prefix;
 
 use super::message::{Neighbor, News, Route, To};
-use super::{Devices, Mirror, Place};
+use super::{Devices, Mirror, Place, Sweep};
+
+/// Entries that a sweep looks at between two looks at the time.
+const STEP: usize = 64;
 
 /// What a route is in the router: its table, its source and its paths.
 type Wanted = (TableIndex, Source, Vec<Path>);
@@ -22,10 +28,7 @@ pub(super) fn news(
     match news {
         News::Look | News::Lost => (),
         News::Begin => mirror.round += 1,
-        News::End => {
-            mirror.is_complete = true;
-            sweep(router, mirror, known, sources);
-        }
+        News::End => mirror.sweep = Some(Sweep::Routes(None)),
         News::Neighbor(neighbor) => set_neighbor(router, mirror, known, neighbor),
         News::Route(route) => {
             let (prefix, round) = (route.prefix, mirror.round);
@@ -126,25 +129,53 @@ fn settle(
     }
 }
 
-/// Takes back what was not told in this round.
-fn sweep(router: &mut Router, mirror: &mut Mirror, known: &Devices, sources: [Source; 2]) {
+/// Takes back some of what was not told in the round before; nothing more of it is done where the
+/// mirror has no sweep any longer.
+pub(super) fn sweep(
+    router: &mut Router,
+    mirror: &mut Mirror,
+    known: &Devices,
+    sources: [Source; 2],
+) {
     let round = mirror.round;
-    mirror.places.retain(|prefix, place| {
-        if place.routes.iter().any(|(_, told)| *told != round) {
-            place.routes.retain(|(_, told)| *told == round);
-            settle(router, place, *prefix, known, sources);
+    mirror.sweep = match mirror.sweep {
+        Some(Sweep::Routes(last)) => {
+            let looked_at = after(&mirror.places, last);
+            for prefix in &looked_at {
+                let Some(place) = mirror.places.get_mut(prefix) else { continue };
+                if place.routes.iter().any(|(_, told)| *told != round) {
+                    place.routes.retain(|(_, told)| *told == round);
+                    settle(router, place, *prefix, known, sources);
+                }
+                if place.routes.is_empty() {
+                    mirror.places.remove(prefix);
+                }
+            }
+            Some(looked_at.last().map_or(Sweep::Neighbors(None), |p| Sweep::Routes(Some(*p))))
         }
-        !place.routes.is_empty()
-    });
-    mirror.neighbors.retain(|(device, addr), told| {
-        if *told != round
-            && let Some(phy) = known.get(device)
-        {
-            // The router may have forgotten it itself.
-            let _ = router.remove_neighbor((*phy, *addr));
+        Some(Sweep::Neighbors(last)) => {
+            let looked_at = after(&mirror.neighbors, last);
+            for (device, addr) in &looked_at {
+                if mirror.neighbors.get(&(*device, *addr)) == Some(&round) {
+                    continue;
+                }
+                mirror.neighbors.remove(&(*device, *addr));
+                if let Some(phy) = known.get(device) {
+                    // The router may have forgotten it itself.
+                    let _ = router.remove_neighbor((*phy, *addr));
+                }
+            }
+            mirror.is_complete |= looked_at.is_empty();
+            looked_at.last().map(|last| Sweep::Neighbors(Some(*last)))
         }
-        *told == round
-    });
+        None => None,
+    };
+}
+
+/// Some keys behind one, or the first.
+fn after<K: Copy + Ord, V>(all: &BTreeMap<K, V>, last: Option<K>) -> Vec<K> {
+    let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+    all.range((from, Bound::Unbounded)).take(STEP).map(|(key, _)| *key).collect()
 }
 
 /// Takes back the ways over a device that is no longer mirrored; `left` are the others.

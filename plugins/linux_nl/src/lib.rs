@@ -64,6 +64,16 @@ struct Mirror {
     is_complete: bool,
     /// Batches taken apart in part.
     waiting: std::vec::IntoIter<News>,
+    /// Work to be done before those.
+    sweep: Option<Sweep>,
+}
+
+/// What is known but was not told when all was told is being taken back: the last that was looked
+/// at.
+#[derive(Clone, Copy, Debug)]
+enum Sweep {
+    Routes(Option<Prefix>),
+    Neighbors(Option<(u32, IpAddr)>),
 }
 
 /// All that control keeps.
@@ -104,6 +114,7 @@ fn begin(router: &mut Router, namespace: &str) {
                 round: 0,
                 is_complete: false,
                 waiting: Vec::new().into_iter(),
+                sweep: None,
             };
             mirrors.all.insert(namespace.to_owned(), mirror);
         }
@@ -158,7 +169,7 @@ fn take_of(router: &mut Router, name: &str, end: Instant) -> bool {
     loop {
         // A look may have ended the mirror.
         let Some(mirror) = router.own_mut::<Mirrors>().all.get_mut(name) else { return false };
-        if mirror.waiting.len() == 0 {
+        if mirror.waiting.len() == 0 && mirror.sweep.is_none() {
             let Some(batch) = mirror.listener.next() else { return false };
             let has_changed = batch.contains(&News::Look);
             mirror.waiting = batch.into_iter();
@@ -170,14 +181,19 @@ fn take_of(router: &mut Router, name: &str, end: Instant) -> bool {
         let done = router.with(|mirrors: &mut Mirrors, router| {
             let sources = mirrors.sources;
             let Some(mirror) = mirrors.all.get_mut(name) else { return true };
-            while let Some(news) = mirror.waiting.next() {
-                mirrors.lost += u64::from(news == News::Lost);
-                apply::news(router, mirror, &known, sources, news);
+            loop {
+                if mirror.sweep.is_some() {
+                    apply::sweep(router, mirror, &known, sources);
+                } else if let Some(news) = mirror.waiting.next() {
+                    mirrors.lost += u64::from(news == News::Lost);
+                    apply::news(router, mirror, &known, sources, news);
+                } else {
+                    return true;
+                }
                 if Instant::now() >= end {
                     return false;
                 }
             }
-            true
         });
         if done != Some(true) {
             return true;

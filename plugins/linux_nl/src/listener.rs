@@ -37,6 +37,8 @@ const ROOM: usize = 64 << 10;
 const BATCHES: usize = 1024;
 /// News in a batch at most, while all is told.
 const BATCH: usize = 1024;
+/// Readings during which something changed, after which one of them is told.
+const TORN: u32 = 20;
 /// Time after which the thread looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -78,7 +80,8 @@ impl Listener {
         let flags = Arc::new(Flags { tells_all: true.into(), ..Flags::default() });
         let file = Some(name).filter(|name| !name.is_empty());
         let (socket, netlink) = namespace::within(file, || Ok((open(room)?, Netlink::open()?)))?;
-        let mut ear = Ear { socket, netlink, sender, told, flags: Arc::clone(&flags) };
+        let (flags_of, torn) = (Arc::clone(&flags), 0);
+        let mut ear = Ear { socket, netlink, sender, told, flags: flags_of, torn };
         std::thread::Builder::new().name("netlink".to_owned()).spawn(move || ear.listen())?;
         Ok(Self { batches, flags })
     }
@@ -110,6 +113,8 @@ struct Ear {
     sender: SyncSender<Vec<News>>,
     told: EventSender<Told>,
     flags: Arc<Flags>,
+    /// Readings one after the other during which something changed.
+    torn: u32,
 }
 
 impl Ear {
@@ -120,8 +125,8 @@ impl Ear {
             let how = if is_due { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
             let mut news = Vec::new();
             match recv(&self.socket, &mut room[..], how) {
-                Ok((len, _)) => each_message(&room[..len], |payload| {
-                    if let NetlinkPayload::InnerMessage(message) = payload {
+                Ok((len, _)) => each_message(&room[..len], |message| {
+                    if let NetlinkPayload::InnerMessage(message) = message.payload {
                         news.extend(News::of(&message));
                     }
                 }),
@@ -162,8 +167,14 @@ impl Ear {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+    /// Has all told once more, a little later.
+    fn again_soon(&self) {
+        self.flags.tells_all.store(true, Ordering::Relaxed);
+        std::thread::sleep(LOOK);
+    }
     fn tell_all(&mut self) -> bool {
         let mut batch = vec![News::Look, News::Begin];
+        let mut is_whole = true;
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut route = RouteMessage::default();
             route.header.address_family = family;
@@ -174,13 +185,20 @@ impl Ear {
             {
                 let mut all = Vec::new();
                 let done = self.netlink.dump(what, |message| all.extend(News::of(&message)));
-                if done.is_err() {
-                    // It was interrupted: once more, a little later.
-                    self.flags.tells_all.store(true, Ordering::Relaxed);
-                    std::thread::sleep(LOOK);
+                let Ok(is_whole_one) = done else {
+                    self.again_soon();
                     return true;
-                }
+                };
+                is_whole &= is_whole_one;
                 batch.append(&mut all);
+            }
+        }
+        self.torn = if is_whole { 0 } else { self.torn + 1 };
+        if !is_whole {
+            self.again_soon();
+            // Where changes never end, what was read is told meanwhile.
+            if !self.torn.is_multiple_of(TORN) {
+                return true;
             }
         }
         batch.push(News::End);
