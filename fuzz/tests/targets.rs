@@ -70,7 +70,7 @@ fn any_bytes_are_a_message_or_ignored() {
 
 #[test]
 fn what_a_router_was_told_makes_another_one_like_it() {
-    tried(|| Replay);
+    tried(Replay::default);
 }
 
 #[test]

@@ -45,7 +45,23 @@ const SHOWN: [&str; 8] = [
 ];
 
 /// Input chooses edits by its bytes.
-pub struct Replay;
+#[derive(Default)]
+pub struct Replay {
+    /// Edits that were carried out.
+    edits: usize,
+    /// Features whose configuration was replayed.
+    features: BTreeSet<&'static str>,
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        let (edits, features) = (self.edits, &self.features);
+        println!(
+            "replay: {edits} edits, configuration of {} features: {features:?}",
+            features.len()
+        );
+    }
+}
 
 /// Edits for an input: half of them those of the core, the others those of some plugins.
 fn chosen(random: &mut Random) -> Vec<&'static [&'static str]> {
@@ -181,6 +197,8 @@ impl Target for Replay {
                 }
             }
         }
+        self.edits += history.len();
+        self.features.extend(rows(told.parts()).iter().map(|row| row.feature));
         let why = |what: String| format!("{what}\nafter\n{}", history.join("\n"));
         compare(told.parts()).and_then(|()| replace(told.parts(), &mut random)).map_err(why)
     }
