@@ -50,7 +50,10 @@ impl Engine {
         self.count_named(N::NAME, <N::Error as Reason>::TEXTS[why.index()].name, n);
     }
     fn count_named(&mut self, node: &str, name: &str, n: u64) {
-        let Some(index) = self.errors.position(node, name).filter(|_| n > 0) else { return };
+        if n == 0 {
+            return;
+        }
+        let Some(index) = self.errors.position(node, name) else { return };
         if self.data_threads().contains(&0) {
             self.post(0, Box::new(move |core| core.counter(index).add(n)));
         } else if let Some(counter) = self.counters.row(0).get(index) {

@@ -106,7 +106,7 @@ fn a_tunnel_puts_its_header_in_front_and_follows_the_route_to_its_far_end() {
     assert_eq!(sent(&mut b, "30.1.1.1")[0].0, "pg2");
     b.set("ip route del 20.0.0.1/32");
     assert_eq!(sent(&mut b, "30.1.1.1")[0].0, "pg1");
-    // The far end has several ways.
+    // The far end has several taken.
     b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
     assert_eq!(sent(&mut b, "30.1.1.1").len(), 1);
     let shown = b.run("show adj");
@@ -232,7 +232,7 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
         b.set("ip route add 2a01::/16 via 2001:db8:1::2 pg1 via 2001:db8:2::2 pg2");
         b.set("ip route add 30.0.0.0/8 via t0\nip route add 2001:dead::/32 via t0");
         b.graph.run();
-        let mut ways = BTreeSet::new();
+        let mut taken = BTreeSet::new();
         for count in [1u32, 3, 4, 85] {
             // What was big, and what was small, of one connection.
             let stream: Vec<_> = (0..count)
@@ -246,14 +246,14 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
                 } else {
                     finish(p);
                 }
-                // A lookup before has chosen among several ways, too.
+                // A lookup before has chosen among several paths, too.
                 p.set_flow_hash(count);
                 p.add_flags(Flags::HASH);
             });
             assert_eq!(out.len() as u32, 4 * count);
             assert_eq!(tx(&b, "t0") - before, 4 * u64::from(count));
-            assert!(out.iter().all(|c| c.at == "sent" && c.tx == out[0].tx), "one way for all");
-            ways.insert(out[0].tx);
+            assert!(out.iter().all(|c| c.at == "sent" && c.tx == out[0].tx), "one path for all");
+            taken.insert(out[0].tx);
             let lens: Vec<_> = out[..4].iter().map(|c| c.bytes.len() - 14 - 2 * outer).collect();
             assert_eq!(lens, [1020, 1020, 920, 120]);
             let all: Vec<u8> = out.iter().flat_map(|c| data(&c.bytes[14..], outer)).collect();
@@ -268,7 +268,7 @@ fn big_packets_are_cut_before_a_tunnel_and_stay_in_order() {
             }
             assert_eq!(b.graph.buffers_used(), 0);
         }
-        assert_eq!(ways.len(), 2, "some take the one, some the other");
+        assert_eq!(taken.len(), 2, "some take the one, some the other");
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Events {
 #[derive(Default)]
 struct Wakeup {
     /// Control was woken and has not looked since.
-    told: AtomicBool,
+    woken: AtomicBool,
     lost: AtomicU64,
     notifier: OnceLock<Notifier>,
 }
@@ -79,7 +79,7 @@ impl Events {
         self.afterwards.push(work);
     }
     /// Has `notifier` called, on a data-plane thread, when there is something to take and control
-    /// was not told before. The first one stays.
+    /// was not woken before. The first one stays.
     pub fn notify(&self, notifier: Notifier) {
         let _ = self.wakeup.notifier.set(notifier);
     }
@@ -124,7 +124,7 @@ impl<E: Event> EventSender<E> {
         if !sent {
             self.wakeup.lost.fetch_add(1, Ordering::Relaxed);
         }
-        if !self.wakeup.told.swap(true, Ordering::AcqRel)
+        if !self.wakeup.woken.swap(true, Ordering::AcqRel)
             && let Some(notify) = self.wakeup.notifier.get()
         {
             notify();
@@ -147,10 +147,11 @@ impl<E: Event> Clone for EventSender<E> {
 impl Router {
     /// Handles what the data plane reported. Call it when [`Events::notify`] says so.
     pub fn handle_events(&mut self) {
-        // Acquire and release: an event whose sender found that control was told is seen below.
-        self.events.wakeup.told.swap(false, Ordering::AcqRel);
-        for handler in self.events.handlers.clone().iter() {
-            handler(self);
+        // Acquire and release: an event whose sender found that control was woken is seen below.
+        if self.events.wakeup.woken.swap(false, Ordering::AcqRel) {
+            for handler in self.events.handlers.clone().iter() {
+                handler(self);
+            }
         }
         for work in self.events.afterwards.clone().iter() {
             work(self);
@@ -185,7 +186,7 @@ mod tests {
 
     /// First step of [`Router::handle_events`].
     fn take<E: Event>(events: &mut Events) -> Vec<E> {
-        events.wakeup.told.swap(false, Ordering::AcqRel);
+        events.wakeup.woken.swap(false, Ordering::AcqRel);
         events.rings::<E>().take()
     }
 

@@ -29,7 +29,7 @@ pub struct Receive<V: Version> {
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
     /// Ways back to sources.
-    pub ways: ReversePaths<V::Family>,
+    pub reverse_paths: ReversePaths<V::Family>,
 }
 
 /// Edges of [`Receive`].
@@ -71,7 +71,7 @@ impl<V: Version> Node for Receive<V> {
             if let Some(feature) = arc.first(rx) {
                 return Ok(Received::To(feature));
             }
-            let upper = inspect::<V>(&self.ways, ports, p, epoch).ok();
+            let upper = inspect::<V>(&self.reverse_paths, ports, p, epoch).ok();
             let taker = upper.and_then(|u| protocols.find(u.protocol.0.into()));
             Ok(taker.map_or(Received::Local(self.version), Received::To))
         });
@@ -88,7 +88,7 @@ pub struct Local<V: Version> {
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
     /// Ways back to sources.
-    pub ways: ReversePaths<V::Family>,
+    pub reverse_paths: ReversePaths<V::Family>,
 }
 
 /// To the node of its protocol, or to an ICMP error for its sender.
@@ -160,7 +160,7 @@ impl<V: Version> Node for Local<V> {
             if V::is_fragment(p) {
                 return Ok(Sorted::Reassemble(self.version));
             }
-            let upper = inspect::<V>(&self.ways, ports, p, epoch)?;
+            let upper = inspect::<V>(&self.reverse_paths, ports, p, epoch)?;
             if let Some(taker) = protocols.find(upper.protocol.0.into()) {
                 return Ok(Sorted::To(taker));
             }
@@ -179,7 +179,7 @@ impl<V: Version> Node for Local<V> {
 /// Checks what a packet carries and where it comes from; notes where what it carries begins.
 #[inline(always)]
 fn inspect<V: Version>(
-    ways: &ReversePaths<V::Family>,
+    reverse_paths: &ReversePaths<V::Family>,
     ports: &Edges,
     p: &mut Buffer<'_>,
     epoch: Epoch<'_>,
@@ -190,7 +190,7 @@ fn inspect<V: Version>(
     if !p.flags().has(Flags::LOCAL)
         && let Some(source) = V::source_to_check(p, &upper)
     {
-        match ways.find(p.fib(), source, None, epoch) {
+        match reverse_paths.find(p.fib(), source, None, epoch) {
             ReversePath::Away | ReversePath::Proxied => (),
             ReversePath::Here => return Err(V::SPOOFED),
             ReversePath::Nowhere => return Err(V::NO_WAY_BACK),

@@ -77,13 +77,13 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
         router.engine.add(Transmit::new(router)).map_err(refuse)?;
     }
 
-    let (protocols, ports, ways) = takers::<V>(router, V::NODES.receive);
-    router.engine.add(Receive { version, protocols, ports, ways }).map_err(refuse)?;
-    let (protocols, ports, ways) = takers::<V>(router, V::NODES.local_end);
-    let end = Receive { version, protocols, ports, ways };
+    let (protocols, ports, reverse_paths) = takers::<V>(router, V::NODES.receive);
+    router.engine.add(Receive { version, protocols, ports, reverse_paths }).map_err(refuse)?;
+    let (protocols, ports, reverse_paths) = takers::<V>(router, V::NODES.local_end);
+    let end = Receive { version, protocols, ports, reverse_paths };
     router.engine.add_named(V::NODES.local_end, end).map_err(refuse)?;
-    let (protocols, ports, ways) = takers::<V>(router, V::NODES.local);
-    router.engine.add(Local { version, protocols, ports, ways }).map_err(refuse)?;
+    let (protocols, ports, reverse_paths) = takers::<V>(router, V::NODES.local);
+    router.engine.add(Local { version, protocols, ports, reverse_paths }).map_err(refuse)?;
     if !V::LOCAL_COUNTED_AT.is_empty() {
         // Clients know them under the node's own name, too.
         router.engine.add_counters::<V::Error>(V::NODES.local).map_err(refuse)?;

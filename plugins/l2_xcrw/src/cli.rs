@@ -44,10 +44,10 @@ impl fmt::Display for Row {
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (interface, way) in router.settings::<Rewritten>() {
-        let Some(way) = &way.0 else { continue };
-        let rw = Some(Hex(way.front.to_vec())).filter(|rw| !rw.0.is_empty());
-        lines.push(&Set { interface, next: Some(way.node(router)), rw, del: false });
+    for (interface, rewrite) in router.settings::<Rewritten>() {
+        let Some(rewrite) = &rewrite.0 else { continue };
+        let rw = Some(Hex(rewrite.front.to_vec())).filter(|rw| !rw.0.is_empty());
+        lines.push(&Set { interface, next: Some(rewrite.node(router)), rw, del: false });
     }
 }
 
@@ -60,12 +60,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(super::set(router, c.interface, &node, &c.rw.unwrap_or_default().0)?)
     });
     cli.command(|router: &mut Router, _: Show| {
-        let row = |(interface, way): (InterfaceIndex, &Rewritten)| {
-            let way = way.0.as_ref()?;
+        let row = |(interface, rewrite): (InterfaceIndex, &Rewritten)| {
+            let rewrite = rewrite.0.as_ref()?;
             Some(Row {
                 interface: router.interfaces.name(interface.0).to_owned(),
-                next: way.node(router),
-                rewrite: hex(&way.front),
+                next: rewrite.node(router),
+                rewrite: hex(&rewrite.front),
             })
         };
         let all: Vec<_> = router.settings::<Rewritten>().filter_map(row).collect();
