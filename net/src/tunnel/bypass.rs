@@ -155,7 +155,7 @@ struct Set<K, const IS_6: bool>(Wanted, PhantomData<K>);
 
 impl<K: Bypass, const IS_6: bool> Command for Set<K, IS_6> {
     const PATHS: &'static [&'static str] = &[K::COMMANDS[IS_6 as usize]];
-    const ABOUT: &'static str = "Have packets of tunnels leave the usual way where they come in";
+    const ABOUT: &'static str = "Have packets of tunnels leave the usual path where they come in";
     const ARGS: &'static [ArgInfo] = Wanted::ARGS;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Ok(Self(Wanted::parse(args)?, PhantomData))

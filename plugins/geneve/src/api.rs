@@ -85,7 +85,7 @@ pub struct GeneveTunnelDetails {
     pub vni: u32,
 }
 
-/// Have packets of GENEVE tunnels leave the usual way where they come in, or no longer.
+/// Have packets of GENEVE tunnels leave the usual path where they come in, or no longer.
 #[derive(Message)]
 pub struct SwInterfaceSetGeneveBypass {
     /// the interface they come in by

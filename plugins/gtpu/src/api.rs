@@ -191,7 +191,7 @@ pub struct GtpuTunnelV2Details {
     pub counters: SwIfCounters,
 }
 
-/// Have packets of GTP-U tunnels leave the usual way where they come in, or no longer.
+/// Have packets of GTP-U tunnels leave the usual path where they come in, or no longer.
 #[derive(Message)]
 pub struct SwInterfaceSetGtpuBypass {
     /// the interface they come in by

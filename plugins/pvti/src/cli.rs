@@ -80,7 +80,7 @@ struct ShowTxPeers;
 #[command("show pvti rx peers")]
 struct ShowRxPeers;
 
-/// Have datagrams of packet vector tunnels over IPv4 leave the usual way where they come in.
+/// Have datagrams of packet vector tunnels over IPv4 leave the usual path where they come in.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip pvti-bypass")]
 #[stage(Attachments)]
@@ -92,7 +92,7 @@ struct Bypass4 {
     del: bool,
 }
 
-/// Have datagrams of packet vector tunnels over IPv6 leave the usual way where they come in.
+/// Have datagrams of packet vector tunnels over IPv6 leave the usual path where they come in.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 pvti-bypass")]
 #[stage(Attachments)]

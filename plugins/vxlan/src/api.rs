@@ -150,7 +150,7 @@ pub struct VxlanTunnelV2Details {
     pub network: Network,
 }
 
-/// Have packets of VXLAN tunnels leave the usual way where they come in, or no longer.
+/// Have packets of VXLAN tunnels leave the usual path where they come in, or no longer.
 #[derive(Message)]
 pub struct SwInterfaceSetVxlanBypass {
     /// the interface they come in by

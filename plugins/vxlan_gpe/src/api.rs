@@ -134,7 +134,7 @@ pub struct VxlanGpeTunnelV2Details {
     pub made: Made,
 }
 
-/// Have packets of VXLAN-GPE tunnels leave the usual way where they come in, or no longer.
+/// Have packets of VXLAN-GPE tunnels leave the usual path where they come in, or no longer.
 #[derive(Message)]
 pub struct SwInterfaceSetVxlanGpeBypass {
     /// the interface they come in by
