@@ -57,6 +57,8 @@ step "tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
+# Many tests wait for peers and timers most of the time.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
 
 # What failed once more, at the end: who keeps only a part of this keeps that.

@@ -1,6 +1,7 @@
 //! Routes and neighbours of Linux become the router's.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 
 use net::adjacency::Link;
@@ -16,6 +17,12 @@ const STEP: usize = 64;
 
 /// What a route is in the router: its table, its source and its paths.
 type Wanted = (TableIndex, Source, Vec<Path>);
+
+fn hash(paths: &[Path]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    paths.hash(&mut hasher);
+    hasher.finish()
+}
 
 /// Does what a piece of news calls for.
 pub(super) fn news(
@@ -116,6 +123,15 @@ fn settle(
 ) {
     let wanted = wanted(router, place.routes.iter().map(|(route, _)| route), known, sources);
     let to = wanted.as_ref().map(|(table, source, _)| (*table, *source));
+    let hash = wanted.as_ref().map_or(0, |(_, _, paths)| hash(paths));
+    if let Some((table, source)) = to
+        && place.installed == to
+        && place.paths == hash
+        && router.has_route_of(source, table, prefix)
+    {
+        return;
+    }
+    place.paths = hash;
     let old = std::mem::replace(&mut place.installed, to).filter(|old| Some(*old) != to);
     if let Some((table, source, paths)) = wanted
         && let Err(e) = router.set_route(table, prefix, source, &paths)
@@ -178,7 +194,7 @@ fn after<K: Copy + Ord, V>(all: &BTreeMap<K, V>, last: Option<K>) -> Vec<K> {
     all.range((from, Bound::Unbounded)).take(STEP).map(|(key, _)| *key).collect()
 }
 
-/// Takes back the ways over a device that is no longer mirrored; `left` are the others.
+/// Takes back the paths over a device that is no longer mirrored; `left` are the others.
 pub(super) fn without(
     router: &mut Router,
     mirror: &mut Mirror,

@@ -50,6 +50,8 @@ struct Place {
     routes: Vec<(Route, u32)>,
     /// Where the best of them is in the router.
     installed: Option<(TableIndex, Source)>,
+    /// Hash of its paths there.
+    paths: u64,
 }
 
 /// What Linux has in a namespace.

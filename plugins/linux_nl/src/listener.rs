@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ const BATCH: usize = 1024;
 const TORN: u32 = 20;
 /// Time after which the thread looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
+/// Time between two looks whether control has taken what there is.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// There is news.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +57,8 @@ impl Event for Told {
 struct Flags {
     is_over: AtomicBool,
     tells_all: AtomicBool,
+    /// Batches that control has not taken.
+    waiting: AtomicUsize,
 }
 
 /// Control's end.
@@ -91,7 +95,9 @@ impl Listener {
     }
     /// The next news.
     pub fn next(&self) -> Option<Vec<News>> {
-        self.batches.try_recv().ok()
+        let batch = self.batches.try_recv().ok()?;
+        self.flags.waiting.fetch_sub(1, Ordering::Relaxed);
+        Some(batch)
     }
 }
 
@@ -125,6 +131,8 @@ impl Ear {
             let how = if is_due { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
             let mut news = Vec::new();
             match recv(&self.socket, &mut room[..], how) {
+                // All is read anew soon, this too.
+                Ok(_) if is_due => (),
                 Ok((len, _)) => each_message(&room[..len], |message| {
                     if let NetlinkPayload::InnerMessage(message) = message.payload {
                         news.extend(News::of(&message));
@@ -137,6 +145,11 @@ impl Ear {
                 // The kernel drops news, and says so no more, until all that waits was taken: only
                 // what is asked for behind that is followed by all news.
                 Err(Errno::AGAIN) if is_due => {
+                    // Not faster than control takes it.
+                    if self.flags.waiting.load(Ordering::Relaxed) > 0 {
+                        std::thread::sleep(PAUSE);
+                        continue;
+                    }
                     self.flags.tells_all.store(false, Ordering::Relaxed);
                     if !self.tell_all() {
                         return;
@@ -153,6 +166,7 @@ impl Ear {
     /// Gives news to control; false when that listens no longer. While there is no room what comes
     /// waits in the kernel.
     fn send(&mut self, mut news: Vec<News>) -> bool {
+        self.flags.waiting.fetch_add(1, Ordering::Relaxed);
         loop {
             let sent = self.sender.try_send(news);
             self.told.send(Told);
@@ -164,7 +178,7 @@ impl Ear {
             if self.flags.is_over.load(Ordering::Relaxed) {
                 return false;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(PAUSE);
         }
     }
     /// Has all told once more, a little later.
