@@ -1,11 +1,14 @@
 //! The main loop: CLI sessions, processes and signals on one thread.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -117,9 +120,9 @@ fn watch_signals(stop: Arc<Notify>, unix: &Unix, statseg: &Statistics) -> Result
     let watch = move || {
         runtime.block_on(async {
             let mut streams: Vec<_> = streams.into_iter().flatten().collect();
-            std::future::poll_fn(|cx| {
+            poll_fn(|cx| {
                 let came = streams.iter_mut().any(|s| s.poll_recv(cx).is_ready());
-                if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+                if came { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
             stop.notify_one();
@@ -249,8 +252,14 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
         infra::rcu::reclaim();
         // Already on standard error: at this level it goes only to the log.
         process::panics().iter().for_each(|line| panics.notice(line));
-        let _ = timeout(pause, wake.notified()).await;
-        tokio::task::yield_now().await;
+        let mut wait = pin!(timeout(pause, wake.notified()));
+        let is_over = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_ready())).await;
+        if is_over {
+            // Others come first, however much is due.
+            tokio::task::yield_now().await;
+        } else {
+            let _ = wait.await;
+        }
     }
 }
 
