@@ -9,6 +9,7 @@ pub mod gro;
 pub mod host;
 pub mod loopback;
 pub mod memif;
+pub mod netmap;
 pub mod pcap;
 pub mod pcap_trace;
 pub mod pci;
@@ -30,6 +31,7 @@ pub const FEATURES: &[Feature] = &[
     tap::FEATURE,
     memif::FEATURE,
     vhost_user::FEATURE,
+    netmap::FEATURE,
     dpdk::FEATURE,
     capture::FEATURE,
     pcap_trace::FEATURE,

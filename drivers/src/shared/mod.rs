@@ -96,6 +96,23 @@ impl Region {
         let whole = end.checked_next_multiple_of(page).unwrap_or(end) - start;
         let too_long = |_| refuse("region is longer than its file");
         let mapped = usize::try_from(whole).map_err(too_long)?;
+        let at = (offset - start) as usize;
+        Ok((Self::mapping(file, start, mapped, at + len as usize)?, at))
+    }
+    /// The first `len` bytes of the memory of a device.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of_device(file: impl AsFd, len: u64) -> io::Result<Self> {
+        let len = usize::try_from(len).map_err(|_| refuse("region is longer than memory"))?;
+        if len == 0 {
+            return Err(refuse("region is empty"));
+        }
+        let mapped = len.next_multiple_of(PAGE as usize);
+        Self::mapping(file, 0, mapped, len)
+    }
+    /// `mapped` bytes of a file from `start` on, of which `len` are the region.
+    fn mapping(file: impl AsFd, start: u64, mapped: usize, len: usize) -> io::Result<Self> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let nowhere = std::ptr::null_mut();
         // SAFETY: a new mapping at a place of the kernel's choice.
@@ -110,8 +127,7 @@ impl Region {
                 return Err(e);
             }
         };
-        let at = (offset - start) as usize;
-        Ok((Self { base, len: at + len as usize, mapped, watch }, at))
+        Ok(Self { base, len, mapped, watch })
     }
     /// Bytes of it.
     pub fn size(&self) -> usize {

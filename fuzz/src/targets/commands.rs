@@ -10,9 +10,9 @@ use crate::mutate::Random;
 const MAX_STEPS: usize = 50;
 /// Texts with these words, in full or cut short, would leave the router: files, devices, other
 /// programs.
-const OUTSIDE: [&str; 14] = [
+const OUTSIDE: [&str; 15] = [
     "exec", "tap", "host-i", "pcap", "save", "file", "replay", "socket", "dump", "log", "graphviz",
-    "memif", "vhost", "af_xdp",
+    "memif", "vhost", "af_xdp", "netmap",
 ];
 /// Values to put where no word is known.
 const VALUES: [&str; 22] = [

@@ -13,8 +13,8 @@ use crate::mutate::Random;
 /// Slices of work that one message may take before it is cancelled.
 const MAX_STEPS: usize = 50;
 /// Messages with these words in their names leave the router: files and devices.
-const OUTSIDE: [&str; 8] =
-    ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "vhost", "pcap"];
+const OUTSIDE: [&str; 9] =
+    ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "vhost", "pcap", "netmap"];
 /// Whoever sets this says that they may: in a network namespace and a folder of their own.
 const MAY: &str = "FERROVIA_FUZZ_OUTSIDE";
 /// Numbers that are just in, just out, or nowhere near.

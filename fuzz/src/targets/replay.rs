@@ -309,6 +309,7 @@ mod tests {
         ("loader", "needs files, or takes features away"),
         ("af_packet", "devices of the machine"),
         ("af_xdp", "devices of the machine"),
+        ("netmap", "devices of the machine"),
         ("tap", "devices of the machine"),
         ("memif", "files of the machine"),
         ("vhost", "files of the machine"),

@@ -21,6 +21,7 @@ const FENCED: &[&str] = &[
     "drivers/src/af_packet/ring",
     "drivers/src/af_xdp/kernel",
     "drivers/src/dpdk/shim",
+    "drivers/src/netmap/kernel",
     "drivers/src/shared",
     "drivers/src/tap/device",
     "loader/src/host",

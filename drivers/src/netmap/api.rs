@@ -1,0 +1,61 @@
+//! Messages of the module `netmap`.
+#![forbid(unsafe_code)]
+
+use control::api::{Api, Message, Retval};
+use net::Router;
+use wire::MacAddr;
+
+use super::commands::{delete, end_of_pipe, make};
+use super::interface::{Error, Wanted};
+
+/// Make an interface on a port of netmap.
+#[derive(Message)]
+pub struct NetmapCreate {
+    /// name of the port
+    pub netmap_if_name: [u8; 64],
+    /// address of the interface, unless it is to be random
+    pub hw_addr: [u8; 6],
+    /// other than 0: the address is that of the device, or random
+    pub use_random_hw_addr: u8,
+    /// other than 0: the port is an end of a pipe
+    pub is_pipe: u8,
+    /// other than 0: it is the end that is the master
+    pub is_master: u8,
+}
+
+/// Delete an interface on a port of netmap.
+#[derive(Message)]
+pub struct NetmapDelete {
+    /// name of the port
+    pub netmap_if_name: [u8; 64],
+}
+
+impl From<Error> for Retval {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Unknown => Self::INVALID_INTERFACE,
+            Error::Exists(_) => Self::IF_ALREADY_EXISTS,
+            Error::Invalid(_) => Self::INVALID_VALUE,
+            Error::System(..) | Error::NoNetmap => Self::SYSCALL_ERROR_1,
+            Error::Refused(_) => Self::UNSPECIFIED,
+        }
+    }
+}
+
+/// A name up to its zero.
+fn name(bytes: &[u8; 64]) -> Result<&str, Retval> {
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    std::str::from_utf8(name).map_err(|_| Retval::INVALID_VALUE)
+}
+
+fn wanted(m: &NetmapCreate) -> Result<Wanted, Retval> {
+    let name = name(&m.netmap_if_name)?;
+    let port = if m.is_pipe != 0 { end_of_pipe(name, m.is_master != 0) } else { name.to_owned() };
+    Ok(Wanted { port, mac: (m.use_random_hw_addr == 0).then_some(MacAddr(m.hw_addr)) })
+}
+
+pub(super) fn register(api: &mut Api<Router>) {
+    api.plugin("netmap", "1.0.0")
+        .task(|router: &mut Router, _, m: NetmapCreate| make(router, wanted(&m)?, |_, _| ()))
+        .call(|router: &mut Router, m: NetmapDelete| Ok(delete(router, name(&m.netmap_if_name)?)?));
+}

@@ -1,0 +1,112 @@
+//! `create netmap`, `delete netmap`.
+#![forbid(unsafe_code)]
+
+use control::api::Retval;
+use control::cli::{Cli, Command, Error, Print, Task, Word};
+use control::configuration::Lines;
+use net::{InterfaceIndex, Router};
+use wire::MacAddr;
+
+use super::interface::{self, Netmaps, Wanted};
+use crate::host::background::Pending;
+
+/// Create an interface on a port of netmap: a device, or a port of a VALE switch.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create netmap")]
+#[undo("delete netmap name {name}")]
+#[stage(Interfaces)]
+struct Create {
+    /// name of the port
+    #[values("device")]
+    name: Word,
+    /// address of the interface; that of the device, or a random one, if not given
+    hw_addr: Option<MacAddr>,
+    /// the port is an end of the pipe 0 of this name, or of the pipe that the name says
+    pipe: bool,
+    /// the end of the pipe that is the master, as is usual
+    master: bool,
+    /// the end of the pipe that is the slave
+    slave: bool,
+}
+
+/// Delete an interface on a port of netmap.
+#[derive(Command)]
+#[command("delete netmap")]
+struct Delete {
+    /// name of the port
+    name: String,
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.task(create).command(|router: &mut Router, c: Delete| Ok(delete(router, &c.name)?));
+}
+
+impl From<interface::Error> for Error {
+    fn from(e: interface::Error) -> Self {
+        let text = e.to_string();
+        Self::new(text).with_code(Retval::from(e).0)
+    }
+}
+
+/// Name of the port that is an end of a pipe.
+pub(super) fn end_of_pipe(name: &str, is_master: bool) -> String {
+    match (name.contains(['{', '}']), is_master) {
+        (true, _) => name.to_owned(),
+        (false, true) => format!("{name}{{0"),
+        (false, false) => format!("{name}}}0"),
+    }
+}
+
+fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
+    if c.master && c.slave {
+        return Err("expected `master' or `slave', not both".into());
+    }
+    let port = match c.pipe || c.master || c.slave {
+        true => end_of_pipe(&c.name, !c.slave),
+        false => c.name.to_string(),
+    };
+    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
+    let wanted = Wanted { port, mac: c.hw_addr };
+    Ok(Box::new(make::<_, Error>(router, wanted, name)?))
+}
+
+/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
+pub(super) fn make<R, E>(
+    router: &mut Router,
+    wanted: Wanted,
+    answer: fn(&Router, InterfaceIndex) -> R,
+) -> Result<Pending<Result<R, E>>, E>
+where
+    R: 'static,
+    E: From<interface::Error> + 'static,
+{
+    let begun = router.with(|all: &mut Netmaps, router| all.begin(router, &wanted));
+    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
+    Ok(Pending::new(opening, move |router: &mut Router, opened| {
+        let made = router.with(|all: &mut Netmaps, router| all.finish(router, wanted, opened));
+        Ok(answer(router, made.unwrap_or(Err(interface::Error::Unknown))?))
+    }))
+}
+
+/// Deletes the interface on a port.
+pub(super) fn delete(router: &mut Router, port: &str) -> Result<(), interface::Error> {
+    let gone = router.with(|all: &mut Netmaps, router| {
+        let index = all.named(port)?;
+        all.delete(router, index)
+    });
+    gone.unwrap_or(Err(interface::Error::Unknown))
+}
+
+/// The interfaces there are.
+pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    for netmap in &router.own::<Netmaps>().list {
+        let create = Create {
+            name: netmap.wanted.port.as_str().into(),
+            hw_addr: netmap.wanted.mac,
+            pipe: false,
+            master: false,
+            slave: false,
+        };
+        lines.push_at(netmap.index.0, &create);
+    }
+}
