@@ -127,7 +127,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// A packet between two ends; of an echo the first port is its identifier.
-fn packet(protocol: Protocol, src: (&str, u16), dst: (&str, u16)) -> Vec<u8> {
+pub(super) fn packet(protocol: Protocol, src: (&str, u16), dst: (&str, u16)) -> Vec<u8> {
     let ports = [src.1.to_be_bytes(), dst.1.to_be_bytes()].concat();
     let (mut upper, sum_at) = match protocol {
         Protocol::UDP => ([&ports[..], &[0, 20, 0, 0], &[7; 12]].concat(), 6),
@@ -187,10 +187,10 @@ fn error(sender: &str, about: &[u8]) -> Vec<u8> {
 }
 
 /// An address and a port.
-type End = (IpAddr, u16);
+pub(super) type End = (IpAddr, u16);
 
 /// Source and destination, without a look at sums.
-fn ends(packet: &[u8]) -> (End, End) {
+pub(super) fn ends(packet: &[u8]) -> (End, End) {
     let at = start(packet);
     let port = |n: usize| u16::from_be_bytes([packet[at + n], packet[at + n + 1]]);
     let (src, dst): (IpAddr, IpAddr) = if at == 20 {

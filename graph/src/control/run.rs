@@ -124,6 +124,7 @@ impl Engine {
             clock: Clock::start(),
             variants: VariantChoice(choice, single),
             poll_sleep: settings.poll_sleep,
+            is_held: false,
             watches: Vec::new(),
             monitored: [false; 2],
             owner: 0,
@@ -136,7 +137,7 @@ impl Engine {
     }
     pub(super) fn post(&mut self, thread: usize, job: Job) {
         if let Threads::Inline(cores) = &mut self.threads {
-            if let Some(core) = cores.get_mut(thread) {
+            if let Some(core) = cores.iter_mut().find(|core| core.thread() == thread) {
                 job(core);
             }
         } else if let Some(handle) = self.threads.handle(thread) {
@@ -156,7 +157,10 @@ impl Engine {
     ) -> Result<R, NoAnswer> {
         let nobody = || NoAnswer(thread.to_string());
         match &mut self.threads {
-            Threads::Inline(cores) => Ok(job(cores.get_mut(thread).ok_or_else(nobody)?)),
+            Threads::Inline(cores) => {
+                let core = cores.iter_mut().find(|core| core.thread() == thread);
+                Ok(job(core.ok_or_else(nobody)?))
+            }
             threads => threads.handle(thread).ok_or_else(nobody)?.ask(job),
         }
     }

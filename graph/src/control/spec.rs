@@ -126,6 +126,8 @@ pub struct Engine {
     pub(super) clock: Clock,
     pub(super) threads: Threads,
     pub(super) poll_sleep: Duration,
+    /// Whether no thread calls input nodes.
+    pub(super) is_held: bool,
     /// Observers of packets on all threads.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,

@@ -43,6 +43,7 @@ impl Engine {
                 core.inputs.push(at as u32);
             }
         }
+        core.is_held = self.is_held;
         core.poll_sleep = (self.poll_sleep.as_secs_f64() * self.clock.hz()) as u64;
         core.watches = self.watches.clone();
         [Monitored::Buffers, Monitored::Fields]
@@ -75,34 +76,50 @@ impl Engine {
     pub fn add_threads(&mut self, first: usize, plans: &[Plan]) -> io::Result<()> {
         for (number, plan) in (first..).zip(plans) {
             let there = self.data_threads();
-            let Threads::Running(handles) = &mut self.threads else { return Ok(()) };
             if there.contains(&number) {
-                handles[number - there.start].place(plan.cpu, plan.shares);
+                if let Threads::Running(handles) = &mut self.threads {
+                    handles[number - there.start].place(plan.cpu, plan.shares);
+                }
                 continue;
             }
             assert!(number < self.thread_rows(), "counters have a row for each thread");
             let bell = Arc::new(Doorbell::new()?);
             let mut core = self.core(number);
-            let Threads::Running(handles) = &mut self.threads else { return Ok(()) };
-            let mut news = Vec::new();
-            for other in handles.iter() {
-                let (to, outgoing) = ring::channel(CAPACITY);
-                let (back, incoming) = ring::channel(CAPACITY);
-                core.handoffs.open(other.number, outbound(to, other.bell()));
-                core.handoffs.incoming.push((other.number, incoming));
-                let back = outbound(back, Arc::clone(&bell));
-                let news_of_it: Job = Box::new(move |core| {
-                    core.handoffs.incoming.push((number, outgoing));
-                    core.handoffs.open(number, back);
-                });
-                news.push(news_of_it);
+            match &mut self.threads {
+                Threads::Running(handles) => {
+                    let mut news = Vec::new();
+                    for other in handles.iter() {
+                        let ends = connect(&mut core, &bell, (other.number, other.bell()));
+                        news.push(Box::new(move |core: &mut Core| ends.take(core)) as Job);
+                    }
+                    let handle = Handle::start(plan.cpu, plan.shares, core, bell)?;
+                    handles.iter().zip(news).for_each(|(other, job)| other.post(job));
+                    let at = handles.iter().take_while(|h| h.number < number).count();
+                    handles.insert(at, handle);
+                }
+                Threads::Inline(cores) => {
+                    for other in cores.iter_mut() {
+                        let of_other = Arc::new(Doorbell::new()?);
+                        connect(&mut core, &bell, (other.thread(), of_other)).take(other);
+                    }
+                    let at = cores.iter().take_while(|c| c.thread() < number).count();
+                    cores.insert(at, core);
+                }
+                Threads::None(_) => return Ok(()),
             }
-            let handle = Handle::start(plan.cpu, plan.shares, core, bell)?;
-            handles.iter().zip(news).for_each(|(other, job)| other.post(job));
-            let at = handles.iter().take_while(|h| h.number < number).count();
-            handles.insert(at, handle);
         }
         Ok(())
+    }
+    /// Has threads call no input nodes, those that start meanwhile too, or lets them go on. When
+    /// they are held, and have finished what they had ([`Engine::fence`]), only what control or a
+    /// node's own clock sends is in the graph.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn hold_inputs(&mut self, is_held: bool) -> Result<(), NoAnswer> {
+        self.is_held = is_held;
+        self.post_all(|_| Box::new(move |core| core.is_held = is_held));
+        if is_held { self.fence() } else { Ok(()) }
     }
     /// Ends all threads but those in `kept`, when they have finished what was handed to them; what
     /// nodes hold there is dropped and counted ([`Node::end`](crate::Node::end)). What brings
@@ -131,8 +148,10 @@ impl Engine {
             };
             self.ask(thread, forget)?;
         }
-        if let Threads::Running(handles) = &mut self.threads {
-            handles.retain(|h| !gone.contains(&h.number));
+        match &mut self.threads {
+            Threads::Running(handles) => handles.retain(|h| !gone.contains(&h.number)),
+            Threads::Inline(cores) => cores.retain(|core| !gone.contains(&core.thread())),
+            Threads::None(_) => (),
         }
         Ok(())
     }
@@ -142,16 +161,9 @@ impl Engine {
     }
     /// For tests: as [`Engine::start_inline`], as if there were `count` threads, from number 0.
     pub fn start_inline_threads(&mut self, count: usize) {
-        let mut cores: Vec<_> = (0..count).map(|thread| self.core(thread)).collect();
-        for to in 0..count {
-            for from in (0..count).filter(|from| *from != to) {
-                let (sender, receiver) = ring::channel(CAPACITY);
-                let bell = Arc::new(Doorbell::new().expect("a test may open a descriptor"));
-                cores[from].handoffs.open(to, outbound(sender, bell));
-                cores[to].handoffs.incoming.push((from, receiver));
-            }
-        }
-        self.threads = Threads::Inline(cores);
+        let plan = Plan { cpu: None, shares: true };
+        self.threads = Threads::Inline(Vec::new());
+        self.add_threads(0, &vec![plan; count]).expect("a test may open a descriptor");
     }
     /// Runs the graph of [`Engine::start_inline`] until no input brings anything and no
     /// thread has handed packets over; at most `loops` loops.
@@ -175,7 +187,10 @@ impl Engine {
                 let first = handles.first().map_or(0, |h| h.number);
                 first..first + handles.len()
             }
-            Threads::Inline(cores) => 0..cores.len(),
+            Threads::Inline(cores) => {
+                let first = cores.first().map_or(0, Core::thread);
+                first..first + cores.len()
+            }
             Threads::None(_) => 0..0,
         }
     }
@@ -203,6 +218,30 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The ends of the rings to and from a new thread that another one gets.
+struct Ends {
+    number: usize,
+    incoming: ring::Receiver<HandoffEntry>,
+    out: Outbound,
+}
+
+impl Ends {
+    /// Opens the way to the new thread.
+    fn take(self, core: &mut Core) {
+        core.handoffs.incoming.push((self.number, self.incoming));
+        core.handoffs.open(self.number, self.out);
+    }
+}
+
+/// Opens the ways between a new thread and another one: the ends for the latter.
+fn connect(core: &mut Core, bell: &Arc<Doorbell>, (other, its): (usize, Arc<Doorbell>)) -> Ends {
+    let (to, incoming) = ring::channel(CAPACITY);
+    let (back, from) = ring::channel(CAPACITY);
+    core.handoffs.open(other, outbound(to, its));
+    core.handoffs.incoming.push((other, from));
+    Ends { number: core.thread(), incoming, out: outbound(back, Arc::clone(bell)) }
 }
 
 fn outbound(ring: ring::Sender<HandoffEntry>, bell: Arc<Doorbell>) -> Outbound {

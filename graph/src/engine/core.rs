@@ -129,6 +129,8 @@ pub struct Core {
     /// New packets that go right behind the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
     pub(crate) inputs: Vec<u32>,
+    /// Whether no input node is called, so that nothing new comes in.
+    pub(crate) is_held: bool,
     pub(crate) errors: Rows<Counter>,
     pub(crate) trace: Recorder,
     /// Observers of packets in front of nodes.
@@ -186,6 +188,7 @@ impl Core {
             spare: Vec::with_capacity(256),
             followers: Vec::with_capacity(MOST_FOLLOWERS),
             inputs: Vec::new(),
+            is_held: false,
             errors,
             trace: Recorder::default(),
             watches: Vec::new(),
@@ -262,7 +265,8 @@ impl Core {
         self.loops += 1;
         let before = self.vectors_in;
         let handed = self.take_handed();
-        for i in 0..self.inputs.len() {
+        let inputs = if self.is_held { 0 } else { self.inputs.len() };
+        for i in 0..inputs {
             let node = self.inputs[i];
             let n = &mut self.nodes[node as usize];
             let call = match n.state {

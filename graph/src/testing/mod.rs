@@ -126,7 +126,7 @@ impl TestGraph {
         packets: &[Vec<u8>],
         prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
     ) -> Vec<Caught> {
-        self.send_on(0, at, packets, prepare)
+        self.send_on(self.engine.data_threads().start, at, packets, prepare)
     }
     /// As [`TestGraph::send`], on another thread.
     pub fn send_on(

@@ -35,13 +35,20 @@ impl std::error::Error for ThreadsError {}
 
 impl Router {
     /// Makes the data-plane threads those with the numbers `first`, `first + 1`… as planned, not
-    /// empty. First new ones start, then receive queues and what features have go over to them,
-    /// then old ones finish what they have and end; packets flow all the while. What waits for a
-    /// neighbour or for other fragments on a thread that ends is dropped and counted.
+    /// empty. First nothing more is received, and threads finish what they have. Then new ones
+    /// start, receive queues and what features have go over to them, and old ones end; what comes
+    /// meanwhile waits in the receive queues. What waits for a neighbour or for other fragments on
+    /// a thread that ends is dropped and counted.
     ///
     /// # Errors
     /// See [`ThreadsError`].
     pub fn set_threads(&mut self, first: usize, plans: &[Plan]) -> Result<(), ThreadsError> {
+        let held = self.engine.hold_inputs(true).map_err(ThreadsError::NoAnswer);
+        let done = held.and_then(|()| self.go_over(first, plans));
+        let freed = self.engine.hold_inputs(false).map_err(ThreadsError::NoAnswer);
+        done.and(freed)
+    }
+    fn go_over(&mut self, first: usize, plans: &[Plan]) -> Result<(), ThreadsError> {
         let stay = first..first + plans.len();
         self.engine.add_threads(first, plans).map_err(ThreadsError::System)?;
         self.stats.show_threads(stay.end);

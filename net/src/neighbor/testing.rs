@@ -41,6 +41,10 @@ impl Bench {
     }
     /// With plugins.
     pub fn plugged(plugins: &[Feature]) -> Self {
+        Self::plugged_on(1, plugins)
+    }
+    /// With plugins, on so many threads; there may be as many later.
+    pub fn plugged_on(threads: usize, plugins: &[Feature]) -> Self {
         let interfaces = |router: &mut Router| {
             [("pg0", PG0), ("pg1", PG1)]
                 .map(|(name, mac)| {
@@ -49,7 +53,7 @@ impl Bench {
                 .into()
         };
         let features = [crate::FEATURES, plugins].concat();
-        let mut bench = Self::of(Rig::made(1, &features, |_| (), interfaces));
+        let mut bench = Self::of(Rig::made(threads, &features, |_| (), interfaces));
         for line in [
             "set interface state pg0 up",
             "set interface state pg1 up",
@@ -101,6 +105,24 @@ impl Bench {
         let mut caught = self.graph.send("ethernet-input", frames, move |p| p.set_rx(on.0));
         caught.append(&mut self.settle());
         caught
+    }
+    /// As [`Bench::receive`], on one of the threads.
+    pub fn receive_at(
+        &mut self,
+        thread: usize,
+        on: InterfaceIndex,
+        frames: &[Vec<u8>],
+    ) -> Vec<Caught> {
+        let prepare = move |p: &mut graph::Buffer<'_>| p.set_rx(on.0);
+        let mut caught = self.graph.send_on(thread, "ethernet-input", frames, prepare);
+        caught.append(&mut self.settle());
+        caught
+    }
+    /// Has the threads with these numbers, and no others.
+    pub fn set_threads(&mut self, threads: std::ops::Range<usize>) {
+        let plan = graph::Plan { cpu: None, shares: true };
+        let plans = vec![plan; threads.len()];
+        self.control(|router, _| router.set_threads(threads.start, &plans)).unwrap();
     }
     /// Has control do what the data plane asks for; what is caught until all is quiet.
     pub fn settle(&mut self) -> Vec<Caught> {

@@ -439,6 +439,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     }
     router.insert(lists);
     session_cli::spawn(router);
+    router.on_threads.push(session::threads_changed);
     router.interfaces.observe(|router, interface, change| {
         if change == Change::Deleting && router.state::<Lists>().is_some() {
             session_cli::forget(router, interface);

@@ -5,6 +5,7 @@
 //! ends, errors of ICMP about it, and further packets, without asking lists again.
 
 use std::io;
+use std::ops::Range;
 
 use graph::{Frame, Node, Ports};
 use net::Router;
@@ -12,7 +13,7 @@ use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
     Address, Class, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen, Session,
-    SessionIndex, Sessions, Table,
+    SessionIndex, Sessions, Table, Way,
 };
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
@@ -260,4 +261,17 @@ pub(super) fn begin<A: Address>(
         Err(Refused::Clash) => Begun::Alone,
         Err(Refused::Full) => Begun::Full,
     }
+}
+
+/// Other threads: sessions go over to the one that has their packets from now on.
+pub(super) fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let all = super::all(router).sessions.clone();
+    rehome(router, &all.v4, stay).and_then(|()| rehome(router, &all.v6, stay))
+}
+
+fn rehome<A: Address>(router: &mut Router, of: &Of<A>, stay: &Range<usize>) -> Result<(), String> {
+    let seed = of.seed();
+    let way = move |session: &One<A>| [Way::of(session.forward.meeting(seed))];
+    of.rehome(router, stay, way, |_, _, _| ()).map_err(|e| e.to_string())?;
+    Ok(())
 }

@@ -140,6 +140,8 @@ mod ra;
 mod rd_cp;
 #[path = "../../scheduler/tests.rs"]
 mod scheduler;
+#[path = "../../sessions/tests.rs"]
+mod sessions_and_threads;
 #[path = "../../sfdp/tests.rs"]
 mod sfdp;
 #[path = "../../sflow/tests.rs"]

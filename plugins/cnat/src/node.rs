@@ -15,7 +15,7 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Names, Node, Payload, Record};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
-use sessions::{Direction, Flow, Kind, Refused, Seen, SessionIndex};
+use sessions::{Address, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays, Way};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
 use translation::ports::{PortSet, next_random};
@@ -24,7 +24,7 @@ use wire::Protocol;
 use crate::config::{Config, HOST, OnInterface, POD, Policy, Sources};
 use crate::packet::{look, translate};
 use crate::service::{Backend, Service, ServiceReader};
-use crate::session::{Both, Data, Keeper, NOWHERE, has_ports};
+use crate::session::{Both, Data, Keeper, NOWHERE, One, has_ports};
 use crate::version::Translated;
 
 /// Packets of known sessions.
@@ -150,6 +150,7 @@ struct Visit<'a, V: Translated> {
     config: &'a Config,
     keeper: Keeper<'a, V::Address>,
     threads: &'a Threads,
+    strays: &'a Strays,
     thread: usize,
     seed: u64,
     epoch: Epoch<'a>,
@@ -186,6 +187,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
             config: core.config.read(epoch),
             keeper: Keeper { table, others, counts, limits, now },
             threads: &threads,
+            strays: V::of(all).strays(epoch),
             thread,
             seed,
             epoch,
@@ -221,7 +223,8 @@ impl<V: Translated> Visit<'_, V> {
             return otherwise;
         }
         if !self.threads.is_alone() {
-            let owner = self.threads.at(self.owner(&seen.flow));
+            let way = Way::new(seen.flow.meeting(self.seed), self.owner(&seen.flow));
+            let owner = self.threads.to(way, Some(self.strays));
             if owner != here {
                 return Ok((owner, Next::Again));
             }
@@ -290,7 +293,13 @@ impl<V: Translated> Visit<'_, V> {
         }
     }
     fn end_hash(&self, addr: V::Address, port: u16) -> u64 {
-        Flow::new((addr, port), (addr, port), Protocol(0), 0).meeting(self.seed)
+        hash_of_end(addr, port, self.seed)
+    }
+    /// Whether answers come to this thread.
+    fn is_own(&self, answer: &Flow<V::Address>) -> bool {
+        let hash = self.end_hash(answer.dst, answer.dst_port);
+        let way = Way::new(answer.meeting(self.seed), hash);
+        self.threads.is_alone() || self.threads.to(way, Some(self.strays)) == self.thread
     }
     /// Makes a session for a packet that none is known of; `None` when it needs none.
     #[cold]
@@ -366,7 +375,7 @@ impl<V: Translated> Visit<'_, V> {
             |port: u16| Flow::new((dst, backend.port), (src, port), flow.protocol(), scope);
         let has_own_src = backend.src.is_some();
         if (has_own_src && backend.src_port == 0) || service.allocates_port {
-            return self.with_free_port(flow, answer, src, data);
+            return self.with_free_port(flow, answer, data);
         }
         let port = if backend.src_port == 0 { flow.src_port } else { backend.src_port };
         let reverse = answer(port);
@@ -391,26 +400,24 @@ impl<V: Translated> Visit<'_, V> {
             let far_port = if is_echo { port } else { flow.dst_port };
             Flow::new((flow.dst, far_port), (addr, port), protocol, scope)
         };
-        self.with_free_port(flow, answer, addr, Data::new(0, 0))
+        self.with_free_port(flow, answer, Data::new(0, 0))
     }
-    /// A session whose answers come to a port that is free, and whose packets are this thread's:
+    /// A session whose answers come to a port that is free, and to this thread:
     /// the packet's own port, if it may be.
     fn with_free_port(
         &mut self,
         flow: &Flow<V::Address>,
         answer: impl Fn(u16) -> Flow<V::Address>,
-        addr: V::Address,
         data: Data,
     ) -> Result<SessionIndex, Error> {
         let others = PortSet::All.in_some_order(next_random(self.random));
         let mut tries = 0;
         for port in std::iter::once(flow.src_port).chain(others) {
-            let is_mine = self.threads.is_alone()
-                || self.threads.at(self.end_hash(addr, port)) == self.thread;
-            if !is_mine {
+            let answer = answer(port);
+            if !self.is_own(&answer) {
                 continue;
             }
-            match self.keeper.insert(*flow, answer(port), data) {
+            match self.keeper.insert(*flow, answer, data) {
                 Ok(at) => return Ok(at),
                 Err(Refused::Full) => return Err(Error::NoRoom),
                 Err(Refused::Clash) => self.retries += 1,
@@ -430,6 +437,22 @@ impl<V: Translated> Visit<'_, V> {
     ) -> Result<SessionIndex, Error> {
         self.keeper.insert(forward, reverse, data).map_err(|_| Error::NoRoom)
     }
+}
+
+/// The hash of the client's end of a flow.
+fn hash_of_end<A: Address>(addr: A, port: u16, seed: u64) -> u64 {
+    Flow::new((addr, port), (addr, port), Protocol(0), 0).meeting(seed)
+}
+
+/// The ways of a session's packets. Its client is the sender; which end of a packet is the client's
+/// also depends on the settings.
+pub fn ways<A: Address>(session: &One<A>, seed: u64) -> [Way; 2] {
+    let (forward, reverse) = (&session.forward, &session.reverse);
+    [
+        Way::new(forward.meeting(seed), hash_of_end(forward.src, forward.src_port, seed)),
+        Way::new(reverse.meeting(seed), hash_of_end(reverse.dst, reverse.dst_port, seed)),
+    ]
+    .map(Way::unsure)
 }
 
 /// The trace record of the nodes.

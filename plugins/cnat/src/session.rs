@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use net::Router;
 use sessions::tcp::State;
@@ -107,14 +107,15 @@ impl Counts {
             Err(TryLockError::WouldBlock) => None,
         }
     }
-    /// All, for control, when nothing else counts.
-    pub fn clear(&self) {
-        self.0.iter().for_each(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clear());
-    }
 }
 
 fn vrf<A: Address>(flow: &Flow<A>) -> Vrf {
     (size_of::<A>() == 16, flow.scope)
+}
+
+/// Notes a session that there is.
+pub fn began<A: Address>(counts: &mut HashMap<Vrf, usize>, new: &One<A>) {
+    *counts.entry(vrf(&new.forward)).or_default() += 1;
 }
 
 /// Notes the end of a session.

@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use net::Router;
-use sessions::Walked;
+use sessions::{Address, Step, Walked};
 use wire::Protocol;
 
-use crate::session::{One, ended};
+use crate::node::ways;
+use crate::session::{Counts, Of, One, began, ended};
 use crate::state::Cnat;
 use crate::wanted::Error;
 
@@ -157,10 +158,29 @@ pub fn expire(router: &mut Router) -> bool {
     more
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
-    let _ = walk(router, |_| false);
-    router.own::<Cnat>().sessions.counts.clear();
+/// Other threads: sessions go over to the one that has their client from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let all = router.own::<Cnat>().sessions.clone();
+    rehome(router, &all.v4, &all.counts, stay).map_err(|e| e.to_string())?;
+    rehome(router, &all.v6, &all.counts, stay).map_err(|e| e.to_string())?;
     show_total(router);
+    Ok(())
+}
+
+fn rehome<A: Address>(
+    router: &mut Router,
+    of: &Of<A>,
+    counts: &Counts,
+    stay: &Range<usize>,
+) -> Result<(), graph::NoAnswer> {
+    let (seed, counts) = (of.seed(), counts.clone());
+    let step = move |step, thread, session: &One<A>| {
+        let Some(mut counts) = counts.lend(thread) else { return };
+        match step {
+            Step::Came => began(&mut counts, session),
+            Step::Left => ended(&mut counts, session),
+        }
+    };
+    of.rehome(router, stay, move |session| ways(session, seed), step)?;
     Ok(())
 }

@@ -6,7 +6,8 @@ use std::ops::Range;
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
-    Class, Direction, Flow6, Kind, New, Seen, Session, SessionIndex, Sessions, Table, Usage, Walked,
+    Class, Direction, Flow6, Kind, New, Seen, Session, SessionIndex, Sessions, Table, Usage,
+    Walked, Way,
 };
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -114,9 +115,11 @@ pub fn expire(router: &mut Router) -> bool {
     all.expire(router, |_, _, _| ())
 }
 
-/// Other threads: connections begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
+/// Other threads: connections go over to the one that has their packets from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let all = router.own::<Tracker>().0.clone();
-    let _ = all.walk(router, |_, _: &mut Connection| Walked::<()>::remove(None));
+    let seed = all.seed();
+    let way = move |connection: &Connection| [Way::of(connection.forward.meeting(seed))];
+    all.rehome(router, stay, way, |_, _, _| ()).map_err(|e| e.to_string())?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use net::Router;
 use net::drops::Problem;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
-use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
+use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Step, Strays, Way};
 use translation::handoff::Place;
 use translation::rewrite::rewrite;
 use translation::session::{Data, NatSession, NatSessions, NatTable, OUTSIDE, class_of, pass};
@@ -37,6 +37,14 @@ pub struct Core {
 }
 
 impl Core {
+    /// Notes that a session went over to a thread, or left it.
+    pub fn moved(&self, step: Step, thread: usize, session: &NatSession) {
+        let Some(mut users) = self.users.lend(thread) else { return };
+        match step {
+            Step::Came => began(&mut users, host_of(session), false),
+            Step::Left => ended(&mut users, host_of(session), false),
+        }
+    }
     /// Notes the end of a session on a thread.
     pub fn ended(&self, thread: usize, gone: &NatSession) {
         if let Some(mut users) = self.users.lend(thread) {
@@ -354,27 +362,38 @@ impl Asking<'_> {
     }
 }
 
-/// The hash of a host, whose sessions are all on one thread.
-fn hash_of(core: &Core, host: [u8; 4], epoch: Epoch<'_>) -> u64 {
-    let seed = core.sessions.read(epoch).as_ref().map_or(0, |s| s.seed());
-    Flow4::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed)
+/// The way of packets of a host, whose sessions are all on one thread.
+pub fn way_of(host: [u8; 4], seed: u64) -> Way {
+    Way::of(Flow4::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed))
+}
+
+impl Core {
+    fn seed(&self, epoch: Epoch<'_>) -> u64 {
+        self.sessions.read(epoch).as_ref().map_or(0, |s| s.seed())
+    }
 }
 
 impl Place for In2Out {
     const HANDOFF: &'static str = "det44-in2out-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
-        Some(hash_of(&self.0, look(p)?.flow.src, epoch))
+    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
+        Some(way_of(look(p)?.flow.src, self.0.seed(epoch)))
+    }
+    fn strays<'e>(&'e self, _: Epoch<'e>) -> Option<&'e Strays> {
+        None
     }
 }
 
 impl Place for Out2In {
     const HANDOFF: &'static str = "det44-out2in-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
+    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
         let Flow4 { dst, dst_port, .. } = look(p)?.flow;
         let host = self.0.config.read(epoch).maps.host_of(dst.into(), dst_port);
-        Some(hash_of(&self.0, host.map_or(dst, |host| host.octets()), epoch))
+        Some(way_of(host.map_or(dst, |host| host.octets()), self.0.seed(epoch)))
+    }
+    fn strays<'e>(&'e self, _: Epoch<'e>) -> Option<&'e Strays> {
+        None
     }
 }
 

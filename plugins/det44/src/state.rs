@@ -1,6 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use control::feature::Refusal;
 use infra::rcu::Shared;
@@ -12,7 +13,7 @@ use translation::session::{NatSession, NatSessions, Timeouts};
 use wire::Ip4Prefix;
 
 use crate::map::{Map, Maps};
-use crate::node::Core;
+use crate::node::{Core, way_of};
 
 /// The side of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -335,13 +336,15 @@ pub fn publish(router: &mut Router) {
     det44.config.publish(Config { maps: maps.clone(), outside, outside_fib: tables[1].0 });
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
+/// Other threads: sessions go over to the one that has their host from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    let Ok(Settings { timeouts, .. }) = settings(router) else { return Ok(()) };
-    let timeouts = *timeouts;
-    let _ = remove_sessions(router, |_| true);
-    start(router, timeouts).map_err(|e| e.to_string())?;
+    let det44 = router.own::<Det44>();
+    let Some(sessions) = det44.sessions.current().clone() else { return Ok(()) };
+    let (core, seed) = (det44.core.clone(), sessions.seed());
+    let ways = move |session: &NatSession| [way_of(session.forward.src, seed)];
+    let step = move |step, thread, session: &NatSession| core.moved(step, thread, session);
+    sessions.rehome(router, stay, ways, step).map_err(|e| e.to_string())?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
     for (interface, role) in all {
         put(router, interface, Role { hands_off, ..role }).map_err(|e| e.to_string())?;

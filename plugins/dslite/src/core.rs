@@ -6,7 +6,7 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::Reader;
 use nat_log::{Ends, Record};
 use sessions::{Direction, tcp};
-use sessions::{Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table};
+use sessions::{Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table, Way};
 use translation::session::{ESTABLISHED, OUTSIDE, TRANSITORY};
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -102,6 +102,12 @@ pub fn element(b4: [u8; 16]) -> Flow6 {
 #[inline(always)]
 pub fn hash_of(b4: Ipv6Addr, seed: u64) -> u64 {
     element(b4.octets()).meeting(seed)
+}
+
+/// The way of packets to an end outside.
+#[inline(always)]
+pub fn way_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Way {
+    Way::of(outside_end(end, protocol).meeting(seed))
 }
 
 /// Notes a packet of a session.

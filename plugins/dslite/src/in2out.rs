@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use graph::{Buffer, Frame, Node};
 use infra::rcu::Epoch;
 use nat_log::Log;
-use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
+use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Way};
 use translation::handoff::Threads;
 use translation::ports::{PortSet, next_random};
 use translation::rewrite::rewrite;
@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 
 use crate::core::{
     Config, Core, Data, Elements, Error, NatTable, element, ended, has_ports, hash_of, host_end,
-    outside_end, pass, record,
+    outside_end, pass, record, way_of_end,
 };
 use crate::tunnel::{Inside, inside, open};
 
@@ -156,6 +156,7 @@ impl Slow {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
         let Self { core, random, log } = self;
         let (config, all) = (core.config.read(epoch), core.all.read(epoch));
+        let strays = all.sessions.strays(epoch);
         let lent = all.sessions.lend(thread).zip(all.elements.lend(thread));
         let Some((mut table, mut elements)) = lent else {
             return frame.forward_all(Next::Local);
@@ -163,7 +164,7 @@ impl Slow {
         let mut translated = 0;
         for mut held in frame.take() {
             let done = {
-                let is_own = |port: u16| frame.thread_of(port.into()) == thread;
+                let is_own = |way| strays.thread(way, |hash| frame.thread_of(hash)) == thread;
                 let (table, elements) = (&mut *table, &mut *elements);
                 let p = &mut held.buffer();
                 Making { config, table, elements, is_own: &is_own, random, log, epoch, now }.one(p)
@@ -186,8 +187,8 @@ struct Making<'a> {
     config: &'a Config,
     table: &'a mut NatTable,
     elements: &'a mut Elements,
-    /// Whether packets to a port outside come to this thread.
-    is_own: &'a dyn Fn(u16) -> bool,
+    /// Whether packets come to this thread.
+    is_own: &'a dyn Fn(Way) -> bool,
     random: &'a mut u64,
     log: &'a mut Log,
     epoch: Epoch<'a>,
@@ -263,7 +264,8 @@ impl Making<'_> {
                 self.table.find_reverse(&outside_end((addr, *port), protocol)).is_none()
             };
             let mut ports = PortSet::All.in_some_order(next_random(self.random));
-            Some((addr, ports.find(|port| (self.is_own)(*port) && is_free(port))?))
+            let way = |port| way_of_end((addr, port), protocol, self.table.seed());
+            Some((addr, ports.find(|port| (self.is_own)(way(*port)) && is_free(port))?))
         })
     }
 }

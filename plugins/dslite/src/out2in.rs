@@ -8,7 +8,7 @@ use translation::handoff::Threads;
 use translation::rewrite::rewrite;
 use wire::{Protocol, icmp4, ip4};
 
-use crate::core::{Core, Error, has_ports, host_of, outside_end, pass};
+use crate::core::{Core, Error, has_ports, host_of, outside_end, pass, way_of_end};
 use crate::tunnel::enclose;
 
 /// Translates packets from outside.
@@ -40,7 +40,7 @@ impl Node for Out2In {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
         let (config, all) = (self.0.config.read(epoch), self.0.all.read(epoch));
-        let threads = Threads::of(frame);
+        let (threads, strays) = (Threads::of(frame), all.sessions.strays(epoch));
         let mut lent = all.sessions.lend(thread);
         let mut translated = 0;
         frame.hand_off(Error::Unknown, |p| {
@@ -54,7 +54,8 @@ impl Node for Out2In {
             if !has_ports(protocol) {
                 return Err(Error::Protocol);
             }
-            let owner = threads.at(flow.dst_port.into());
+            let way = way_of_end((flow.dst, flow.dst_port), protocol, table.seed());
+            let owner = threads.to(way, Some(strays));
             if owner != thread {
                 return Ok((owner, Next::Again));
             }

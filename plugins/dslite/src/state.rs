@@ -9,11 +9,11 @@ use control::feature::Refusal;
 use infra::rcu::Shared;
 use net::Router;
 use net::fib::{Object, ObjectKind, Path, Source, TableIndex, Target};
-use sessions::{Class, Sessions, Walked};
+use sessions::{Class, Flow6, Session, Sessions, Walked, Way};
 use translation::session::Timeouts;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
-use crate::core::{All, Config, Core, NatSession, ended, record};
+use crate::core::{All, Config, Core, NatSession, ended, hash_of, record, way_of_end};
 
 /// Sessions of a thread at most.
 const SESSIONS: usize = 1 << 18;
@@ -274,10 +274,25 @@ fn log_ended(router: &mut Router, gone: &[NatSession]) {
     });
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
-    let _ = remove_sessions(router, |_| true);
-    let all = start(router).map_err(|e| e.to_string())?;
-    router.own_mut::<DsLite>().all.publish(all);
+/// Other threads: sessions go over to the one that has their B4 from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let all = router.own::<DsLite>().all.current().clone();
+    let (seed, text) = (all.sessions.seed(), |e: graph::NoAnswer| e.to_string());
+    let of_b4 = move |b4: [u8; 16]| Way::of(hash_of(b4.into(), seed));
+    let way = move |b4: &Session<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
+    all.elements.rehome(router, stay, way, |_, _, _| ()).map_err(text)?;
+    let ways = move |s: &NatSession| {
+        let end = (s.reverse.dst, s.reverse.dst_port);
+        [of_b4(s.forward.src), way_of_end(end, s.reverse.protocol(), seed)]
+    };
+    let lost = all.sessions.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;
+    let gone = lost.clone();
+    let end = move |thread, elements: &mut _| {
+        let here = gone.iter().filter(|(at, _)| *at == thread);
+        here.for_each(|(_, session)| ended(elements, session));
+    };
+    all.elements.visit(router, end).map_err(text)?;
+    let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
+    log_ended(router, &lost);
     Ok(())
 }

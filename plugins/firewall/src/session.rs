@@ -14,7 +14,8 @@ use net::Router;
 use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
-    Address, Class, Flow, Kind, Look, New, Seen, Session, SessionIndex, Sessions, Table, Walked,
+    Address, Class, Flow, Kind, Look, New, Seen, Session, SessionIndex, Sessions, Step, Table,
+    Walked, Way,
 };
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -268,36 +269,17 @@ pub(super) fn threads_changed(router: &mut Router, threads: &Range<usize>) -> Re
     move_over(router, &all, &all.v6, threads)
 }
 
-fn move_over<A: Address + Sync>(
+fn move_over<A: Address>(
     router: &mut Router,
     all: &Both,
     of: &Of<A>,
     threads: &Range<usize>,
 ) -> Result<(), String> {
-    let (seed, counts, kept) = (of.seed(), all.counts.clone(), threads.clone());
-    let owner =
-        move |flow: &Flow<A>| kept.start + (flow.meeting(seed) % kept.len().max(1) as u64) as usize;
-    let (judge, leaving) = (owner.clone(), counts.clone());
-    let moving = of.walk(router, move |thread, session: &mut One<A>| {
-        if judge(&session.forward) == thread {
-            return Walked::keep(None);
-        }
-        count(&leaving, thread, session.data.policy, false);
-        Walked::remove(Some(*session))
-    });
-    let moving = Arc::new(moving.map_err(|why| why.to_string())?);
-    if moving.is_empty() {
-        return Ok(());
-    }
-    let done = of.visit(router, move |thread, table| {
-        for session in moving.iter().filter(|s| owner(&s.forward) == thread) {
-            let One { forward, reverse, data, .. } = *session;
-            let new = New { forward, reverse, data, class: session.class() };
-            let gone = |_, gone: &One<A>| count(&counts, thread, gone.data.policy, false);
-            if table.insert(new, session.heard(), gone).is_ok() {
-                count(&counts, thread, data.policy, true);
-            }
-        }
-    });
-    done.map_err(|why| why.to_string())
+    let (seed, counts) = (of.seed(), all.counts.clone());
+    let way = move |session: &One<A>| [Way::of(session.forward.meeting(seed))];
+    let step = move |step, thread, session: &One<A>| {
+        count(&counts, thread, session.data.policy, step == Step::Came);
+    };
+    of.rehome(router, threads, way, step).map_err(|why| why.to_string())?;
+    Ok(())
 }

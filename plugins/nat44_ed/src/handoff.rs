@@ -8,8 +8,9 @@
 use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
-use sessions::{Flow4, Look};
+use sessions::{Flow4, Look, Way as Path};
 use translation::handoff::{Count, Error, Threads};
+use translation::session::NatSession;
 use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
 
@@ -80,7 +81,8 @@ impl<P: HandsOff> Node for HandOff<P> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let seed = self.core.sessions.read(epoch).as_ref().map_or(0, |s| s.seed());
+        let sessions = self.core.sessions.read(epoch).as_ref();
+        let (seed, strays) = (sessions.map_or(0, |s| s.seed()), sessions.map(|s| s.strays(epoch)));
         let config = self.core.config.read(epoch);
         let threads = Threads::of(frame);
         let place = self.place;
@@ -91,8 +93,7 @@ impl<P: HandsOff> Node for HandOff<P> {
                 return Ok((thread, Next::On(place)));
             }
             p.add_flags(ARRIVED);
-            let hash = hash_of::<P>(&self.core, config, p, seed, epoch);
-            let to = threads.at(hash);
+            let to = threads.to(path_of::<P>(&self.core, config, p, seed, epoch), strays);
             counts[usize::from(to != thread)] += 1;
             Ok((to, Next::Fast(place)))
         });
@@ -101,27 +102,31 @@ impl<P: HandsOff> Node for HandOff<P> {
     }
 }
 
-/// The hash that a packet goes by.
-fn hash_of<P: Place>(
+/// The path of a packet to its thread.
+fn path_of<P: Place>(
     core: &Core,
     config: &Config,
     p: &Buffer<'_>,
     seed: u64,
     epoch: Epoch<'_>,
-) -> u64 {
+) -> Path {
     let l3 = if P::WAY == Way::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
     let (fib, ports) = (p.fib(), p.ports());
     let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
-    let Some(seen) = seen else { return 0 };
-    let (flow, protocol) = (seen.flow, seen.flow.protocol());
+    seen.map_or(Path::of(0), |seen| path(config, P::WAY, &seen.flow, fib, seed))
+}
+
+/// The path of packets of a flow to their thread.
+fn path(config: &Config, way: Way, flow: &Flow4, fib: u16, seed: u64) -> Path {
+    let (meeting, protocol) = (flow.meeting(seed), flow.protocol());
     let leads_in = || config.mappings.to_external(flow.dst, flow.dst_port, protocol).is_some();
-    let is_inward = matches!(P::WAY, Way::Out2In | Way::Either) && leads_in();
+    let is_inward = matches!(way, Way::Out2In | Way::Either) && leads_in();
     if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
-        let far = if is_inward || P::WAY == Way::Out2In { flow.src } else { flow.dst };
-        return Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed);
+        let far = if is_inward || way == Way::Out2In { flow.src } else { flow.dst };
+        return Path::new(meeting, Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed));
     }
     if is_inward || config.is_pooled(flow.dst) {
-        return flow.meeting(seed);
+        return Path::of(meeting);
     }
     // A host that a mapping leads to may be outside as well: its answers go where its sessions are.
     let mapping = config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
@@ -129,8 +134,19 @@ fn hash_of<P: Place>(
         Some((m, _)) => {
             let port = if m.is_of_address() { flow.src_port } else { m.port };
             let (far, near) = ((flow.dst, flow.dst_port), (m.external.octets(), port));
-            to_near(far, near, protocol, 0).meeting(seed)
+            Path::new(meeting, to_near(far, near, protocol, 0).meeting(seed))
         }
-        None => flow.meeting(seed),
+        None => Path::of(meeting),
     }
+}
+
+/// The paths of a session's packets: from outside, and from inside where only hosts are and where
+/// far ends are as well.
+pub fn paths(config: &Config, session: &NatSession, seed: u64) -> [Path; 3] {
+    let (data, forward) = (&session.data, &session.forward);
+    [
+        path(config, Way::Out2In, &session.reverse, data.out_fib, seed),
+        path(config, Way::In2Out, forward, data.in_fib, seed),
+        path(config, Way::Either, forward, data.in_fib, seed),
+    ]
 }

@@ -355,11 +355,15 @@ impl<P: Place> Slow<P> {
         let Some(mut table) = sessions.and_then(|s| s.lend(thread)) else {
             return frame.forward_all(Out::On);
         };
+        let strays = sessions.map(|s| s.strays(epoch));
         for mut held in frame.take() {
             held.buffer().clear_flags(ARRIVED);
             let interface = place_of::<P>(&core, &held.buffer(), epoch).1;
             let done = {
-                let is_own = |hash: u64| frame.thread_of(hash) == thread;
+                let is_own = |hash: u64| {
+                    let at = |hash| frame.thread_of(hash);
+                    strays.is_some_and(|s| s.thread(sessions::Way::of(hash), at) == thread)
+                };
                 self.one(
                     &core,
                     &mut held.buffer(),

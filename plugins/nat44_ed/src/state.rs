@@ -1,6 +1,8 @@
 //! Control's state, and what it tells the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 use infra::rcu::Shared;
 use net::Router;
@@ -239,12 +241,20 @@ fn outside(router: &Router) -> Outside {
     Outside::of(config.pool.iter().map(|(addr, _)| *addr), &config.twice, &config.mappings)
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
+/// Other threads: sessions go over to the one that has their packets from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    let Some(settings) = router.own::<Nat>().settings.clone() else { return Ok(()) };
-    let _ = remove_sessions(router, |_| true);
-    start(router, &settings).map_err(|e| e.to_string())?;
+    let nat = router.own::<Nat>();
+    let Some(sessions) = nat.sessions.current().clone() else { return Ok(()) };
+    let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
+    let seed = sessions.seed();
+    let paths = move |session: &NatSession| crate::handoff::paths(&config, session, seed);
+    let lost = sessions.rehome(router, stay, paths, |_, _, _| ()).map_err(|e| e.to_string())?;
+    let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
+    lost.iter().for_each(|session| Core::ended(&core.by_fib, End::Evicted, session));
+    log::ended(router, &lost);
+    let show = move |thread, table: &mut _| core.show_total(thread, table);
+    sessions.visit(router, show).map_err(|e| e.to_string())?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
     for (interface, mut role) in all {
         role.hands_off = hands_off;

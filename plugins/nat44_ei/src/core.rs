@@ -7,11 +7,11 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::ReversePaths;
-use sessions::Flow4;
+use sessions::{Flow4, Step, Way as Path};
 use translation::mapping::Mappings;
 use translation::ports::PortSet;
-use translation::session::{Counters, NatSession, NatSessions, NatTable};
-use translation::users::{Counts, Host, Users};
+use translation::session::{Counters, NatSession, NatSessions, NatTable, STATIC};
+use translation::users::{Counts, Host, Users, came};
 use wire::Protocol;
 
 use crate::node::Way;
@@ -89,6 +89,16 @@ impl Core {
             self.ended(&mut users, gone);
         }
     }
+    /// Notes that a session went over to a thread, or left it.
+    pub fn moved(&self, step: Step, thread: usize, session: &NatSession) {
+        let Some(mut users) = self.users.lend(thread) else { return };
+        match step {
+            Step::Came => {
+                came(&mut users, host_of(session), session.data.is(STATIC), session.forward);
+            }
+            Step::Left => self.ended(&mut users, session),
+        }
+    }
     /// Says how many sessions and hosts a thread has.
     pub fn show_totals(&self, thread: usize, table: &NatTable, users: &Counts) {
         let numbers = [table.usage().sessions, users.len()];
@@ -129,12 +139,12 @@ pub fn host_of(session: &NatSession) -> Host {
     (session.data.in_fib, session.forward.src)
 }
 
-/// The hash of a host, whose sessions are all on one thread.
-pub fn hash_of_host(host: [u8; 4], seed: u64) -> u64 {
-    hash_of_end(host, 0, seed)
+/// The way of packets of a host, whose sessions are all on one thread.
+pub fn way_of_host(host: [u8; 4], seed: u64) -> Path {
+    way_of_end((host, 0), Protocol(0), seed)
 }
 
-/// The hash of an end outside, which goes by the thread of its host.
-pub fn hash_of_end(addr: [u8; 4], port: u16, seed: u64) -> u64 {
-    Flow4::new((addr, port), (addr, port), Protocol(0), 0).meeting(seed)
+/// The way of packets to an end outside, which goes by the thread of its host.
+pub fn way_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Path {
+    Path::of(Flow4::new(end, end, protocol, 0).meeting(seed))
 }

@@ -6,12 +6,13 @@
 
 use graph::Buffer;
 use infra::rcu::Epoch;
+use sessions::{Strays, Way as Path};
 use translation::handoff::Place;
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
 use crate::node::{self, Way, look, place_of};
-use crate::slow::{hash_of_destination, hash_of_source};
+use crate::slow::{way_of_destination, way_of_source};
 
 macro_rules! places {
     ($($(#[$doc:meta])* $place:ident $name:literal $node:expr, $way:expr;)*) => {$(
@@ -21,8 +22,11 @@ macro_rules! places {
         impl Place for $place {
             const HANDOFF: &'static str = $name;
             const NODE: &'static str = $node;
-            fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64> {
-                hash(&self.0, p, $way, epoch)
+            fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Path> {
+                way(&self.0, p, $way, epoch)
+            }
+            fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
+                self.0.sessions.read(epoch).as_ref().map(|s| s.strays(epoch))
             }
         }
     )*};
@@ -45,7 +49,7 @@ places! {
     Either "nat44-ei-handoff-classify" "nat44-ei-classify", None;
 }
 
-fn hash(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> Option<u64> {
+fn way(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> Option<Path> {
     if way.is_none() && p.flags().has(ARRIVED) {
         p.clear_flags(ARRIVED);
         return None;
@@ -56,10 +60,10 @@ fn hash(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> 
     let seed = core.sessions.read(epoch).as_ref()?.seed();
     let config = core.config.read(epoch);
     let (l3, _) = place_of(way.unwrap_or(Way::In2Out), core, p, epoch);
-    let Some(seen) = look(p, l3) else { return Some(0) };
+    let Some(seen) = look(p, l3) else { return Some(Path::of(0)) };
     let is_outward = way.map_or_else(|| !config.is_external(&seen.flow), Way::is_outward);
     Some(match is_outward {
-        true => hash_of_source(&seen, seed),
-        false => hash_of_destination(config, &seen, seed),
+        true => way_of_source(&seen.flow, seed),
+        false => way_of_destination(config, &seen.flow, seed),
     })
 }

@@ -246,8 +246,8 @@ impl<P: Place> Node for Translate<P> {
         let core = self.core.clone();
         let config = core.config.read(epoch);
         let sessions = core.sessions.read(epoch).as_ref();
-        let lent = sessions.and_then(|s| s.lend(thread)).zip(core.users.lend(thread));
-        let Some((mut table, mut users)) = lent else {
+        let lent = sessions.and_then(|s| Some((s.strays(epoch), s.lend(thread)?)));
+        let Some(((strays, mut table), mut users)) = lent.zip(core.users.lend(thread)) else {
             return frame.forward_all(Next::On);
         };
         let threads = Threads::of(frame);
@@ -257,6 +257,7 @@ impl<P: Place> Node for Translate<P> {
             table: &mut table,
             users: &mut users,
             threads: &threads,
+            strays,
             thread,
             random: &mut self.random,
             log: &mut self.log,

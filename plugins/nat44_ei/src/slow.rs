@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
 use net::ip::ReversePath;
-use sessions::{Flow4, Kind, New, Refused, Seen, SessionIndex};
+use sessions::{Flow4, Kind, New, Refused, Seen, SessionIndex, Strays, Way as Path};
 use translation::handoff::Threads;
 use translation::ports::next_random;
 use translation::session::{
@@ -13,7 +13,7 @@ use translation::session::{
 use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
 
-use crate::core::{Config, Core, hash_of_end, hash_of_host, host_of};
+use crate::core::{Config, Core, host_of, way_of_end, way_of_host};
 use crate::log::{Limit, Log};
 use crate::node::Way;
 
@@ -58,6 +58,8 @@ pub struct Work<'a> {
     pub users: &'a mut Counts,
     /// All threads.
     pub threads: &'a Threads,
+    /// Ends whose sessions are elsewhere.
+    pub strays: &'a Strays,
     /// This thread.
     pub thread: usize,
     /// Random numbers.
@@ -105,7 +107,7 @@ impl Work<'_> {
         let dst = u32::from_be_bytes(flow.dst);
         self.config.mapping_of(flow).is_some()
             || self.core.paths.find(fib, dst, None, self.epoch) != ReversePath::Here
-            || !self.is_own(hash_of_end(flow.dst, flow.dst_port, self.table.seed()))
+            || !self.is_own_end((flow.dst, flow.dst_port), flow.protocol())
             || self.find(seen, fib, Way::Hairpin).is_some()
     }
     /// Whether a packet from inside goes to a far end.
@@ -138,8 +140,11 @@ impl Work<'_> {
         }
         is_bypass
     }
-    fn is_own(&self, hash: u64) -> bool {
-        self.threads.at(hash) == self.thread
+    fn is_own(&self, way: Path) -> bool {
+        self.threads.to(way, Some(self.strays)) == self.thread
+    }
+    fn is_own_end(&self, end: ([u8; 4], u16), protocol: Protocol) -> bool {
+        self.is_own(way_of_end(end, protocol, self.table.seed()))
     }
     /// Begins the session of a packet that has none.
     #[inline(never)]
@@ -228,7 +233,7 @@ impl Work<'_> {
         let forward = from_host(host, protocol, fib);
         let is_noted =
             matches!(seen.kind, Kind::Icmp | Kind::Error(_)) || self.table.find(&forward).is_some();
-        let own = hash_of_host(flow.dst, self.table.seed());
+        let own = way_of_host(flow.dst, self.table.seed());
         if is_noted || !self.is_own(own) {
             return Verdict::AsItIs;
         }
@@ -277,7 +282,7 @@ impl Work<'_> {
             let others = ports.in_some_order(random).filter(|port| *port != flow.src_port);
             let own = Some(flow.src_port).filter(|port| ports.contains(*port));
             for port in others.chain(own) {
-                if self.is_own(hash_of_end(addr, port, self.table.seed()))
+                if self.is_own_end((addr, port), protocol)
                     && let Some(free) = self.free((addr, port), protocol)
                 {
                     return Ok(free);
@@ -349,19 +354,18 @@ impl Work<'_> {
     }
 }
 
-/// The hash by which packets from a host go.
-pub fn hash_of_source(seen: &Seen<[u8; 4]>, seed: u64) -> u64 {
-    hash_of_host(seen.flow.src, seed)
+/// The way of packets from a host.
+pub fn way_of_source(flow: &Flow4, seed: u64) -> Path {
+    way_of_host(flow.src, seed)
 }
 
-/// The hash by which packets to an end outside go: that of its host, if a mapping says so.
-pub fn hash_of_destination(config: &Config, seen: &Seen<[u8; 4]>, seed: u64) -> u64 {
-    let flow = &seen.flow;
+/// The way of packets to an end outside: that of its host, if a mapping says so.
+pub fn way_of_destination(config: &Config, flow: &Flow4, seed: u64) -> Path {
     let found = config.mapping_of(flow).and_then(|n| config.mappings.at(n));
     let local = found.and_then(|(mapping, _)| mapping.locals.first());
     match local {
-        Some(local) => hash_of_host(local.addr.octets(), seed),
-        None => hash_of_end(flow.dst, flow.dst_port, seed),
+        Some(local) => way_of_host(local.addr.octets(), seed),
+        None => way_of_end((flow.dst, flow.dst_port), flow.protocol(), seed),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use infra::rcu::Shared;
@@ -16,6 +17,7 @@ use translation::ports::PortSet;
 use translation::session::{BYPASS, NatSession, NatSessions, STATIC, Timeouts};
 
 use crate::core::{Config, Core};
+use crate::slow::{way_of_destination, way_of_source};
 use crate::{ha, log};
 
 pub use translation::error::Error;
@@ -310,12 +312,21 @@ fn outside(router: &Router) -> Outside {
     Outside::of(config.pool.iter().map(|(addr, _)| *addr), &[], &config.mappings)
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
-pub fn threads_changed(router: &mut Router, stay: &std::ops::Range<usize>) -> Result<(), String> {
+/// Other threads: sessions go over to the one that has their host from now on.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    let Some(settings) = router.own::<Nat>().settings.clone() else { return Ok(()) };
-    let _ = remove_sessions(router, |_| true);
-    start(router, &settings).map_err(|e| e.to_string())?;
+    let nat = router.own::<Nat>();
+    let Some(sessions) = nat.sessions.current().clone() else { return Ok(()) };
+    let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
+    let seed = sessions.seed();
+    let ways = move |s: &NatSession| {
+        [way_of_source(&s.forward, seed), way_of_destination(&config, &s.reverse, seed)]
+    };
+    let step = move |step, thread, session: &NatSession| core.moved(step, thread, session);
+    let lost = sessions.rehome(router, stay, ways, step).map_err(|e| e.to_string())?;
+    let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
+    log_ended(router, &lost);
+    show_totals(router, &sessions);
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
     for (interface, mut role) in all {
         role.hands_off = hands_off;

@@ -5,7 +5,7 @@ use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
 use sessions::{
-    Class, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table,
+    Class, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table, Way,
 };
 use translation::session::Timeouts;
 pub use translation::session::{
@@ -88,6 +88,23 @@ pub fn outside_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
 #[inline(always)]
 pub fn host_hash(host: [u8; 16], seed: u64) -> u64 {
     Flow6::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed)
+}
+
+/// The way of packets of a host, of a protocol as IPv4 names it.
+#[inline(always)]
+pub fn way_of_host(host: [u8; 16], protocol: Protocol, seed: u64) -> Way {
+    Way::of(if has_ports(protocol) { host_hash(host, seed) } else { 0 })
+}
+
+/// The way of packets to an end outside: that of its host, if a mapping says so.
+#[inline(always)]
+pub fn way_of_end(config: &Config, flow: &Flow4, seed: u64) -> Way {
+    let (end, protocol) = ((flow.dst, flow.dst_port), flow.protocol());
+    match config.of_outside(end.0, end.1, protocol) {
+        _ if !has_ports(protocol) => Way::of(0),
+        Some((known, _)) => way_of_host(known.host.octets(), protocol, seed),
+        None => Way::of(outside_end(end, protocol).meeting(seed)),
+    }
 }
 
 /// State that the nodes share.

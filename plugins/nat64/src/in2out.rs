@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
 use net::drops::Problem;
-use sessions::{Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
+use sessions::{Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex, Way};
 use translation::NO_SESSION6;
 use translation::ports::{PortSet, next_random};
 use wire::{Protocol, icmp6, ip6};
@@ -14,7 +14,7 @@ use wire::{Protocol, icmp6, ip6};
 use crate::config::Config;
 use crate::core::{
     All, Core, DROPS, Data, NatTable, OUTSIDE, counter_of, has_ports, host_end, host_hash,
-    outside_end, pass, protocol4,
+    outside_end, pass, protocol4, way_of_end,
 };
 use crate::log::Log;
 use crate::tables::Tables;
@@ -175,16 +175,16 @@ impl Slow {
         let config = core.config.read(epoch);
         let all = core.all.read(epoch).as_ref();
         let lent = all.and_then(|All { sessions, bindings }| {
-            Some((sessions.lend(thread)?, bindings.lend(thread)?))
+            Some((sessions.lend(thread)?, bindings.lend(thread)?, bindings.strays(epoch)))
         });
-        let Some((mut table, mut bindings)) = lent else {
+        let Some((mut table, mut bindings, strays)) = lent else {
             return frame.forward_all(Next::Along);
         };
         for mut held in frame.take() {
             let rx = held.buffer().rx();
             let mut is_full = false;
             let next = {
-                let is_own = |port: u16| frame.thread_of(port.into()) == thread;
+                let is_own = |way| strays.thread(way, |hash| frame.thread_of(hash)) == thread;
                 let p = &mut held.buffer();
                 let (table, bindings) = (&mut *table, &mut *bindings);
                 let tables = Tables { table, bindings, log, epoch, now };
@@ -218,8 +218,8 @@ struct Asking<'a> {
     core: &'a Core,
     config: &'a Config,
     tables: Tables<'a>,
-    /// Whether packets to a port outside come to this thread.
-    is_own: &'a dyn Fn(u16) -> bool,
+    /// Whether packets come to this thread.
+    is_own: &'a dyn Fn(Way) -> bool,
     random: &'a mut u64,
     /// Set when there is no address and port, or no room.
     is_full: &'a mut bool,
@@ -300,10 +300,12 @@ impl Asking<'_> {
                 self.config.of_outside(addr, *port, protocol).is_none()
                     && self.tables.bindings.find_reverse(&end).is_none()
             };
+            let seed = self.tables.bindings.seed();
+            let way = |port| way_of_end(self.config, &outside_end((addr, port), protocol), seed);
             let port = match has_ports(protocol) {
                 true => {
                     let mut all = PortSet::All.in_some_order(next_random(self.random));
-                    all.find(|port| (self.is_own)(*port) && is_free(port))
+                    all.find(|port| (self.is_own)(way(*port)) && is_free(port))
                 }
                 false => Some(0).filter(is_free),
             };

@@ -1,6 +1,6 @@
 //! Control's state, and what it tells the nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +10,13 @@ use infra::rcu::Shared;
 use net::Router;
 use net::fib::{Ip6, TableIndex};
 use net::interface::{Change, InterfaceIndex, NoInterface};
-use sessions::{Sessions, Walked};
+use sessions::{Flow4, Sessions, Walked};
 use translation::address_of;
 use translation::session::Timeouts;
 use wire::Ip6Prefix;
 
 use crate::config::{Config, Static};
-use crate::core::{All, Binding, Core, NatSession, classes, ended};
+use crate::core::{All, Binding, Core, NatSession, classes, ended, way_of_end, way_of_host};
 use crate::log;
 
 /// Buckets of bindings, unless the operator says otherwise.
@@ -414,16 +414,55 @@ pub fn release(router: &mut Router, gone: Vec<Ipv4Addr>) {
     });
 }
 
-/// Other threads: sessions begin anew, each on the thread that has it from now on.
+/// Other threads: bindings and sessions go over to the one that has their host from now on.
 pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let hands_off = stay.len() > 1;
-    let Some(settings) = router.own::<Nat>().settings.clone() else { return Ok(()) };
-    let _ = remove_sessions(router, |_| true);
-    start(router, &settings).map_err(|e| e.to_string())?;
+    let nat = router.own::<Nat>();
+    let Some(all) = nat.all.current().clone() else { return Ok(()) };
+    let (config, seed) = (Arc::new(nat.config.current().clone()), all.bindings.seed());
+    let of_host = move |src, end: &Flow4| way_of_host(src, end.protocol(), seed);
+    let ways = move |b: &Binding| {
+        [of_host(b.forward.src, &b.reverse), way_of_end(&config, &b.reverse, seed)]
+    };
+    let text = |e: graph::NoAnswer| e.to_string();
+    let lost = all.bindings.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;
+    let way = move |s: &NatSession| [of_host(s.forward.src, &s.reverse)];
+    let gone = all.sessions.rehome(router, stay, way, |_, _, _| ()).map_err(text)?;
+    end_lost(router, &all, lost, gone).map_err(text)?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
     for (interface, role) in all {
         set_role(router, interface, Role { hands_off, ..role }).map_err(|e| e.to_string())?;
     }
     apply(router);
+    Ok(())
+}
+
+/// Ends what found no room on another thread: sessions of lost bindings go with them.
+fn end_lost(
+    router: &mut Router,
+    all: &All,
+    lost: Vec<(usize, Binding)>,
+    gone: Vec<(usize, NatSession)>,
+) -> Result<(), graph::NoAnswer> {
+    let mut ended_now: Vec<Gone> = Vec::new();
+    for (thread, session) in gone {
+        let binding = Arc::new(Mutex::new(None));
+        let to = Arc::clone(&binding);
+        all.bindings.visit(router, move |at, bindings| {
+            if at == thread {
+                *to.lock().unwrap_or_else(PoisonError::into_inner) = ended(bindings, &session);
+            }
+        })?;
+        let binding = *binding.lock().unwrap_or_else(PoisonError::into_inner);
+        ended_now.push((session, binding));
+    }
+    log_ended(router, ended_now);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let end = |flow: &Flow4| (flow.dst, flow.dst_port, flow.protocol());
+    let ends: HashSet<_> = lost.iter().map(|(_, binding)| end(&binding.reverse)).collect();
+    // Nothing else than threads that do not answer can be wrong, which is said above.
+    let _ = remove_sessions(router, move |session| ends.contains(&end(&session.reverse)));
     Ok(())
 }

@@ -6,7 +6,7 @@ use wire::Protocol;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// What sessions are found by.
-pub trait Key: Copy + Eq + FromZeros + Send + 'static {
+pub trait Key: Copy + Eq + FromZeros + Send + Sync + 'static {
     /// 64 bits that differ for different keys, for all that is worth; who does not know the seed
     /// cannot choose keys that meet.
     fn hash(&self, seed: u64) -> u64;
@@ -36,7 +36,7 @@ pub type Flow4 = Flow<[u8; 4]>;
 pub type Flow6 = Flow<[u8; 16]>;
 
 /// An address in a flow.
-pub trait Address: Copy + Eq + FromBytes + IntoBytes + Immutable + Send + 'static {
+pub trait Address: Copy + Eq + FromBytes + IntoBytes + Immutable + Send + Sync + 'static {
     /// Its bits, in two numbers.
     fn words(&self) -> [u64; 2];
 }

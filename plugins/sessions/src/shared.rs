@@ -4,10 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::NoAnswer;
+use infra::rcu::{Reader, Shared};
 use net::Router;
 use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};
+use crate::rehome::Strays;
 use crate::table::{Class, End, GRACE, Session, Table};
 use crate::usage::Usage;
 
@@ -22,6 +24,9 @@ struct All<F, R, D> {
     /// is free whenever somebody wants it.
     tables: Vec<Mutex<Table<F, R, D>>>,
     seed: u64,
+    strays: Reader<Strays>,
+    /// Control's end of it.
+    all_strays: Mutex<Shared<Strays>>,
 }
 
 impl<F, R, D> Clone for Sessions<F, R, D> {
@@ -42,7 +47,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let seed = seed();
         let rows = 0..router.engine.thread_rows();
         let tables = rows.map(|_| Ok(Mutex::new(Table::new(limit, classes, seed)?)));
-        Ok(Self(Arc::new(All { tables: tables.collect::<io::Result<_>>()?, seed })))
+        let tables = tables.collect::<io::Result<_>>()?;
+        let all_strays = Shared::new(Strays::default());
+        let strays = all_strays.reader();
+        Ok(Self(Arc::new(All { tables, seed, strays, all_strays: Mutex::new(all_strays) })))
     }
     /// The table of the thread that asks. Once a frame.
     #[inline(always)]
@@ -58,6 +66,16 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     #[inline(always)]
     pub fn seed(&self) -> u64 {
         self.0.seed
+    }
+    #[inline(always)]
+    pub(crate) fn strays_reader(&self) -> &Reader<Strays> {
+        &self.0.strays
+    }
+    pub(crate) fn publish_strays(&self, strays: Strays) {
+        let mut all = self.0.all_strays.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(all.current().is_empty() && strays.is_empty()) {
+            all.publish(strays);
+        }
     }
     /// Has each thread do something with its table, between two of its loops, and waits for that.
     ///
@@ -123,26 +141,37 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         router: &mut Router,
         judge: impl Fn(usize, &mut Session<F, R, D>) -> Walked<T> + Clone + Send + 'static,
     ) -> Result<Vec<T>, NoAnswer> {
-        let found = Arc::new(Mutex::new(Vec::new()));
+        let mut found = Vec::new();
         for thread in 0..self.0.tables.len() {
-            let mut from = Some(0);
-            while let Some(at) = from {
-                let next = Arc::new(Mutex::new(None));
-                let (found, next_of, judge) = (found.clone(), next.clone(), judge.clone());
-                self.visit(router, move |visited, table| {
-                    if visited != thread {
-                        return;
-                    }
-                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    let end = table.walk(at, VISIT, |_, session| {
-                        let Walked { keep, say } = judge(thread, session);
-                        found.extend(say);
-                        keep
-                    });
-                    *next_of.lock().unwrap_or_else(PoisonError::into_inner) = end;
-                })?;
-                from = *next.lock().unwrap_or_else(PoisonError::into_inner);
-            }
+            found.extend(self.walk_on(router, thread, judge.clone())?);
+        }
+        Ok(found)
+    }
+    /// The same of the sessions of one thread.
+    pub(crate) fn walk_on<T: Send + 'static>(
+        &self,
+        router: &mut Router,
+        thread: usize,
+        judge: impl Fn(usize, &mut Session<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+    ) -> Result<Vec<T>, NoAnswer> {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let mut from = Some(0);
+        while let Some(at) = from {
+            let next = Arc::new(Mutex::new(None));
+            let (found, next_of, judge) = (found.clone(), next.clone(), judge.clone());
+            self.visit(router, move |visited, table| {
+                if visited != thread {
+                    return;
+                }
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let end = table.walk(at, VISIT, |_, session| {
+                    let Walked { keep, say } = judge(thread, session);
+                    found.extend(say);
+                    keep
+                });
+                *next_of.lock().unwrap_or_else(PoisonError::into_inner) = end;
+            })?;
+            from = *next.lock().unwrap_or_else(PoisonError::into_inner);
         }
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(found)

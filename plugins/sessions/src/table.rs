@@ -289,6 +289,37 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         self.grow();
         Ok(SessionIndex(at))
     }
+    /// Takes over a session of another thread, with all that is known of it. The order by age is
+    /// that of [`Table::sort`], after the last.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    pub(crate) fn adopt(
+        &mut self,
+        session: &Session<F, R, D>,
+        now: f64,
+        gone: impl FnMut(End, &Session<F, R, D>),
+    ) -> Result<SessionIndex, Refused> {
+        let Session { forward, reverse, data, packets, bytes, .. } = *session;
+        let new = New { forward, reverse, data, class: session.class() };
+        let at = self.insert(new, now, gone)?;
+        self.note(at, packets, bytes, session.heard());
+        self.usage.made -= 1;
+        Ok(at)
+    }
+    /// Brings the order by age up to date.
+    pub(crate) fn sort(&mut self) {
+        let is_used = |at: &u32| self.at(SessionIndex(*at)).is_some();
+        let mut all: Vec<_> = (0..self.used).filter(is_used).collect();
+        all.sort_by(|a, b| {
+            self.records[*a as usize].heard().total_cmp(&self.records[*b as usize].heard())
+        });
+        for at in all {
+            let class = self.records[at as usize].class();
+            self.ages.remove(&mut self.records, at);
+            self.ages.append(&mut self.records, at, class);
+        }
+    }
     /// Ends a session; what it was.
     pub fn remove(&mut self, at: SessionIndex) -> Option<Session<F, R, D>> {
         let gone = *self.at(at)?;

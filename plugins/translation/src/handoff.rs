@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
+use sessions::{Strays, Way};
 
 /// Threads at most.
 const MOST: usize = 256;
@@ -32,6 +33,11 @@ impl Threads {
     pub fn is_alone(&self) -> bool {
         self.count == 1
     }
+    /// The thread that has the session of packets.
+    #[inline(always)]
+    pub fn to(&self, way: Way, strays: Option<&Strays>) -> usize {
+        strays.map_or_else(|| self.at(way.hash()), |s| s.thread(way, |hash| self.at(hash)))
+    }
     /// The thread that has what goes by a hash, as `Frame::thread_of` says.
     #[inline(always)]
     pub fn at(&self, hash: u64) -> usize {
@@ -47,9 +53,10 @@ pub trait Place: Clone + Send + 'static {
     const NODE: &'static str;
     /// The node for those that find no room on their way.
     const DROP: &'static str = "ip4-drop";
-    /// The hash that a packet goes by; `None` when it stays on its thread and goes on along the
-    /// arc.
-    fn hash(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<u64>;
+    /// The way of a packet; `None` when it stays on its thread and goes on along the arc.
+    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way>;
+    /// Packets that go elsewhere, while there are sessions.
+    fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays>;
 }
 
 /// Hands packets over.
@@ -111,11 +118,11 @@ impl<P: Place> Node for HandOff<P> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let threads = Threads::of(frame);
+        let (threads, strays) = (Threads::of(frame), self.0.strays(epoch));
         let mut counts = [0, 0];
         frame.hand_off(Error::Congestion, |p| {
-            let Some(hash) = self.0.hash(p, epoch) else { return Ok((thread, Next::On)) };
-            let to = threads.at(hash);
+            let Some(way) = self.0.way(p, epoch) else { return Ok((thread, Next::On)) };
+            let to = threads.to(way, strays);
             counts[usize::from(to != thread)] += 1;
             Ok((to, Next::There(PhantomData)))
         });

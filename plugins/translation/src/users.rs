@@ -57,6 +57,14 @@ pub fn began(users: &mut Counts, host: Host, is_static: bool) {
     *(if is_static { &mut user.fixed } else { &mut user.dynamic }) += 1;
 }
 
+/// Counts a session that came from another thread, after those that began before it.
+pub fn came(users: &mut Counts, host: Host, is_static: bool, flow: Flow4) {
+    began(users, host, is_static);
+    if !is_static && let Some(user) = users.get_mut(&host) {
+        user.queue.push_back(flow);
+    }
+}
+
 /// Counts the end of a session of a host. A host without sessions is forgotten.
 pub fn ended(users: &mut Counts, host: Host, is_static: bool) {
     if let Some(user) = users.get_mut(&host) {

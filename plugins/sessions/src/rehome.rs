@@ -1,0 +1,197 @@
+//! Sessions and other threads: when the number of threads changes, each session goes over to the
+//! thread that has it from then on.
+//!
+//! A hash that packets go by says which thread that is. Where the directions of a session go by
+//! hashes of their own, a port was chosen so that both lead to one thread, and with another number
+//! of threads they need not: the session is where its first direction leads, and the others are
+//! [`Strays`]. Strays are told by all that their packets have in common, not by the hash alone: what
+//! goes by a hash may be many sessions. They stay until the threads change again.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graph::NoAnswer;
+use infra::rcu::Epoch;
+use net::Router;
+use zerocopy::FromZeros;
+
+use crate::flow::Key;
+use crate::shared::{Sessions, Walked};
+use crate::table::Session;
+
+/// Sessions that a thread takes over in one visit.
+const TAKEN: usize = 1 << 16;
+
+/// The way of packets to the thread that has their session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// A hash of all that they have in common: it tells them from packets of other sessions.
+    flow: u64,
+    /// The hash that says which thread they go to.
+    hash: u64,
+    /// Whether they may go by another hash as well.
+    is_unsure: bool,
+}
+
+impl Way {
+    /// Of packets that go by a hash of all that they have in common.
+    #[inline(always)]
+    pub fn of(hash: u64) -> Self {
+        Self::new(hash, hash)
+    }
+    /// Of packets that have `flow` in common and go by `hash`.
+    #[inline(always)]
+    pub fn new(flow: u64, hash: u64) -> Self {
+        Self { flow, hash, is_unsure: false }
+    }
+    /// The hash that says which thread packets go to.
+    #[inline(always)]
+    pub fn hash(self) -> u64 {
+        self.hash
+    }
+    /// The same where it depends on more than the session which hash packets go by.
+    #[must_use]
+    pub fn unsure(self) -> Self {
+        Self { is_unsure: true, ..self }
+    }
+}
+
+/// Flows whose session is on another thread than their hash says.
+#[derive(Clone, Debug, Default)]
+pub struct Strays(HashMap<u64, usize, BuildHasherDefault<AsItIs>>);
+
+impl Strays {
+    /// The thread that has the session of packets, of those that `at` chooses from.
+    #[inline(always)]
+    pub fn thread(&self, way: Way, at: impl FnOnce(u64) -> usize) -> usize {
+        if self.0.is_empty() {
+            return at(way.hash);
+        }
+        self.0.get(&way.flow).copied().unwrap_or_else(|| at(way.hash))
+    }
+    /// Number of flows.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Keys that are hashes already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+}
+
+/// A step of a session that goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The thread does not have it any more.
+    Left,
+    /// The thread has it.
+    Came,
+}
+
+/// Sessions for which there was no room on a thread, or that made room for others.
+pub type Lost<F, R, D> = Vec<(usize, Session<F, R, D>)>;
+
+impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R, D> {
+    /// Flows whose session is on another thread than their hash says. Once a frame.
+    #[inline(always)]
+    pub fn strays<'e>(&'e self, epoch: Epoch<'e>) -> &'e Strays {
+        self.strays_reader().read(epoch)
+    }
+    /// Has each session go over to the thread, of those that stay, that its packets go to: the
+    /// first of its `ways` leads there, and the others do from then on. `step` is called on the
+    /// thread that a session leaves or comes to. Nothing may be received meanwhile
+    /// (`Router::set_threads`).
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn rehome<const N: usize>(
+        &self,
+        router: &mut Router,
+        stay: &Range<usize>,
+        ways: impl Fn(&Session<F, R, D>) -> [Way; N] + Clone + Send + 'static,
+        step: impl Fn(Step, usize, &Session<F, R, D>) + Clone + Send + 'static,
+    ) -> Result<Lost<F, R, D>, NoAnswer> {
+        let (first, count) = (stay.start, stay.len().max(1) as u64);
+        let at = move |hash: u64| first + (hash % count) as usize;
+        let strays = Arc::new(Mutex::new(Strays::default()));
+        let (to, leaves) = (Arc::clone(&strays), step.clone());
+        let judge = move |thread, session: &mut Session<F, R, D>| {
+            let ways = ways(session);
+            let owner = at(ways[0].hash);
+            if count > 1 {
+                let astray = ways.iter().filter(|way| way.is_unsure || at(way.hash) != owner);
+                locked(&to).0.extend(astray.map(|way| (way.flow, owner)));
+            }
+            if owner == thread {
+                return Walked::keep(None);
+            }
+            leaves(Step::Left, thread, session);
+            Walked::remove(Some((owner, *session)))
+        };
+        let mut moving = Vec::new();
+        for (thread, usage) in self.usage(router)?.iter().enumerate() {
+            if usage.sessions > 0 {
+                moving.extend(self.walk_on(router, thread, judge.clone())?);
+            }
+        }
+        let lost = self.take_over(router, moving, step)?;
+        let strays = std::mem::take(&mut *locked(&strays));
+        self.publish_strays(strays);
+        Ok(lost)
+    }
+    fn take_over(
+        &self,
+        router: &mut Router,
+        moving: Vec<(usize, Session<F, R, D>)>,
+        step: impl Fn(Step, usize, &Session<F, R, D>) + Clone + Send + 'static,
+    ) -> Result<Lost<F, R, D>, NoAnswer> {
+        if moving.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (now, moving) = (router.now(), Arc::new(moving));
+        let lost = Arc::new(Mutex::new(Vec::new()));
+        for from in (0..moving.len()).step_by(TAKEN) {
+            let (part, step, to) = (Arc::clone(&moving), step.clone(), Arc::clone(&lost));
+            self.visit(router, move |thread, table| {
+                let part = &part[from..part.len().min(from + TAKEN)];
+                let mut lost: Lost<F, R, D> = Vec::new();
+                for (_, session) in part.iter().filter(|(to, _)| *to == thread) {
+                    let done = table.adopt(session, now, |_, gone| {
+                        step(Step::Left, thread, gone);
+                        lost.push((thread, *gone));
+                    });
+                    match done {
+                        Ok(_) => step(Step::Came, thread, session),
+                        Err(_) => lost.push((thread, *session)),
+                    }
+                }
+                locked(&to).append(&mut lost);
+            })?;
+        }
+        self.visit(router, |_, table| table.sort())?;
+        let lost = std::mem::take(&mut *locked(&lost));
+        Ok(lost)
+    }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
