@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tests::{Host, Running, TwoHosts, eventually, has, is_root, is_timing_wanted};
 
+use crate::workers::{both, two_workers};
+
 /// The script that serves and asks.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/outside/serving.py");
 /// The server's name, which has an IPv4 address only.
@@ -111,11 +113,53 @@ fn hosts_with(lines: &[&str]) -> Option<TwoHosts> {
     if !is_root() || !["ping", "traceroute", "dig", "unbound", "python3"].into_iter().all(has) {
         return None;
     }
-    let hosts = TwoHosts::new();
+    Some(told(TwoHosts::new(), lines))
+}
+
+fn told(hosts: TwoHosts, lines: &[&str]) -> TwoHosts {
     for line in PROXY.iter().chain(lines) {
         hosts.router.tell(line);
     }
-    Some(hosts)
+    hosts
+}
+
+/// Has the hosts keep connections busy while there are two workers, one and none.
+fn live_on(lines: &[&str], address: &str, outside: &[&str]) {
+    let Some(config) = two_workers() else { return };
+    if !is_root() || !has("python3") {
+        return;
+    }
+    let hosts = told(TwoHosts::with(&config), lines);
+    let _server = serve(&hosts);
+    let workers = [both(&config), "set workers 0".into(), "set workers 1".into()];
+    let peers = under_load(&hosts, address, |n| drop(hosts.router.tell(&workers[n % 3])));
+    assert!(peers.iter().all(|peer| outside.contains(&peer.as_str())), "{peers:?}");
+}
+
+#[test]
+fn connections_through_nat44_live_on_while_workers_come_and_go() {
+    let lines = [
+        "nat44 plugin enable sessions 20000",
+        "set interface nat44 in host-left out host-right",
+        "nat44 add address 10.1.2.10 - 10.1.2.11",
+        "set acl-plugin acl permit+reflect src 10.1.1.0/24 dst 0.0.0.0/0",
+        "set acl-plugin acl permit dst 0.0.0.0/0 proto 1, deny src 0.0.0.0/0 dst 0.0.0.0/0",
+        "set acl-plugin interface host-left input acl 0",
+        "set acl-plugin interface host-left output acl 1",
+    ];
+    live_on(&lines, "10.1.2.2", &["10.1.2.10", "10.1.2.11"]);
+}
+
+#[test]
+fn connections_through_nat64_live_on_while_workers_come_and_go() {
+    let lines = [
+        "nat64 plugin enable",
+        "set interface nat64 in host-left",
+        "set interface nat64 out host-right",
+        "nat64 add prefix 64:ff9b::/96",
+        "nat64 add pool address 10.1.2.40",
+    ];
+    live_on(&lines, "64:ff9b::a01:202", &["10.1.2.40"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn two_workers() -> Option<String> {
 }
 
 /// The words for `set workers` that name these two again.
-fn both(config: &str) -> String {
+pub fn both(config: &str) -> String {
     config.replace("cpu { corelist-workers", "set workers corelist").replace(" }", "")
 }
 

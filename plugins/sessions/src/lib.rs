@@ -40,6 +40,10 @@
 //!   thread, next)))` with `thread = frame.thread_of(flow.meeting(sessions.seed()))`.
 //!   [`Flow::meeting`] is the same for both directions. Where they differ because addresses are
 //!   translated, a port is chosen so that both flows meet.
+//! * **Other threads.** When their number changes, a feature has its sessions go over
+//!   ([`Sessions::rehome`], called in `Router::on_threads`). Flows that do not meet any more are
+//!   [`Strays`]: where packets go by hashes that differ by direction, both the node that hands over
+//!   and whoever chooses ports ask [`Strays::thread`].
 //! * **Packets** of either version are seen by [`Look::look`]: ports, ICMP identifiers, and of an
 //!   ICMP error the flow of the packet it quotes, ends exchanged, so that it finds the session as
 //!   an answer would. Fragments have the ports of the first one when the interface has

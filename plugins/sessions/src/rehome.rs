@@ -4,8 +4,8 @@
 //! A hash that packets go by says which thread that is. Where the directions of a session go by
 //! hashes of their own, a port was chosen so that both lead to one thread, and with another number
 //! of threads they need not: the session is where its first direction leads, and the others are
-//! [`Strays`]. Strays are told by all that their packets have in common, not by the hash alone: what
-//! goes by a hash may be many sessions. They stay until the threads change again.
+//! [`Strays`]. Strays are told by all that their packets have in common, not by the hash alone:
+//! what goes by a hash may be many sessions. They stay until the threads change again.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
