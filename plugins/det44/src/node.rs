@@ -12,9 +12,11 @@ use net::ip::{ReversePath, ReversePaths};
 use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Step, Strays, Way};
 use translation::handoff::Place;
 use translation::rewrite::rewrite;
-use translation::session::{Data, NatSession, NatSessions, NatTable, OUTSIDE, class_of, pass};
+use translation::session::{
+    Data, NatSession, NatSessions, NatTable, OUTSIDE, class_of, expires, pass,
+};
 use translation::users::{Counts, Host, Users, began, count_of, ended};
-use translation::{NO_SESSION, leads_outside};
+use translation::{EXPIRED, NO_SESSION, leads_outside};
 use wire::Protocol;
 
 use crate::MOST_SESSIONS;
@@ -145,9 +147,12 @@ pub enum NextOut {
 #[derive(Clone)]
 pub struct Out2In(pub Core);
 
-/// The edge of [`Out2In`].
+/// Edges of [`Out2In`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum NextIn {
+    /// The sender is told that it has been on its way too long.
+    #[to("ip4-icmp-error", payload = Problem)]
+    Icmp,
     /// Along the arc.
     #[along]
     Along,
@@ -197,6 +202,10 @@ impl Node for In2Out {
                     }
                 }
             };
+            if expires(p, 0, &table, at) {
+                p.set_payload(EXPIRED);
+                return Ok(NextOut::Icmp);
+            }
             translate(p, &mut table, at, Direction::Forward, &seen, now)
                 .ok_or(Outward::NoTranslation)?;
             good += 1;
@@ -229,6 +238,10 @@ impl Node for Out2In {
             let flow = seen.flow.in_scope(OUTSIDE);
             let found = table.find_reverse(&flow).filter(|at| !table.is_over(*at, now));
             let Some(at) = found else { return core.unknown(p, &seen, epoch) };
+            if expires(p, 0, &table, at) {
+                p.set_payload(EXPIRED);
+                return Ok(NextIn::Icmp);
+            }
             translate(p, &mut table, at, Direction::Reverse, &seen, now)
                 .ok_or(Inward::NoTranslation)?;
             good += 1;

@@ -15,8 +15,8 @@ use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
 use translation::rewrite::rewrite;
-use translation::session::{DROPS, counter_of, pass};
-use translation::{ARRIVED, NO_SESSION, TRANSLATED};
+use translation::session::{DROPS, counter_of, expires, pass};
+use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::core::{Config, Core};
 use crate::log::Log;
@@ -186,7 +186,8 @@ pub enum Next<P> {
     Hairpin,
     /// On.
     On,
-    /// The sender is told that there is no session for its packet.
+    /// The sender is told that there is no session for its packet, or that it has been on its way
+    /// too long.
     Told,
 }
 
@@ -283,6 +284,10 @@ impl<P: Place> Node for Translate<P> {
                 let (next, done) = match step? {
                     Step::Slow => return Ok(Next::Slow(PhantomData)),
                     Step::AsItIs => return Ok(Next::On),
+                    Step::Expired => {
+                        p.set_payload(EXPIRED);
+                        return Ok(Next::Told);
+                    }
                     Step::Hairpin(done) => {
                         core.count_hairpin(thread, interface);
                         (Next::Hairpin, done)
@@ -318,6 +323,7 @@ struct Done {
 enum Step {
     Slow,
     AsItIs,
+    Expired,
     Hairpin(Done),
     On(Done),
 }
@@ -353,6 +359,9 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
     };
     if work.note_bypass(at, p.total_len()) {
         return Ok(Step::AsItIs);
+    }
+    if P::WAY != Way::Output && expires(p, l3, work.table, at) {
+        return Ok(Step::Expired);
     }
     let direction = if P::WAY.is_outward() { Direction::Forward } else { Direction::Reverse };
     translate(work, p, l3, at, direction, &seen).ok_or(Fault::NoTranslation)?;

@@ -4,12 +4,13 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use graph::{BuildError, Continue, Frame, Names, Node, Record};
+use graph::{BuildError, Frame, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, Reader, Shared};
 use net::Router;
+use net::drops::Problem;
 use net::fib::Ip6;
-use net::ip::{ReversePath, ReversePaths};
+use net::ip::{ReversePath, ReversePaths, V6, Version};
 use net::ip6::IP6_UNICAST;
 use wire::ip6;
 
@@ -25,6 +26,17 @@ pub struct Translate<const IN: bool> {
     table: Reader<Table>,
     paths: ReversePaths<Ip6>,
     counters: Rows<VolumeCounter>,
+}
+
+/// Edges of [`Translate`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// The sender is told that its packet has been on its way too long: as it sent the packet.
+    #[to("ip6-icmp-error", payload = Problem)]
+    Icmp,
+    /// Along the arc.
+    #[along]
+    Along,
 }
 
 /// Counters of [`Translate`].
@@ -43,7 +55,7 @@ pub enum Count {
 impl<const IN: bool> Node for Translate<IN> {
     const NAME: &'static str = NAMES[IN as usize];
     const EXPLAINABLE: bool = true;
-    type Next = Continue;
+    type Next = Next;
     type Error = std::convert::Infallible;
     type Count = Count;
     const DROP: &'static str = "ip6-drop";
@@ -59,8 +71,9 @@ impl<const IN: bool> Node for Translate<IN> {
             |p| {
                 let Some(header) = p.header::<ip6::Header>() else {
                     unknown += 1;
-                    return Ok(Continue);
+                    return Ok(Next::Along);
                 };
+                let expires = header.hop_limit <= 1;
                 let (src, dst, fib) = (header.src_addr(), header.dst_addr(), p.fib());
                 let found = match IN {
                     true => table.by_external.get(&dst).map(|(to, fib, n)| (*to, *fib, *n)),
@@ -74,8 +87,12 @@ impl<const IN: bool> Node for Translate<IN> {
                 };
                 let Some((to, fib, number)) = found else {
                     unmapped += 1;
-                    return Ok(Continue);
+                    return Ok(Next::Along);
                 };
+                if expires {
+                    p.set_payload(V6::EXPIRED_PROBLEM);
+                    return Ok(Next::Icmp);
+                }
                 let from = if IN { dst } else { src };
                 if IN {
                     readdress::<true>(p, from, to)
@@ -87,7 +104,7 @@ impl<const IN: bool> Node for Translate<IN> {
                     counter.add(1, p.total_len() as u64);
                 }
                 p.trace(|_| Translated { from, to });
-                Ok(Continue)
+                Ok(Next::Along)
             },
         );
         frame.count(Count::NoTranslation, unmapped);

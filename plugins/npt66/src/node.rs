@@ -5,10 +5,12 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use graph::arc::Beside;
-use graph::{BuildError, Continue, Flags, Frame, Names, Node, Record};
+use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Adjacency;
+use net::drops::Problem;
+use net::ip::{V6, Version};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 use wire::{Protocol, checksum, icmp6, ip6};
 use zerocopy::FromBytes;
@@ -26,6 +28,17 @@ const QUOTE: usize = 8;
 pub struct Translate<const OUT: bool> {
     bindings: SlabReader<Bindings>,
     adjacencies: SlabReader<Adjacency>,
+}
+
+/// Edges of [`Translate`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next {
+    /// The sender is told that its packet has been on its way too long: as it sent the packet.
+    #[to("ip6-icmp-error", payload = Problem)]
+    Icmp,
+    /// Along the arc.
+    #[along]
+    Along,
 }
 
 /// Drops of [`Translate`].
@@ -56,7 +69,7 @@ pub enum Count {
 impl<const OUT: bool> Node for Translate<OUT> {
     const NAME: &'static str = NAMES[OUT as usize];
     const EXPLAINABLE: bool = true;
-    type Next = Continue;
+    type Next = Next;
     type Error = Error;
     type Count = Count;
     const DROP: &'static str = "ip6-drop";
@@ -67,7 +80,13 @@ impl<const OUT: bool> Node for Translate<OUT> {
         let mut translated = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            let Some(bindings) = self.bindings.read(interface, epoch) else { return Ok(Continue) };
+            let Some(bindings) = self.bindings.read(interface, epoch) else {
+                return Ok(Next::Along);
+            };
+            if !OUT && expires(bindings, p) {
+                p.set_payload(V6::EXPIRED_PROBLEM);
+                return Ok(Next::Icmp);
+            }
             // On the way out the layer 2 header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),
@@ -79,10 +98,17 @@ impl<const OUT: bool> Node for Translate<OUT> {
                 translated += 1;
                 p.trace(|_| Translated { from, to });
             }
-            Ok(Continue)
+            Ok(Next::Along)
         });
         frame.count(if OUT { Count::Tx } else { Count::Rx }, translated);
     }
+}
+
+/// Whether a packet for an external prefix has been on its way too long.
+#[inline(always)]
+fn expires(bindings: &[Binding], p: &Buffer<'_>) -> bool {
+    let header = p.header::<ip6::Header>().filter(|header| header.hop_limit <= 1);
+    header.is_some_and(|header| bindings.iter().any(|b| b.is_external(header.dst_addr())))
 }
 
 /// Translates an IPv6 packet, and the one that it quotes; the address before and after, if there is

@@ -58,6 +58,11 @@ pub const NO_SESSION: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABL
 /// The same for a host of IPv6 (RFC 6146 section 3.5.1.1): address unreachable.
 pub const NO_SESSION6: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 3, 0);
 
+/// What the sender of a packet of IPv4 that has been on its way too long is told (RFC 5508
+/// section 4): by a node that translates, as it sent the packet. The packet as translated is for
+/// hosts on the other side only.
+pub const EXPIRED: Problem = Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     parts.router.engine.claim(Claim::of("translation", TRANSLATED.with(ARRIVED))).map_err(refuse)
 }

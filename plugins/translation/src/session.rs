@@ -2,6 +2,7 @@
 
 use std::io;
 
+use graph::Buffer;
 use infra::counter::{Counter, Rows};
 use net::Router;
 use net::interface::COLUMNS;
@@ -120,6 +121,21 @@ pub type NatSession = Session<Flow4, Flow4, Data>;
 pub type NatTable = Table<Flow4, Flow4, Data>;
 /// All sessions.
 pub type NatSessions = Sessions<Flow4, Flow4, Data>;
+
+/// Whether a packet of a session has been on its way too long to be translated. One that stays as
+/// it is may be for this router.
+#[inline(always)]
+pub fn expires(p: &Buffer<'_>, l3: usize, table: &NatTable, at: SessionIndex) -> bool {
+    const TTL: usize = 8;
+    p.bytes().get(l3 + TTL).is_some_and(|ttl| *ttl <= 1) && is_changed(table, at)
+}
+
+#[cold]
+fn is_changed(table: &NatTable, at: SessionIndex) -> bool {
+    table.at(at).is_some_and(|s| {
+        !s.data.is(BYPASS) && s.reverse.reversed().in_scope(0) != s.forward.in_scope(0)
+    })
+}
 
 /// The translation of a packet.
 #[derive(Clone, Copy, Debug)]
