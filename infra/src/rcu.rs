@@ -336,6 +336,19 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
             self.free.push_back((end_epoch(), index));
         }
     }
+    /// Waits until the index that was removed first may be given out again, `patience` at most: a
+    /// reader may be late, and who adds an object may count on the index of the one before it.
+    pub fn settle(&self, patience: Duration) {
+        const STEP: Duration = Duration::from_micros(50);
+        let steps = patience.as_micros() / STEP.as_micros();
+        for _ in 0..steps {
+            let waits = |&(epoch, index): &(u64, u32)| !(passed(epoch) && self.has_left(index));
+            if !self.free.front().is_some_and(waits) {
+                break;
+            }
+            std::thread::sleep(STEP);
+        }
+    }
     /// Whether a removed object has come to its end, which it does now if it may.
     fn has_left(&self, index: u32) -> bool {
         if self.slot(index) != 0 {
@@ -415,6 +428,36 @@ mod tests {
         std::thread::sleep(Duration::from_millis(5));
         stop.store(true, Ordering::Relaxed);
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn an_index_is_given_out_again_once_a_late_reader_has_moved_on() {
+        let mut slab = SharedSlab::new(8).unwrap();
+        let (index, [is_there, may_go]) =
+            (slab.insert(7u64).unwrap(), [(); 2].map(|()| Arc::new(AtomicBool::new(false))));
+        let (there, go) = (Arc::clone(&is_there), Arc::clone(&may_go));
+        let late = std::thread::spawn(move || {
+            let mut me = Participant::join();
+            there.store(true, Ordering::SeqCst);
+            while !go.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            me.quiescent();
+            me.offline();
+        });
+        while !is_there.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        slab.remove(index);
+        slab.settle(Duration::from_millis(1));
+        let other = slab.insert(8).unwrap();
+        assert_ne!(other, index, "the reader may still hold it");
+        slab.remove(other);
+        may_go.store(true, Ordering::SeqCst);
+        slab.settle(Duration::from_secs(60));
+        assert_eq!(slab.insert(9), Ok(index));
+        late.join().unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use control::feature::Registered;
 use control::stats::Segment;
@@ -22,6 +23,9 @@ use crate::router::Router;
 
 /// Says more of the device behind an interface: lines of `show hardware-interfaces`.
 pub type Describe = fn(&Router, &Interface) -> Vec<String>;
+
+/// Longest wait for readers of an interface that is gone, so that the next one has its number.
+const LATE: Duration = Duration::from_millis(50);
 
 /// All interfaces.
 pub struct Interfaces {
@@ -184,6 +188,7 @@ impl Interfaces {
         mac: MacAddr,
         sup: Option<InterfaceIndex>,
     ) -> Result<(InterfaceIndex, Port), Error> {
+        self.ports.settle(LATE);
         let mut port = Port::new(mac, sup.unwrap_or(InterfaceIndex(0)));
         let index = self.ports.insert(port.clone()).map_err(|_| Error::Full)?;
         let index = InterfaceIndex(index);
