@@ -19,6 +19,7 @@ pub mod macip;
 mod macip_api;
 mod macip_cli;
 mod macip_node;
+mod meeting;
 mod node;
 mod nonip;
 pub mod packet;

@@ -24,9 +24,10 @@ use wire::upper;
 
 use super::handoff::HandOff;
 use super::list::{List, Verdict};
+use super::meeting::{Meeting, Met};
 use super::place::{handoff_name, name, path};
 use super::rule::Action;
-use super::session::{self, Begun, Both, Here, Moment, Reflected, Threads};
+use super::session::{self, Both, Reflected, Threads};
 use super::trace::Checked;
 use super::{Applied, Lists, Options};
 
@@ -107,7 +108,7 @@ impl Found {
 }
 
 /// The lists of the interface that was seen last.
-struct Known<'e> {
+pub(super) struct Known<'e> {
     interface: u32,
     numbers: &'e [u32],
     /// The first of them.
@@ -170,41 +171,6 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         let is_stateful = both.iter().flatten().filter_map(read).any(|list| list.is_stateful);
         Known { interface, numbers, first, is_stateful }
     }
-    /// The sessions of this thread.
-    fn meeting(&self, thread: usize, now: f64, options: &Options) -> Meeting<'_, V::Address> {
-        let sessions = V::of(&self.sessions);
-        let generation = options.reclassifies.then_some(options.generation);
-        let (table, seed) = (sessions.lend(thread), sessions.seed());
-        Meeting { table, seed, thread, at: Moment { now, generation }, now: options.generation }
-    }
-    /// Result of looking a packet up among the sessions.
-    #[inline(never)]
-    fn meet(
-        &self,
-        p: &Buffer<'_>,
-        found: &Found,
-        meeting: &mut Meeting<'_, V::Address>,
-        (epoch, threads): (Epoch<'_>, &Threads),
-    ) -> Met {
-        let Some(seen) = Self::seen(&self.adjacencies, p, epoch) else { return Met::Nothing };
-        if threads.at(seen.flow.meeting(meeting.seed)) != meeting.thread {
-            return Met::Elsewhere;
-        }
-        let Some(table) = meeting.table.as_deref_mut() else { return Met::Nothing };
-        let moment = (p.total_len(), meeting.at.now);
-        if let Some(session) = session::find(table, &seen, &meeting.at) {
-            session::passed(table, session, &seen, moment);
-            return Met::Existing;
-        }
-        if found.action != Action::Reflect {
-            return Met::Nothing;
-        }
-        match session::begin(table, &seen, (found.list, found.rule, meeting.now), moment) {
-            Begun::Session => Met::New,
-            Begun::Alone => Met::Nothing,
-            Begun::Full => Met::Full,
-        }
-    }
     /// The first rules about packets.
     #[inline(always)]
     fn find(&self, known: &Known<'_>, tuples: &[V::Tuple], found: &mut [Found], epoch: Epoch<'_>) {
@@ -249,49 +215,47 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
 
 /// Counters of a frame.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     denied: u64,
     full: u64,
     new: u64,
-    existing: u64,
-}
-
-/// The sessions that a frame's packets meet.
-struct Meeting<'t, A: sessions::Address> {
-    table: Option<Here<'t, A>>,
-    seed: u64,
-    thread: usize,
-    at: Moment,
-    /// The state of all lists.
-    now: u32,
+    pub(super) existing: u64,
 }
 
 /// State of a frame: what is the same for its packets, and results so far.
-struct Pass<'e, A: sessions::Address> {
+pub(super) struct Pass<'e, A: sessions::Address> {
     options: Options,
     thread: usize,
-    threads: Threads,
+    pub(super) threads: Threads,
     now: f64,
-    epoch: Epoch<'e>,
+    pub(super) epoch: Epoch<'e>,
     known: Known<'e>,
-    tally: Tally,
-    meeting: Option<Meeting<'e, A>>,
+    pub(super) tally: Tally,
+    pub(super) meeting: Option<Meeting<'e, A>>,
 }
 
 /// A block of packets.
-struct Block<T> {
+pub(super) struct Block<T> {
     first: usize,
     tuples: [T; BLOCK],
     interfaces: [u32; BLOCK],
     found: [Found; BLOCK],
     /// A bit for each packet that sessions may know.
     stateful: u64,
+    /// A bit for each packet of a session, which has been noted there.
+    pub(super) met: u64,
+    /// Whether the rules have been asked.
+    is_judged: bool,
 }
 
 impl<T> Block<T> {
     #[inline(always)]
-    fn is_stateful(&self, place: usize) -> bool {
+    pub(super) fn is_stateful(&self, place: usize) -> bool {
         self.stateful >> (place - self.first) & 1 == 1
+    }
+    #[inline(always)]
+    fn is_met(&self, place: usize) -> bool {
+        self.met >> (place - self.first) & 1 == 1
     }
 }
 
@@ -350,6 +314,8 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
             interfaces: [0; BLOCK],
             found: [Found::NOTHING; BLOCK],
             stateful: 0,
+            met: 0,
+            is_judged: true,
         };
         packets.look(
             places.clone(),
@@ -367,12 +333,21 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         if block.stateful != 0 && pass.meeting.is_none() {
             pass.meeting = Some(self.meeting(pass.thread, pass.now, &pass.options));
         }
-        self.find_block(&mut block, places.len(), pass);
+        if block.stateful != 0 {
+            self.meet_block(packets, places.clone(), &mut block, pass);
+        }
+        block.is_judged = places.len() > block.met.count_ones() as usize;
+        if block.is_judged {
+            self.find_block(&mut block, places.len(), pass);
+        }
         let (counts, at) = (pass.options.counts, (pass.thread, epoch));
         packets.usual(
             places.clone(),
             #[inline(always)]
             |place, p| {
+                if block.is_met(place) {
+                    return Some(Next::Continue);
+                }
                 let found = &block.found[place - first];
                 if found.action != Action::Permit || block.is_stateful(place) {
                     return None;
@@ -415,7 +390,12 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         pass: &mut Pass<'_, V::Address>,
     ) -> Result<Next<V, BRIDGED, WAY>, Error> {
         let at = place - block.first;
-        let found = block.found[at];
+        let mut found = block.found[at];
+        if !block.is_judged {
+            let known = self.known(block.interfaces[at], pass.epoch);
+            let of = std::slice::from_mut(&mut found);
+            self.find(&known, &block.tuples[at..=at], of, pass.epoch);
+        }
         let meeting = pass.meeting.as_mut().filter(|_| block.is_stateful(place));
         let met = meeting.map_or(Met::Nothing, |meeting| {
             self.meet(p, &found, meeting, (pass.epoch, &pass.threads))
@@ -448,21 +428,6 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
 /// Reason why the fate of an explained packet that no rule lets pass is not known.
 const SESSIONS: &str = "no rule lets it pass, but a session of its data-plane thread may: \
     `show acl-plugin sessions' lists them";
-
-/// Result of looking a packet up among the sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Met {
-    /// None, and it begins none.
-    Nothing,
-    /// Its session.
-    Existing,
-    /// It begins one.
-    New,
-    /// There is no room for one.
-    Full,
-    /// Its session would be on another thread.
-    Elsewhere,
-}
 
 /// Adds the nodes of routed packets.
 pub(super) fn add(

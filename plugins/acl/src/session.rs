@@ -166,6 +166,11 @@ impl Threads {
         }
         Self { all, count }
     }
+    /// Whether there is one only.
+    #[inline(always)]
+    pub fn are_one(&self) -> bool {
+        self.count == 1
+    }
     /// The thread of a hash.
     #[inline(always)]
     pub fn at(&self, hash: u64) -> usize {
@@ -181,6 +186,20 @@ pub(super) struct Moment {
     pub generation: Option<u32>,
 }
 
+/// Whether packets of a session may still pass.
+#[inline(always)]
+pub(super) fn is_current<A: Address>(
+    table: &Table<Flow<A>, Flow<A>, Origin>,
+    index: SessionIndex,
+    at: &Moment,
+) -> bool {
+    let is_stale = match (at.generation, table.at(index)) {
+        (Some(now), Some(session)) => session.data.generation != now,
+        _ => false,
+    };
+    !is_stale && !table.is_over(index, at.now)
+}
+
 /// The session of a packet that may still pass.
 #[inline(always)]
 pub(super) fn find<A: Address>(
@@ -189,11 +208,7 @@ pub(super) fn find<A: Address>(
     at: &Moment,
 ) -> Option<(SessionIndex, Direction)> {
     let (index, direction) = table.find_any(&seen.flow)?;
-    let is_stale = match (at.generation, table.at(index)) {
-        (Some(now), Some(session)) => session.data.generation != now,
-        _ => false,
-    };
-    if is_stale || table.is_over(index, at.now) {
+    if !is_current(table, index, at) {
         table.remove(index);
         return None;
     }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{Names, Record};
 
-use super::node::{Found, Met};
+use super::meeting::Met;
+use super::node::Found;
 use super::packet::Matched;
 use super::rule::Action;
 
