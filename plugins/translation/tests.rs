@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use net::testing::packets::{ip6, udp4, udp6};
+use net::testing::packets::{changed4, changed6, ip6, udp4, udp6};
 use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
 use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, ip6};
@@ -293,4 +293,132 @@ fn dual_stack_lite_leaves_nobody_out() {
         let (header, _) = ip6::Header::ref_from_prefix(packet).unwrap();
         (header.dst_addr().to_string(), ends(&packet[40..])[1].1)
     });
+}
+
+/// A kind of NAT, a packet from inside, and the router's addresses on both sides.
+struct Expiring {
+    feature: net::Feature,
+    lines: &'static [&'static str],
+    ask: Vec<u8>,
+    routers: [&'static str; 2],
+}
+
+/// The same packet with one hop left.
+fn last_hop(packet: &[u8]) -> Vec<u8> {
+    match packet[0] >> 4 {
+        4 => changed4(packet.to_vec(), |header| header.ttl = 1),
+        _ => changed6(packet.to_vec(), |header| header.hop_limit = 1),
+    }
+}
+
+/// Checks that an error says that this packet had no hop left, from this address to its sender.
+#[track_caller]
+fn expect_expired(error: &[u8], from: &str, about: &[u8]) {
+    let (at, addrs, kind) = match about[0] >> 4 {
+        4 => (20, 12..16, 11),
+        _ => (40, 8..24, 3),
+    };
+    let (src, dst) = (addrs.clone(), addrs.end..addrs.end + addrs.len());
+    assert_eq!(error[src.clone()], *octets(from), "the router");
+    assert_eq!(error[dst], about[src], "the sender");
+    assert_eq!((error[at], error[at + 1]), (kind, 0));
+    let quoted = &error[at + 8..];
+    assert!(about.len() <= quoted.len() && quoted[..about.len()] == *about, "as it was sent");
+}
+
+fn octets(addr: &str) -> Vec<u8> {
+    match addr.parse::<std::net::IpAddr>().unwrap() {
+        std::net::IpAddr::V4(addr) => addr.octets().to_vec(),
+        std::net::IpAddr::V6(addr) => addr.octets().to_vec(),
+    }
+}
+
+#[test]
+fn the_router_is_a_hop_that_both_sides_see() {
+    let four = || udp4("10.0.0.2", "10.0.1.2", 53, b"probe");
+    let six = || udp6("2001:db8::2", "2001:db8:1::2", 53, b"probe");
+    let of4 = ["10.0.0.1", "10.0.1.1"];
+    let kinds = [
+        Expiring {
+            feature: nat44_ed::FEATURE,
+            lines: &[
+                "nat44 plugin enable sessions 1000",
+                "set interface nat44 in pg0 out pg1",
+                "nat44 add address 192.0.2.1",
+            ],
+            ask: four(),
+            routers: of4,
+        },
+        Expiring {
+            feature: nat44_ei::FEATURE,
+            lines: &[
+                "nat44 ei plugin enable",
+                "set interface nat44 ei in pg0 out pg1",
+                "nat44 ei add address 192.0.2.1",
+            ],
+            ask: four(),
+            routers: of4,
+        },
+        Expiring {
+            feature: det44::FEATURE,
+            lines: &[
+                "det44 plugin enable",
+                "set interface det44 inside pg0 outside pg1",
+                "det44 add in 10.0.0.0/24 out 192.0.2.1/32",
+            ],
+            ask: four(),
+            routers: of4,
+        },
+        Expiring {
+            feature: nat66::FEATURE,
+            lines: &[
+                "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01",
+                "nat66 plugin enable",
+                "set interface nat66 in pg0",
+                "set interface nat66 out pg1",
+                "nat66 add static mapping local 2001:db8::2 external 2001:db8:1::5",
+            ],
+            ask: six(),
+            routers: ["2001:db8::1", "2001:db8:1::1"],
+        },
+        Expiring {
+            feature: npt66::FEATURE,
+            lines: &[
+                "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01",
+                "set npt66 binding interface pg1 internal 2001:db8::/64 external 2001:db8:9::/64",
+            ],
+            ask: six(),
+            routers: ["2001:db8::1", "2001:db8:1::1"],
+        },
+    ];
+    for Expiring { feature, lines, ask, routers } in kinds {
+        let mut b = bench(feature, lines);
+        let mut one = |on_pg1, packet: &[u8]| {
+            let mut all = through(&mut b, on_pg1, &[packet.to_vec()]);
+            assert_eq!(all.len(), 1, "{}", feature.name);
+            all.remove(0)
+        };
+        let probe = last_hop(&ask);
+        // The first probe begins a session where there are sessions, the second one has it.
+        for _ in 0..2 {
+            expect_expired(&one(false, &probe), routers[0], &probe);
+        }
+        let out = one(false, &ask);
+        let at = if ask[0] >> 4 == 4 { 12..16 } else { 8..24 };
+        assert_ne!(out[at.clone()], ask[at], "it is translated: {}", feature.name);
+        let answer = last_hop(&exchanged(&out));
+        expect_expired(&one(true, &answer), routers[1], &answer);
+        assert_eq!(one(true, &exchanged(&out)).len(), ask.len());
+    }
+}
+
+/// A packet with its ends exchanged: sums stay right.
+fn exchanged(packet: &[u8]) -> Vec<u8> {
+    let (at, len, upper) = if packet[0] >> 4 == 4 { (12, 4, 20) } else { (8, 16, 40) };
+    let mut new = packet.to_vec();
+    let (src, dst) = new[at..at + 2 * len].split_at_mut(len);
+    src.swap_with_slice(dst);
+    new.swap(upper, upper + 2);
+    new.swap(upper + 1, upper + 3);
+    new
 }

@@ -5,7 +5,7 @@ use infra::rcu::{Epoch, Reader};
 use infra::table::tally::Tally;
 use net::fib::Ip4;
 use net::ip::ReversePaths;
-use sessions::{Direction, End, Seen, SessionIndex};
+use sessions::{Direction, End, Flow4, Seen, SessionIndex};
 use translation::session::{BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE};
 
 use crate::config::Config;
@@ -76,6 +76,15 @@ impl Core {
     pub fn outside_fib(&self, config: &Config, fib: u16, dst: [u8; 4], epoch: Epoch<'_>) -> u16 {
         let fibs = config.routes.get(&fib).unwrap_or(&config.outside_fibs);
         translation::outside_fib(&self.paths, fibs, fib, dst, epoch)
+    }
+}
+
+/// The flow that the session of a packet has, where the packet takes its usual direction.
+#[inline(always)]
+pub fn usual_key(flow: &Flow4, fib: u16, way: Way) -> Flow4 {
+    match way {
+        Way::In2Out | Way::Output => flow.in_scope(fib.into()),
+        Way::Out2In | Way::Either => flow.in_scope(OUTSIDE),
     }
 }
 

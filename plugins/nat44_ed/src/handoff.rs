@@ -16,7 +16,7 @@ use wire::Protocol;
 
 use crate::config::Config;
 use crate::core::{Core, Way};
-use crate::node::{Either, In2Out, Out2In, Output, Place};
+use crate::place::{Either, In2Out, Out2In, Output, Place};
 use crate::slow::to_near;
 
 /// A place where packets are handed over.

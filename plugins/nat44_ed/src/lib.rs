@@ -21,6 +21,7 @@ mod log;
 mod mapping_cli;
 mod messages;
 mod node;
+mod place;
 mod requests;
 mod session_messages;
 mod show;
@@ -44,7 +45,7 @@ use translation::session::{NatSessions, counters};
 use crate::core::Core;
 use config::Config;
 use handoff::{HandOff, HandsOff};
-use node::{Either, In2Out, Out2In, Output, Place};
+use place::{Either, In2Out, Out2In, Output, Place};
 use state::{Nat, Role};
 
 pub use messages::*;

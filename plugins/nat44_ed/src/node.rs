@@ -7,176 +7,25 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Record};
+use graph::{BLOCK, Buffer, Edge, Flags, Frame, Names, Node, Packet, Passes, Payload, Record};
 use infra::rcu::Epoch;
 use net::drops::Problem;
-use sessions::{Look, Seen};
+use sessions::{Direction, Flow4, Found, Kind, Look, Seen, SessionIndex};
 use translation::mss;
 use translation::rewrite::rewrite;
-use translation::session::{DROPS, NatTable, Translation, counter_of, pass};
-use translation::{ARRIVED, NO_SESSION, TRANSLATED};
+use translation::session::{
+    BYPASS, DROPS, HAIRPIN, NatTable, Translation, counter_of, expires, pass,
+};
+use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 
-use crate::core::{Core, Way, find};
+use crate::config::Config;
+use crate::core::{Core, Way, find, usual_key};
 use crate::log::Log;
+use crate::place::Place;
 use crate::slow::{Asking, Fault, Verdict};
-
-/// A place of the nodes.
-pub trait Place: Copy + Send + 'static {
-    /// Which.
-    const WAY: Way;
-    /// The node of the fast path.
-    const FAST: &'static str;
-    /// The node of the slow path.
-    const SLOW: &'static str;
-    /// The slow path where a mapping leads inside.
-    const SLOW_INWARD: &'static str;
-    /// Drops.
-    type Error: graph::Reason + From<Fault>;
-}
-
-/// Received from inside.
-#[derive(Clone, Copy)]
-pub struct In2Out;
-/// Received from outside.
-#[derive(Clone, Copy)]
-pub struct Out2In;
-/// Sent outside.
-#[derive(Clone, Copy)]
-pub struct Output;
-/// Received where both may be.
-#[derive(Clone, Copy)]
-pub struct Either;
-
-impl Place for In2Out {
-    const WAY: Way = Way::In2Out;
-    const FAST: &'static str = "nat44-ed-in2out";
-    const SLOW: &'static str = "nat44-ed-in2out-slowpath";
-    const SLOW_INWARD: &'static str = "nat44-ed-in2out-slowpath";
-    type Error = Outward;
-}
-impl Place for Out2In {
-    const WAY: Way = Way::Out2In;
-    const FAST: &'static str = "nat44-ed-out2in";
-    const SLOW: &'static str = "nat44-ed-out2in-slowpath";
-    const SLOW_INWARD: &'static str = "nat44-ed-out2in-slowpath";
-    type Error = Inward;
-}
-impl Place for Output {
-    const WAY: Way = Way::Output;
-    const FAST: &'static str = "nat44-ed-in2out-output";
-    const SLOW: &'static str = "nat44-ed-in2out-output-slowpath";
-    const SLOW_INWARD: &'static str = "nat44-ed-in2out-output-slowpath";
-    type Error = Outward;
-}
-impl Place for Either {
-    const WAY: Way = Way::Either;
-    const FAST: &'static str = "nat44-ed-classify";
-    const SLOW: &'static str = "nat44-ed-in2out-slowpath";
-    const SLOW_INWARD: &'static str = "nat44-ed-out2in-slowpath";
-    type Error = Classified;
-}
-
-/// Drops of packets from inside.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Outward {
-    #[expect(dead_code, reason = "clients know the counter; such packets are translated")]
-    /// unsupported protocol.
-    #[name("unsupported protocol")]
-    Protocol,
-    /// out of ports.
-    #[name("out of ports")]
-    OutOfPorts,
-    /// unsupported ICMP type.
-    #[name("unsupported ICMP type")]
-    IcmpType,
-    /// maximum sessions exceeded.
-    #[name("maximum sessions exceeded")]
-    MaxSessions,
-    /// non-SYN packet try to create session.
-    #[name("non-SYN packet try to create session")]
-    NonSyn,
-    /// couldn't translate packet.
-    #[name("couldn't translate packet")]
-    CannotTranslate,
-}
-
-impl From<Fault> for Outward {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::OutOfPorts => Self::OutOfPorts,
-            Fault::IcmpType => Self::IcmpType,
-            Fault::MaxSessions => Self::MaxSessions,
-            Fault::NonSyn => Self::NonSyn,
-            Fault::CannotTranslate | Fault::NoTranslation | Fault::HashAddFailed => {
-                Self::CannotTranslate
-            }
-        }
-    }
-}
-
-/// Drops of packets from outside.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Inward {
-    #[expect(dead_code, reason = "clients know the counter; such packets are translated")]
-    /// unsupported protocol.
-    #[name("unsupported protocol")]
-    Protocol,
-    /// out of ports.
-    #[name("out of ports")]
-    OutOfPorts,
-    /// unsupported ICMP type.
-    #[name("unsupported ICMP type")]
-    IcmpType,
-    /// no translation.
-    #[name("no translation")]
-    NoTranslation,
-    /// maximum sessions exceeded.
-    #[name("maximum sessions exceeded")]
-    MaxSessions,
-    /// non-SYN packet try to create session.
-    #[name("non-SYN packet try to create session")]
-    NonSyn,
-    #[expect(dead_code, reason = "clients know the counter; such packets count as non-SYN")]
-    /// drops due to TCP in transitory timeout.
-    #[name("drops due to TCP in transitory timeout")]
-    Transitory,
-    /// hash table add failed.
-    #[name("hash table add failed")]
-    HashAddFailed,
-    /// couldn't translate packet.
-    #[name("couldn't translate packet")]
-    CannotTranslate,
-}
-
-impl From<Fault> for Inward {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::OutOfPorts => Self::OutOfPorts,
-            Fault::IcmpType => Self::IcmpType,
-            Fault::MaxSessions => Self::MaxSessions,
-            Fault::NonSyn => Self::NonSyn,
-            Fault::NoTranslation => Self::NoTranslation,
-            Fault::HashAddFailed => Self::HashAddFailed,
-            Fault::CannotTranslate => Self::CannotTranslate,
-        }
-    }
-}
-
-/// Drops where packets of both kinds come: the slow paths have them.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Classified {
-    /// couldn't translate packet.
-    #[name("couldn't translate packet")]
-    CannotTranslate,
-}
-
-impl From<Fault> for Classified {
-    fn from(_: Fault) -> Self {
-        Self::CannotTranslate
-    }
-}
 
 /// Translates packets of sessions.
 #[derive(Clone)]
@@ -192,18 +41,24 @@ pub enum Next<P> {
     Slow(P),
     /// No session is there, but a mapping that leads inside.
     Inward(P),
+    /// The sender is told that its packet has been on its way too long.
+    Expired(P),
     /// Along the arc.
     On(P),
 }
 
 impl<P: Place> graph::Next for Next<P> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: P::SLOW, payload: "" }, Edge { to: P::SLOW_INWARD, payload: "" }];
+    const EDGES: &'static [Edge] = &[
+        Edge { to: P::SLOW, payload: "" },
+        Edge { to: P::SLOW_INWARD, payload: "" },
+        Edge { to: "ip4-icmp-error", payload: Problem::NAME },
+    ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
         match self {
             Self::Slow(_) => 0,
             Self::Inward(_) => 1,
+            Self::Expired(_) => 2,
             Self::On(_) => along.next(p),
         }
     }
@@ -227,6 +82,23 @@ fn is_exempt<P: Place>(p: &Buffer<'_>, seen: Option<&Seen<[u8; 4]>>) -> bool {
     is_multicast || is_done
 }
 
+/// State of a frame.
+struct Work<'a> {
+    core: &'a Core,
+    config: &'a Config,
+    table: &'a mut NatTable,
+    thread: usize,
+    now: f64,
+    epoch: Epoch<'a>,
+}
+
+/// A block of packets as sessions see them, and the sessions that they may be of.
+struct Block {
+    seen: [Option<Seen<[u8; 4]>>; BLOCK],
+    keys: [Flow4; BLOCK],
+    found: [Found; BLOCK],
+}
+
 impl<P: Place> Node for Fast<P> {
     const NAME: &'static str = P::FAST;
     type Next = Next<P>;
@@ -243,52 +115,145 @@ impl<P: Place> Node for Fast<P> {
         let Some(mut table) = sessions.and_then(|s| s.lend(thread)) else {
             return frame.forward_all(Next::On(self.place));
         };
+        let mut work = Work { core, config, table: &mut table, thread, now, epoch };
         let place = self.place;
-        frame.each(
+        frame.passes(
             #[inline(always)]
-            |p| {
-                // The others still pass the node that hands over: it clears the mark for them.
-                if P::WAY == Way::Either {
-                    p.clear_flags(ARRIVED);
+            |packets| {
+                let end = packets.all().end;
+                for first in (0..end).step_by(BLOCK) {
+                    work.translate(place, packets, first..(first + BLOCK).min(end));
                 }
-                let (l3, interface) = place_of::<P>(core, p, epoch);
-                let (fib, ports) = (p.fib(), p.ports());
-                let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
-                if is_exempt::<P>(p, seen.as_ref()) {
-                    return Ok(Next::On(place));
-                }
-                let Some(seen) = seen else { return Ok(Next::Slow(place)) };
-                let found = find(&table, &seen, fib, P::WAY);
-                let Some((at, direction)) = found.filter(|(at, _)| !table.is_over(*at, now)) else {
-                    let flow = &seen.flow;
-                    let leads_in = || {
-                        config
-                            .mappings
-                            .to_external(flow.dst, flow.dst_port, flow.protocol())
-                            .is_some()
-                    };
-                    let is_inward = P::WAY == Way::Either && leads_in();
-                    return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
-                };
-                let bytes = p.total_len() - l3.min(p.total_len());
-                if let Some(new) = pass(&mut table, at, direction, &seen, bytes, now) {
-                    rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
-                    finish(p, l3, &seen, &new, config.mss);
-                    if new.is_hairpin {
-                        core.count_hairpin(thread, interface);
-                    }
-                }
-                let way = if direction == sessions::Direction::Forward || P::WAY == Way::Output {
-                    Way::In2Out
-                } else {
-                    Way::Out2In
-                };
-                core.count(way, false, counter_of(seen.flow.protocol()), thread, interface);
-                p.trace(|_| Translated { name: P::FAST, session: true });
-                Ok(Next::On(place))
             },
         );
     }
+}
+
+impl Work<'_> {
+    /// Translates a block of packets: their sessions are looked up together, and what is not of one
+    /// or is unusual is treated packet by packet.
+    #[inline(always)]
+    fn translate<P: Place>(
+        &mut self,
+        place: P,
+        packets: &mut Passes<'_, Fast<P>>,
+        places: Range<usize>,
+    ) {
+        let first = places.start;
+        let mut block =
+            Block { seen: [None; BLOCK], keys: [Flow4::default(); BLOCK], found: [None; BLOCK] };
+        packets.look(
+            places.clone(),
+            #[inline(always)]
+            |place, p| {
+                let (l3, _) = place_of::<P>(self.core, p, self.epoch);
+                let seen = look(p, l3);
+                if let Some(seen) = &seen {
+                    block.keys[place - first] = usual_key(&seen.flow, p.fib(), P::WAY);
+                }
+                block.seen[place - first] = seen;
+            },
+        );
+        let count = places.len();
+        self.table.find_all(&block.keys[..count], &mut block.found[..count]);
+        packets.usual_to(
+            places.clone(),
+            Next::On(place),
+            #[inline(always)]
+            |place, p| {
+                let (seen, found) = (&block.seen[place - first], block.found[place - first]);
+                self.usual::<P>(p, seen.as_ref()?, found?)
+            },
+        );
+        packets.others(places, |_, p| self.one(place, p));
+    }
+    /// Translates a packet of a session, if both are usual.
+    #[inline(always)]
+    fn usual<P: Place>(
+        &mut self,
+        p: &mut Buffer<'_>,
+        seen: &Seen<[u8; 4]>,
+        (at, direction): (SessionIndex, Direction),
+    ) -> Option<()> {
+        let (l3, interface) = place_of::<P>(self.core, p, self.epoch);
+        let is_usual = !is_exempt::<P>(p, Some(seen))
+            && !matches!(seen.kind, Kind::Error(_))
+            && !self.table.is_over(at, self.now)
+            && self.table.at(at).is_some_and(|s| !s.data.is(BYPASS | HAIRPIN))
+            && (P::WAY == Way::Output || !expires(p, l3, self.table, at));
+        if !is_usual {
+            return None;
+        }
+        if P::WAY == Way::Either {
+            p.clear_flags(ARRIVED);
+        }
+        let bytes = p.total_len() - l3.min(p.total_len());
+        let new = pass(self.table, at, direction, seen, bytes, self.now)?;
+        rewrite(p, l3, seen, &new.flow, direction)?;
+        finish(p, l3, seen, &new, self.config.mss);
+        self.count::<P>(direction, seen, interface);
+        Some(())
+    }
+    #[inline(always)]
+    fn count<P: Place>(&self, direction: Direction, seen: &Seen<[u8; 4]>, interface: u32) {
+        let way = match direction == Direction::Forward || P::WAY == Way::Output {
+            true => Way::In2Out,
+            false => Way::Out2In,
+        };
+        let what = counter_of(seen.flow.protocol());
+        self.core.count(way, false, what, self.thread, interface);
+    }
+    /// Translates one packet, if it is of a session.
+    #[inline(never)]
+    fn one<P: Place>(
+        &mut self,
+        place: P,
+        p: &mut Packet<'_, Fast<P>>,
+    ) -> Result<Next<P>, P::Error> {
+        // The others still pass the node that hands over: it clears the mark for them.
+        if P::WAY == Way::Either {
+            p.clear_flags(ARRIVED);
+        }
+        let (l3, interface) = place_of::<P>(self.core, p, self.epoch);
+        let seen = look(p, l3);
+        if is_exempt::<P>(p, seen.as_ref()) {
+            return Ok(Next::On(place));
+        }
+        let Some(seen) = seen else { return Ok(Next::Slow(place)) };
+        let found = find(self.table, &seen, p.fib(), P::WAY);
+        let Some((at, direction)) = found.filter(|(at, _)| !self.table.is_over(*at, self.now))
+        else {
+            let Flow4 { dst, dst_port, .. } = seen.flow;
+            let leads_in = || {
+                let mappings = &self.config.mappings;
+                mappings.to_external(dst, dst_port, seen.flow.protocol()).is_some()
+            };
+            let is_inward = P::WAY == Way::Either && leads_in();
+            return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
+        };
+        if P::WAY != Way::Output && expires(p, l3, self.table, at) {
+            p.set_payload(EXPIRED);
+            return Ok(Next::Expired(place));
+        }
+        let bytes = p.total_len() - l3.min(p.total_len());
+        if let Some(new) = pass(self.table, at, direction, &seen, bytes, self.now) {
+            rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
+            finish(p, l3, &seen, &new, self.config.mss);
+            if new.is_hairpin {
+                self.core.count_hairpin(self.thread, interface);
+            }
+        }
+        self.count::<P>(direction, &seen, interface);
+        p.trace(|_| Translated { name: P::FAST, session: true });
+        Ok(Next::On(place))
+    }
+}
+
+/// A packet as sessions see it.
+#[inline(always)]
+fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
+    let (fib, ports) = (p.fib(), p.ports());
+    p.bytes().get(l3..).and_then(|bytes| <[u8; 4]>::look(bytes, ports, fib.into()))
 }
 
 /// What is left to do for a translated packet. One that stays as it is, by an identity, may still
@@ -305,7 +270,7 @@ fn finish(
     if new.flow.in_scope(0) != seen.flow.in_scope(0) {
         p.add_flags(TRANSLATED);
     }
-    if let (Some(mss), sessions::Kind::Tcp(flags)) = (mss, seen.kind)
+    if let (Some(mss), Kind::Tcp(flags)) = (mss, seen.kind)
         && flags.contains(wire::tcp::Flags::SYN)
     {
         mss::clamp(p, l3 + seen.upper, mss);
@@ -325,7 +290,8 @@ pub struct Slow<P> {
 /// Edges of [`Slow`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Out {
-    /// The sender is told that there is no session for its packet.
+    /// The sender is told that there is no session for its packet, or that it has been on its way
+    /// too long.
     #[to("ip4-icmp-error", payload = Problem)]
     Told,
     /// Along the arc.
@@ -374,7 +340,11 @@ impl<P: Place> Slow<P> {
                 )
             };
             match done {
-                Ok(what) => {
+                Ok(Done::Expired) => {
+                    frame.packet_of(&mut held).set_payload(EXPIRED);
+                    frame.send(held, Out::Told);
+                }
+                Ok(Done::Passed(what)) => {
                     if let Some(what) = what {
                         core.count(P::WAY, true, what, thread, interface);
                     }
@@ -401,7 +371,7 @@ impl<P: Place> Slow<P> {
         }
         core.show_total(thread, &table);
     }
-    /// Translates one packet; the counter of its kind if it is of a session.
+    /// Translates one packet.
     fn one(
         &mut self,
         core: &Core,
@@ -410,18 +380,26 @@ impl<P: Place> Slow<P> {
         (thread, is_own): (usize, &dyn Fn(u64) -> bool),
         now: f64,
         epoch: Epoch<'_>,
-    ) -> Result<Option<usize>, Fault> {
+    ) -> Result<Done, Fault> {
         let config = core.config.read(epoch);
         let (l3, interface) = place_of::<P>(core, p, epoch);
-        let (fib, ports) = (p.fib(), p.ports());
-        let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
-        let Some(seen) = seen else {
-            return if config.is_forwarding { Ok(None) } else { Err(Fault::CannotTranslate) };
+        let fib = p.fib();
+        let Some(seen) = look(p, l3) else {
+            return if config.is_forwarding {
+                Ok(Done::Passed(None))
+            } else {
+                Err(Fault::CannotTranslate)
+            };
         };
         let (random, exhausted) = (&mut self.random, &mut self.exhausted);
         let log = &mut self.log;
         let mut asking = Asking { core, config, table, is_own, random, exhausted, log, epoch, now };
-        let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::WAY)? else { return Ok(None) };
+        let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::WAY)? else {
+            return Ok(Done::Passed(None));
+        };
+        if P::WAY != Way::Output && expires(p, l3, table, at) {
+            return Ok(Done::Expired);
+        }
         let bytes = p.total_len() - l3.min(p.total_len());
         if let Some(new) = pass(table, at, direction, &seen, bytes, now) {
             rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
@@ -430,8 +408,16 @@ impl<P: Place> Slow<P> {
                 core.count_hairpin(thread, interface);
             }
         }
-        Ok(Some(counter_of(seen.flow.protocol())))
+        Ok(Done::Passed(Some(counter_of(seen.flow.protocol()))))
     }
+}
+
+/// What became of a packet on the slow path.
+enum Done {
+    /// It goes on; the counter of its kind if it is of a session.
+    Passed(Option<usize>),
+    /// It has been on its way too long.
+    Expired,
 }
 
 /// The nodes of a place.
