@@ -28,6 +28,7 @@ mod layouts;
 mod linux;
 mod lldpd;
 mod load;
+mod mapping;
 mod memif;
 mod messages;
 mod multicast;
