@@ -209,6 +209,15 @@ fn members_get_the_bonds_address_and_their_own_back() {
     }
     assert!(is_up(&b));
     assert_eq!([mac(&b, "BondEthernet0"), mac(&b, "pg2")], [PG1; 2]);
+    let macs = |b: &mut Bench| {
+        let shown = b.run("show configuration interface");
+        shown.lines().filter(|l| l.contains("mac")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(macs(&mut b).is_empty(), "what is taken and given is no configuration");
+    b.set("bond del pg1");
+    let kept = format!("set interface mac address BondEthernet0 {PG1}");
+    assert_eq!(macs(&mut b), [kept], "pg2 is the first now, with another address");
+    b.set("bond add BondEthernet0 pg1");
     b.set("set interface mac address BondEthernet0 02:00:00:00:00:77");
     assert_eq!(mac(&b, "pg1"), MacAddr([2, 0, 0, 0, 0, 0x77]));
     b.set("bond del pg1");

@@ -76,6 +76,7 @@ impl Router {
             link_speed: 0,
             link_mtu: new.mtu,
             mac: new.mac,
+            own_mac: None,
             admin_up: false,
             link_up: false,
             mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
@@ -263,12 +264,25 @@ impl Router {
     /// Gives an interface another address, and its sub-interfaces with it.
     pub fn set_mac(&mut self, index: InterfaceIndex, mac: MacAddr) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
-        i.mac = mac;
+        (i.mac, i.own_mac) = (mac, None);
         let subs = i.subs.clone();
         self.interfaces.change_port(index, |p| p.mac = mac);
         self.refresh_adjacencies(index);
         self.tell(index, Change::Mac);
         subs.into_iter().for_each(|sub| self.set_mac(sub, mac));
+    }
+    /// Gives an interface the address of another one, which is no part of the configuration; with
+    /// `None` its own again.
+    pub fn give_mac(&mut self, index: InterfaceIndex, mac: Option<MacAddr>) {
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        let own = i.own_mac.unwrap_or(i.mac);
+        let new = mac.unwrap_or(own);
+        if i.mac != new {
+            self.set_mac(index, new);
+        }
+        if let Some(i) = self.interfaces.at_mut(index) {
+            i.own_mac = mac.map(|_| own);
+        }
     }
     /// Has an interface take frames for a further address, or no longer. True if that is new.
     ///

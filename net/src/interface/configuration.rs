@@ -26,8 +26,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let (subs, devices): (Vec<_>, Vec<_>) = router.interfaces.iter().partition(|i| i.is_sub());
     for i in devices.into_iter().chain(subs) {
         let parent = router.interfaces.at(i.sup).filter(|_| i.is_sub());
-        if i.mac != parent.map_or(i.made.mac, |parent| parent.mac) {
-            lines.push(&SetMac { interface: i.index, mac: i.mac });
+        let mac = i.own_mac.unwrap_or(i.mac);
+        if mac != parent.map_or(i.made.mac, |parent| parent.mac) {
+            lines.push(&SetMac { interface: i.index, mac });
         }
     }
 }

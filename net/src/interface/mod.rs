@@ -151,6 +151,9 @@ pub struct Interface {
     /// Its own address.
     #[serde(serialize_with = "as_text")]
     pub mac: MacAddr,
+    /// Its address in the configuration, while it has that of another interface.
+    #[serde(skip)]
+    pub own_mac: Option<MacAddr>,
     /// Switched on.
     pub admin_up: bool,
     /// Able to carry packets.

@@ -126,6 +126,7 @@ impl Router {
             queues: Vec::new(),
             port: p.port.clone(),
             lent: Vec::new(),
+            own_mac: None,
             ..*p
         };
         let mut table = p.port.subs.as_deref().cloned().unwrap_or_default();

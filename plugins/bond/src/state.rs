@@ -171,7 +171,7 @@ pub fn add_member(
     of.members.push(member);
     if takes {
         of.taken = Some(mac);
-        router.set_mac(bond, mac);
+        router.give_mac(bond, Some(mac));
     } else {
         give_mac(router, bond);
     }
@@ -190,7 +190,11 @@ pub fn detach(router: &mut Router, member: InterfaceIndex) -> Result<(), Error> 
     router.interfaces.at(member).ok_or(Error::NoInterface)?;
     let all = router.own::<Bonds>();
     let (of, bond) = all.of(member).ok_or(Error::NoMember)?;
-    let (at, mac) = (of.bond, of.mac);
+    let (at, own) = (of.bond, of.mac);
+    // Others are the first then, whose address is another one.
+    let is_first = bond.members.len() > 1 && bond.members.first() == Some(&member);
+    let kept = bond.taken.filter(|mac| is_first && *mac == own);
+    let kept = kept.filter(|mac| router.interfaces.at(at).is_some_and(|i| i.mac == *mac));
     let link = all.link.iter().next().copied();
     if let Some(link) = link.filter(|_| bond.config.mode == Mode::Lacp) {
         (link.leaves)(router, member);
@@ -203,7 +207,10 @@ pub fn detach(router: &mut Router, member: InterfaceIndex) -> Result<(), Error> 
     refresh(router, at);
     let done = router.put(member, Port::default());
     done.expect("the interface is there");
-    router.set_mac(member, mac);
+    router.give_mac(member, None);
+    if let Some(mac) = kept {
+        router.set_mac(at, mac);
+    }
     Ok(())
 }
 
@@ -240,7 +247,7 @@ fn give_mac(router: &mut Router, bond: InterfaceIndex) {
     let Some(of) = router.own::<Bonds>().bonds.get(&bond) else { return };
     for member in of.members.clone() {
         if router.interfaces.at(member).is_some_and(|i| i.mac != mac) {
-            router.set_mac(member, mac);
+            router.give_mac(member, Some(mac));
         }
     }
 }
@@ -319,7 +326,8 @@ pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Cha
         Change::Mac if is_bond => give_mac(router, interface),
         Change::Deleting if is_bond => {
             let members = all.bonds[&interface].members.clone();
-            for member in members {
+            // The first at last: the bond has its address.
+            for member in members.into_iter().rev() {
                 detach(router, member).expect("it is one of its members");
             }
             router.own_mut::<Bonds>().bonds.remove(&interface);
