@@ -79,8 +79,8 @@ fn exporters_are_made_changed_and_deleted() {
     let mut b = bench();
     let addr = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 1, last)).into();
     b.talk(|local, router| {
-        let set = |path_mtu, vrf_id| SetIpfixExporter {
-            collector_address: addr(2),
+        let exporter = |last, path_mtu, vrf_id| IpfixExporter {
+            collector_address: addr(last),
             collector_port: u16::MAX,
             src_address: addr(1),
             vrf_id,
@@ -88,27 +88,22 @@ fn exporters_are_made_changed_and_deleted() {
             template_interval: 30,
             udp_checksum: false,
         };
+        let set = |path_mtu, vrf_id| SetIpfixExporter { exporter: exporter(2, path_mtu, vrf_id) };
         local.call(router, &set(u32::MAX, u32::MAX)).unwrap();
         let refused = |m: SetIpfixExporter, router: &mut _| local.call(router, &m).err();
         assert_eq!(refused(set(1451, 0), router), Some(Retval::INVALID_VALUE));
         assert_eq!(refused(set(67, 0), router), Some(Retval::INVALID_VALUE));
         assert_eq!(refused(set(1450, 9), router), Some(Retval::NO_SUCH_FIB));
-        let first = &local.dump(router, &IpfixExporterDump {})[0];
+        let first = &local.dump(router, &IpfixExporterDump {})[0].exporter;
         assert_eq!((first.collector_port, first.path_mtu, first.vrf_id), (4739, 512, u32::MAX));
         let create = |last, is_create, path_mtu| IpfixExporterCreateDelete {
             is_create,
-            collector_address: addr(last),
-            collector_port: 4739,
-            src_address: addr(1),
-            vrf_id: u32::MAX,
-            path_mtu,
-            template_interval: 20,
-            udp_checksum: false,
+            exporter: exporter(last, path_mtu, u32::MAX),
         };
         let number = local.call(router, &create(3, true, 1400)).unwrap().stat_index;
         assert_eq!(local.call(router, &create(3, true, 1401)).unwrap().stat_index, number);
         let (rows, _, _) = local.stream(router, &IpfixAllExporterGet { cursor: 0 });
-        assert_eq!(rows.iter().map(|r| r.path_mtu).collect::<Vec<_>>(), [512, 1401]);
+        assert_eq!(rows.iter().map(|r| r.exporter.path_mtu).collect::<Vec<_>>(), [512, 1401]);
         local.call(router, &create(3, false, 1400)).unwrap();
         let gone = local.call(router, &create(3, false, 1400)).err();
         assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));

@@ -8,6 +8,7 @@ use net::{InterfaceIndex, Router};
 
 use super::interface::{self, ALL_QUEUES, AfXdp, AfXdps, Wanted};
 use super::kernel::Mode;
+use crate::host::Which;
 use crate::host::background::Pending;
 
 /// Create an interface on a device of the host that goes past the host's stack.
@@ -49,12 +50,8 @@ struct Create {
 #[derive(Command)]
 #[command("delete interface af_xdp")]
 struct Delete {
-    /// its number among interfaces
-    #[keyword("sw_if_index")]
-    sw_if_index: Option<u32>,
-    /// its name
-    #[positional]
-    interface: Option<InterfaceIndex>,
+    #[flatten]
+    which: Which,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -115,11 +112,7 @@ where
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let index = match (c.interface, c.sw_if_index) {
-        (Some(index), None) => index,
-        (None, Some(n)) => InterfaceIndex(n),
-        _ => return Err("expected the name or the sw_if_index of an interface".into()),
-    };
+    let index = c.which.index()?;
     let gone = router.with(|all: &mut AfXdps, router| all.delete(router, index));
     Ok(gone.ok_or("not available")??)
 }

@@ -5,7 +5,7 @@ use graph::{FRAME, Intake};
 use net::interface::Counters;
 
 use super::kernel::Rx;
-use crate::host::input::{self, DeviceInput, Route};
+use crate::host::input::{self, DeviceInput, Error, Route};
 use crate::snapshot::FromQueue;
 
 /// Receives on Linux devices, past the kernel's stack.
@@ -20,17 +20,6 @@ pub struct Queue {
     pub number: usize,
     /// The rings.
     pub rx: Rx,
-}
-
-/// Drops of [`AfXdpInput`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// no buffers.
-    #[name("no buffers")]
-    NoBuffers,
-    /// interface is down.
-    #[name("interface is down")]
-    Down,
 }
 
 impl input::Queue for Queue {

@@ -5,7 +5,7 @@ use graph::{Flags, Intake};
 use net::interface::Counters;
 
 use super::shim::Rx;
-use crate::host::input::{self, DeviceInput, Route};
+use crate::host::input::{self, DeviceInput, Error, Route};
 use crate::snapshot::FromQueue;
 
 /// Receives on devices that DPDK drives.
@@ -23,17 +23,6 @@ pub struct Queue {
     pub number: usize,
     /// The queue.
     pub rx: Rx,
-}
-
-/// Drops of [`DpdkInput`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// no buffers.
-    #[name("no buffers")]
-    NoBuffers,
-    /// interface is down.
-    #[name("interface is down")]
-    Down,
 }
 
 impl input::Queue for Queue {

@@ -19,6 +19,17 @@ pub enum Waking {
     Once,
 }
 
+/// Packets lost where they come in.
+#[derive(Clone, Copy, graph::Reason)]
+pub enum Error {
+    /// no buffers.
+    #[name("no buffers")]
+    NoBuffers,
+    /// interface is down.
+    #[name("interface is down")]
+    Down,
+}
+
 /// One queue of a device that packets come out of.
 pub trait Queue: Send + Sized + 'static {
     /// Name of the node that reads such queues.

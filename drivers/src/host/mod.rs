@@ -14,9 +14,48 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
+use control::cli::{Arguments, Error};
+use net::InterfaceIndex;
 use wire::MacAddr;
 
 use crate::virtio_header::Unfit;
+
+/// Turns reasons of the router into `Refused`, of the `Error` of a driver, in words.
+macro_rules! refused {
+    ($($reason:ty),*) => {$(
+        impl From<$reason> for Error {
+            fn from(e: $reason) -> Self {
+                Self::Refused(e.to_string())
+            }
+        }
+    )*};
+}
+pub(crate) use refused;
+
+/// An interface by its name or its number.
+#[derive(Arguments, Debug)]
+pub(crate) struct Which {
+    /// its number among interfaces
+    #[keyword("sw_if_index")]
+    sw_if_index: Option<u32>,
+    /// its name
+    #[positional]
+    interface: Option<InterfaceIndex>,
+}
+
+impl Which {
+    /// The interface.
+    ///
+    /// # Errors
+    /// Neither is given, or both.
+    pub fn index(&self) -> Result<InterfaceIndex, Error> {
+        match (self.interface, self.sw_if_index) {
+            (Some(index), None) => Ok(index),
+            (None, Some(n)) => Ok(InterfaceIndex(n)),
+            _ => Err("expected the name or the sw_if_index of an interface".into()),
+        }
+    }
+}
 
 /// Reasons why a packet is not sent on a device.
 #[derive(Clone, Copy, graph::Reason)]

@@ -3,10 +3,11 @@
 
 use control::cli::{Cli, Command, Error, Print, Word};
 use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::Router;
 use wire::MacAddr;
 
 use super::interface::{self, DEFAULT_SOCKET, Memif, Memifs, Wanted};
+use crate::host::Which;
 
 /// Name a socket where memif interfaces find their peers.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -65,12 +66,8 @@ struct Create {
 #[derive(Command)]
 #[command("delete interface memif")]
 struct Delete {
-    /// its number among interfaces
-    #[keyword("sw_if_index")]
-    sw_if_index: Option<u32>,
-    /// its name
-    #[positional]
-    interface: Option<InterfaceIndex>,
+    #[flatten]
+    which: Which,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -124,11 +121,7 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let index = match (c.interface, c.sw_if_index) {
-        (Some(index), None) => index,
-        (None, Some(n)) => InterfaceIndex(n),
-        _ => return Err("expected the name or the sw_if_index of an interface".into()),
-    };
+    let index = c.which.index()?;
     Ok(with(router, |all, router| all.delete(router, index))?)
 }
 

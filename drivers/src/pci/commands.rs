@@ -3,10 +3,11 @@
 use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output, Word};
-use net::{InterfaceIndex, Router};
+use net::Router;
 use serde::Serialize;
 
 use super::bus::{self, Address, Device};
+use crate::host::Which;
 
 /// Show the network devices on the PCI bus.
 #[derive(Command)]
@@ -67,12 +68,8 @@ struct CreateVirtio {
 #[derive(Command)]
 #[command("delete interface virtio")]
 struct DeleteVirtio {
-    /// its number among interfaces
-    #[keyword("sw_if_index")]
-    sw_if_index: Option<u32>,
-    /// its name
-    #[positional]
-    interface: Option<InterfaceIndex>,
+    #[flatten]
+    which: Which,
 }
 
 /// Drive a device.
@@ -187,11 +184,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let refused = parsed.map_or_else(|why| why, bus::refusal);
         Err::<(), _>(Error::new(refused.to_string()))
     });
-    cli.command(|_: &mut Router, c: DeleteVirtio| match (c.interface, c.sw_if_index) {
-        (None, None) | (Some(_), Some(_)) => {
-            Err::<(), _>("expected the name or the sw_if_index of an interface".into())
-        }
-        _ => Err("not an interface of a virtio device".into()),
+    cli.command(|_: &mut Router, c: DeleteVirtio| {
+        c.which.index()?;
+        Err::<(), _>("not an interface of a virtio device".into())
     });
     cli.command(|_: &mut Router, c: Attach| Err::<(), _>(Error::new(refusal(&c.device))));
     cli.command(|_: &mut Router, c: Detach| Err::<(), _>(unattached(&c.device)));

@@ -4,15 +4,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::api::Retval;
-use control::cli::{Cli, Command, Error, Print, Task, Word};
+use control::cli::{Cli, Command, Error, Print, Task};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
 
 use super::device::Leaves;
 use super::interface::{self, Host, Parameters, Tap, Taps};
-use crate::host;
 use crate::host::background::Pending;
+use crate::host::{self, Which};
 
 /// Create an interface that is a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -82,13 +82,8 @@ struct Create {
 #[derive(Command)]
 #[command("delete tap")]
 struct Delete {
-    /// its number among interfaces
-    #[keyword("sw_if_index")]
-    sw_if_index: Option<u32>,
-    /// its name
-    #[positional]
-    #[values("interface")]
-    interface: Option<Word>,
+    #[flatten]
+    which: Which,
 }
 
 /// The interfaces there are.
@@ -213,13 +208,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let index = match (&c.interface, c.sw_if_index) {
-        (Some(name), None) => {
-            router.interfaces.named(name).ok_or_else(|| name.unknown("interface"))?.index
-        }
-        (None, Some(n)) => InterfaceIndex(n),
-        _ => return Err("expected the name or the sw_if_index of an interface".into()),
-    };
+    let index = c.which.index()?;
     let gone = router.with(|taps: &mut Taps, router| taps.delete(router, index));
     Ok(gone.ok_or("not available")??)
 }

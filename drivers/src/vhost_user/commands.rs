@@ -3,11 +3,12 @@
 
 use control::cli::{Cli, Command, Error, Print, Word};
 use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::Router;
 use wire::MacAddr;
 
 use super::interface::{self, Vhost, Vhosts, Wanted};
 use super::session::Offer;
+use crate::host::Which;
 
 /// Create an interface to a virtual machine or container.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -39,12 +40,8 @@ struct Create {
 #[derive(Command)]
 #[command("delete vhost-user")]
 struct Delete {
-    /// its number among interfaces
-    #[keyword("sw_if_index")]
-    sw_if_index: Option<u32>,
-    /// its name
-    #[positional]
-    interface: Option<InterfaceIndex>,
+    #[flatten]
+    which: Which,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -81,11 +78,7 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {
-    let index = match (c.interface, c.sw_if_index) {
-        (Some(index), None) => index,
-        (None, Some(n)) => InterfaceIndex(n),
-        _ => return Err("expected the name or the sw_if_index of an interface".into()),
-    };
+    let index = c.which.index()?;
     Ok(with(router, |all, router| all.delete(router, index))?)
 }
 

@@ -128,23 +128,7 @@ pub enum Error {
     Refused(String),
 }
 
-impl From<Failed> for Error {
-    fn from(e: Failed) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
-
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
-
-impl From<NoAnswer> for Error {
-    fn from(e: NoAnswer) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
+crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
 impl Wanted {
     fn name(&self) -> String {

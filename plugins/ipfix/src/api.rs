@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
 use net::Router;
 
 use super::Exporter;
 
-/// Set the first exporter.
-#[derive(Message)]
-pub struct SetIpfixExporter {
+/// An exporter. Where it is set, the highest number is what a field is by default.
+#[derive(Clone, Copy, Fields)]
+pub struct IpfixExporter {
     /// address of the collector; 0.0.0.0 for none
     pub collector_address: Address,
     /// its port; 65535 for 4739
@@ -27,6 +27,14 @@ pub struct SetIpfixExporter {
     pub udp_checksum: bool,
 }
 
+/// Set the first exporter.
+#[derive(Message)]
+pub struct SetIpfixExporter {
+    /// the exporter
+    #[flatten]
+    pub exporter: IpfixExporter,
+}
+
 /// Show the first exporter.
 #[derive(Message)]
 #[details(IpfixExporterDetails)]
@@ -35,20 +43,9 @@ pub struct IpfixExporterDump {}
 /// The first exporter.
 #[derive(Message)]
 pub struct IpfixExporterDetails {
-    /// address of the collector
-    pub collector_address: Address,
-    /// its port
-    pub collector_port: u16,
-    /// source address
-    pub src_address: Address,
-    /// routing table; 4294967295 for the default one
-    pub vrf_id: u32,
-    /// bytes of a packet
-    pub path_mtu: u32,
-    /// seconds between templates
-    pub template_interval: u32,
-    /// datagrams have a checksum
-    pub udp_checksum: bool,
+    /// the exporter
+    #[flatten]
+    pub exporter: IpfixExporter,
 }
 
 /// Make an exporter, change the one for this collector, or delete it.
@@ -57,20 +54,9 @@ pub struct IpfixExporterDetails {
 pub struct IpfixExporterCreateDelete {
     /// or deleted
     pub is_create: bool,
-    /// address of the collector
-    pub collector_address: Address,
-    /// its port; 65535 for 4739
-    pub collector_port: u16,
-    /// source address
-    pub src_address: Address,
-    /// routing table; 4294967295 for the default one
-    pub vrf_id: u32,
-    /// bytes of a packet; 4294967295 for 512
-    pub path_mtu: u32,
-    /// seconds between templates; 4294967295 for 20
-    pub template_interval: u32,
-    /// datagrams have a checksum
-    pub udp_checksum: bool,
+    /// the exporter
+    #[flatten]
+    pub exporter: IpfixExporter,
 }
 
 /// The answer.
@@ -98,20 +84,9 @@ pub struct IpfixAllExporterGetReply {
 /// An exporter.
 #[derive(Message)]
 pub struct IpfixAllExporterDetails {
-    /// address of the collector
-    pub collector_address: Address,
-    /// its port
-    pub collector_port: u16,
-    /// source address
-    pub src_address: Address,
-    /// routing table; 4294967295 for the default one
-    pub vrf_id: u32,
-    /// bytes of a packet
-    pub path_mtu: u32,
-    /// seconds between templates
-    pub template_interval: u32,
-    /// datagrams have a checksum
-    pub udp_checksum: bool,
+    /// the exporter
+    #[flatten]
+    pub exporter: IpfixExporter,
 }
 
 /// Send the records that wait.
@@ -126,7 +101,7 @@ fn ip4(field: Address) -> Result<Ipv4Addr, Retval> {
     }
 }
 
-impl SetIpfixExporter {
+impl IpfixExporter {
     /// The exporter; what has the highest number is as by default.
     fn native(&self) -> Result<Exporter, Retval> {
         let by_default = Exporter::default();
@@ -144,24 +119,9 @@ impl SetIpfixExporter {
     }
 }
 
-impl From<&IpfixExporterCreateDelete> for SetIpfixExporter {
-    fn from(m: &IpfixExporterCreateDelete) -> Self {
+impl From<&Exporter> for IpfixExporter {
+    fn from(e: &Exporter) -> Self {
         Self {
-            collector_address: m.collector_address,
-            collector_port: m.collector_port,
-            src_address: m.src_address,
-            vrf_id: m.vrf_id,
-            path_mtu: m.path_mtu,
-            template_interval: m.template_interval,
-            udp_checksum: m.udp_checksum,
-        }
-    }
-}
-
-macro_rules! details {
-    ($kind:ident, $e:expr) => {{
-        let e: &Exporter = $e;
-        $kind {
             collector_address: IpAddr::V4(e.collector).into(),
             collector_port: e.port,
             src_address: IpAddr::V4(e.src).into(),
@@ -170,7 +130,7 @@ macro_rules! details {
             template_interval: e.template_interval,
             udp_checksum: e.udp_checksum,
         }
-    }};
+    }
 }
 
 fn create_delete(
@@ -178,28 +138,30 @@ fn create_delete(
     m: &IpfixExporterCreateDelete,
 ) -> Result<IpfixExporterCreateDeleteReply, Retval> {
     if !m.is_create {
-        let collector = ip4(m.collector_address)?;
+        let collector = ip4(m.exporter.collector_address)?;
         let number = super::all(router).find(|(_, e)| e.collector == collector).map(|(n, _)| n);
         super::remove(router, collector)?;
         return Ok(IpfixExporterCreateDeleteReply { stat_index: number.unwrap_or(u32::MAX) });
     }
-    let stat_index = super::add(router, SetIpfixExporter::from(m).native()?)?;
+    let stat_index = super::add(router, m.exporter.native()?)?;
     Ok(IpfixExporterCreateDeleteReply { stat_index })
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ipfix_export", "2.0.3")
-        .call(|router: &mut Router, m: SetIpfixExporter| Ok(super::set_first(router, m.native()?)?))
+        .call(|router: &mut Router, m: SetIpfixExporter| {
+            Ok(super::set_first(router, m.exporter.native()?)?)
+        })
         .dump(|router: &mut Router, _: IpfixExporterDump| {
             let first = super::all(router).take(1);
-            first.map(|(_, e)| details!(IpfixExporterDetails, e)).collect()
+            first.map(|(_, e)| IpfixExporterDetails { exporter: e.into() }).collect()
         })
         .call(|router: &mut Router, m: IpfixExporterCreateDelete| create_delete(router, &m))
         .stream_rows(
             |m: &IpfixAllExporterGet| m.cursor,
             |router, _, piece| {
                 super::all(router).all(|(number, e)| {
-                    piece.offer(number, || details!(IpfixAllExporterDetails, e))
+                    piece.offer(number, || IpfixAllExporterDetails { exporter: e.into() })
                 });
                 Ok(())
             },
