@@ -255,7 +255,7 @@ impl Slave {
             return Err("unsupported version".into());
         }
         let most = [hello.max_to_master, hello.max_to_slave].map(|n| usize::from(n.get()) + 1);
-        let counts = [0, 1].map(|way| self.wish.rings[way].min(most[way]));
+        let counts = [0, 1].map(|direction| self.wish.rings[direction].min(most[direction]));
         let log2 = self.wish.log2_ring_size.min(hello.max_log2_ring_size);
         self.name = hello.name.to_string();
         let made = Made::new(counts, log2, self.wish.buffer_size)?;

@@ -57,7 +57,7 @@ struct Row {
 
 #[derive(Serialize)]
 struct RingRow {
-    way: &'static str,
+    direction: &'static str,
     number: usize,
     size: u16,
     head: u16,
@@ -75,7 +75,7 @@ struct Slot {
 }
 
 impl RingRow {
-    fn of(way: &'static str, (number, ring): (usize, &Ring), descriptors: bool) -> Self {
+    fn of(direction: &'static str, (number, ring): (usize, &Ring), descriptors: bool) -> Self {
         let slot = |n| {
             let wire::memif::Descriptor { flags, region, length, offset } = ring.descriptor(n);
             Slot { flags, length, region, offset }
@@ -83,7 +83,7 @@ impl RingRow {
         let shown = if descriptors { ring.size() } else { 0 };
         let (size, head, tail) = (ring.size(), ring.head(), ring.tail());
         let descriptors = (0..shown).map(slot).collect();
-        Self { way, number, size, head, tail, flags: ring.flags(), descriptors }
+        Self { direction, number, size, head, tail, flags: ring.flags(), descriptors }
     }
 }
 
@@ -92,15 +92,15 @@ impl Row {
         let (i, wanted) = (router.interfaces.at(memif.index)?, &memif.wanted);
         let peer = if let Link::Up(_, peer) = &memif.link { Some(peer) } else { None };
         let rings = |peer: &Peer| {
-            let ways = ["slave-to-master", "master-to-slave"];
+            let directions = ["slave-to-master", "master-to-slave"];
             let [rx, tx] = if wanted.is_master { [0, 1] } else { [1, 0] };
-            let of = |way: usize, rings: &[Ring]| {
-                let row = |ring| RingRow::of(ways[way], ring, descriptors);
+            let of = |direction: usize, rings: &[Ring]| {
+                let row = |ring| RingRow::of(directions[direction], ring, descriptors);
                 rings.iter().enumerate().map(row).collect::<Vec<_>>()
             };
             let mut rows = of(rx, &peer.rings[0]);
             rows.extend(of(tx, &peer.rings[1]));
-            rows.sort_by_key(|row| row.way != ways[0]);
+            rows.sort_by_key(|row| row.direction != directions[0]);
             rows
         };
         Some(Self {
@@ -178,7 +178,7 @@ impl fmt::Display for Row {
             flag(self.connected, " connected"),
         ];
         writeln!(f, "  flags{}", flags.concat())?;
-        let count = |way| self.rings.iter().filter(|r| r.way == way).count();
+        let count = |direction| self.rings.iter().filter(|r| r.direction == direction).count();
         let (up, down) = (count("slave-to-master"), count("master-to-slave"));
         let (size, regions) = (self.buffer_size, self.regions.len());
         write!(f, "  num-s2m-rings {up} num-m2s-rings {down} buffer-size {size}")?;
@@ -195,8 +195,8 @@ impl fmt::Display for Row {
 
 impl fmt::Display for RingRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { way, number, size, head, tail, flags, .. } = self;
-        writeln!(f, "    {way} ring {number}:")?;
+        let Self { direction, number, size, head, tail, flags, .. } = self;
+        writeln!(f, "    {direction} ring {number}:")?;
         writeln!(f, "      ring-size {size} head {head} tail {tail} flags {flags:#06x}")?;
         if !self.descriptors.is_empty() {
             writeln!(f, "      descriptor flags  length region     offset")?;

@@ -98,23 +98,7 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
-
-impl From<graph::NoAnswer> for Error {
-    fn from(e: graph::NoAnswer) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
-
-impl From<Failed> for Error {
-    fn from(e: Failed) -> Self {
-        Self::Refused(e.to_string())
-    }
-}
+crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
 impl Wanted {
     /// The device that the port is, if it is one.

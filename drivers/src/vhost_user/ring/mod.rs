@@ -114,10 +114,10 @@ impl Ring {
     pub fn take(
         &mut self,
         table: &Table,
-        way: Direction,
+        direction: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
-        either!(self, ring => ring.take(table, way, pieces))
+        either!(self, ring => ring.take(table, direction, pieces))
     }
     /// Position of the next buffer.
     #[inline(always)]
@@ -171,8 +171,8 @@ fn is_reached(event: u16, new: u16, old: u16) -> bool {
 
 /// Adds the stretch of a descriptor.
 #[inline(always)]
-fn add(table: &Table, d: Descriptor, way: Direction, pieces: &mut Pieces) -> Result<(), Bad> {
-    if (d.flags & flag::WRITE != 0) != (way == Direction::ToDriver) {
+fn add(table: &Table, d: Descriptor, direction: Direction, pieces: &mut Pieces) -> Result<(), Bad> {
+    if (d.flags & flag::WRITE != 0) != (direction == Direction::ToDriver) {
         return Err(Bad::Address);
     }
     table.add(d.address, d.len, pieces).ok_or(Bad::Address)
@@ -184,7 +184,7 @@ fn add(table: &Table, d: Descriptor, way: Direction, pieces: &mut Pieces) -> Res
 fn add_table(
     table: &Table,
     d: Descriptor,
-    (way, is_packed): (Direction, bool),
+    (direction, is_packed): (Direction, bool),
     pieces: &mut Pieces,
 ) -> Result<(), Bad> {
     let count = d.len / DESCRIPTOR as u32;
@@ -207,7 +207,7 @@ fn add_table(
         if d.flags & flag::INDIRECT != 0 {
             return Err(Bad::Chain);
         }
-        add(table, d, way, pieces)?;
+        add(table, d, direction, pieces)?;
         next = match is_packed {
             true => n + 1,
             false if d.flags & flag::NEXT == 0 => return Ok(()),

@@ -94,7 +94,7 @@ impl Packed {
     pub(super) fn take(
         &mut self,
         table: &Table,
-        way: Direction,
+        direction: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
         if !self.is_available() {
@@ -105,9 +105,9 @@ impl Packed {
         self.go_on();
         if first.flags & (flag::NEXT | flag::INDIRECT) == 0 {
             let taken = Taken { id: first.link, place };
-            return Some((taken, add(table, first, way, pieces)));
+            return Some((taken, add(table, first, direction, pieces)));
         }
-        let (id, done) = self.walk(table, first, way, pieces);
+        let (id, done) = self.walk(table, first, direction, pieces);
         Some((Taken { id, place }, done))
     }
     /// Goes over all descriptors of a buffer, whatever they say: the driver counts them, too.
@@ -115,14 +115,14 @@ impl Packed {
         &mut self,
         table: &Table,
         first: Descriptor,
-        way: Direction,
+        direction: Direction,
         pieces: &mut Pieces,
     ) -> (u16, Result<(), Bad>) {
         let (mut d, mut done) = (first, Ok(()));
         for _ in 0..self.size {
             let added = match d.flags & flag::INDIRECT != 0 {
-                true => add_table(table, d, (way, true), pieces),
-                false => add(table, d, way, pieces),
+                true => add_table(table, d, (direction, true), pieces),
+                false => add(table, d, direction, pieces),
             };
             done = done.and(added);
             if d.flags & flag::NEXT == 0 {

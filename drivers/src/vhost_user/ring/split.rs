@@ -86,7 +86,7 @@ impl Split {
     pub(super) fn take(
         &mut self,
         table: &Table,
-        way: Direction,
+        direction: Direction,
         pieces: &mut Pieces,
     ) -> Option<(Taken, Result<(), Bad>)> {
         if self.waiting() == 0 {
@@ -101,23 +101,23 @@ impl Split {
         }
         let first = self.descriptor(id);
         if first.flags & (flag::NEXT | flag::INDIRECT) == 0 {
-            return Some((taken, add(table, first, way, pieces)));
+            return Some((taken, add(table, first, direction, pieces)));
         }
-        Some((taken, self.walk(table, first, way, pieces)))
+        Some((taken, self.walk(table, first, direction, pieces)))
     }
     fn walk(
         &self,
         table: &Table,
         first: Descriptor,
-        way: Direction,
+        direction: Direction,
         pieces: &mut Pieces,
     ) -> Result<(), Bad> {
         let mut d = first;
         for _ in 0..self.size() {
             if d.flags & flag::INDIRECT != 0 {
-                return add_table(table, d, (way, false), pieces);
+                return add_table(table, d, (direction, false), pieces);
             }
-            add(table, d, way, pieces)?;
+            add(table, d, direction, pieces)?;
             if d.flags & flag::NEXT == 0 {
                 return Ok(());
             }
