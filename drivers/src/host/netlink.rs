@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
@@ -25,6 +26,8 @@ use rustix::net::{
 };
 use wire::{MacAddr, Prefix};
 
+use super::background::Background;
+
 /// Bytes of a message's header.
 const HEADER: usize = 16;
 /// Bytes of an answer at most.
@@ -33,6 +36,8 @@ const ANSWER: usize = 8192;
 const NEWS: usize = 32 * 1024;
 /// Packets of news taken at once at most.
 const MOST_NEWS: usize = 256;
+/// Times that all devices are asked for while messages are lost.
+const MOST_ASKED: usize = 4;
 /// The multicast group of what changes about devices (RTMGRP_LINK).
 const LINKS: u32 = 1;
 
@@ -314,9 +319,10 @@ impl Link {
 /// The kernel's messages about changed devices of a namespace.
 #[derive(Debug)]
 pub struct LinkMonitor {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     namespace: Namespace,
-    bytes: Box<[u8]>,
+    /// All devices, which were asked for because messages were lost.
+    asked: Option<Background<Vec<Link>>>,
 }
 
 /// A network namespace: whichever has the same value is the same, as long as one of both is kept.
@@ -332,35 +338,60 @@ impl LinkMonitor {
         let socket = socket_with(Domain::NETLINK, SocketType::RAW, flags, None)?;
         bind(&socket, &SocketAddrNetlink::new(0, LINKS))?;
         let here = std::fs::metadata("/proc/thread-self/ns/net")?;
-        Ok(Self { socket, namespace: (here.dev(), here.ino()), bytes: vec![0; NEWS].into() })
+        let namespace = (here.dev(), here.ino());
+        Ok(Self { socket: Arc::new(socket), namespace, asked: None })
     }
     /// The namespace they are about.
     pub fn namespace(&self) -> Namespace {
         self.namespace
     }
     /// Takes what there is, the latest last. When the kernel had to drop some, all devices are
-    /// told, then or the next time.
+    /// asked for elsewhere, as the kernel lets who asks wait while it makes or deletes some, and
+    /// are told another time.
     pub fn take(&mut self) -> Vec<Link> {
         let mut links = Vec::new();
-        for _ in 0..MOST_NEWS {
-            match recv(&self.socket, &mut self.bytes[..], RecvFlags::empty()) {
-                Ok((len, _)) => {
-                    each_message(&self.bytes[..len], |NetlinkMessage { payload, .. }| {
-                        if let NetlinkPayload::InnerMessage(message) = &payload {
-                            links.extend(Link::of(message));
-                        }
-                    })
-                }
-                Err(Errno::NOBUFS) => {
-                    let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
-                    // If this fails so does the next reading.
-                    let _ = send_to_kernel(&self.socket, all, NLM_F_DUMP, 0);
-                }
-                Err(_) => break,
-            }
+        if let Some(asked) = &self.asked {
+            let Some(all) = asked.result() else { return links };
+            links.extend(all.into_iter().flatten());
+            self.asked = None;
+        }
+        if links_of(&self.socket, &mut links) {
+            let socket = Arc::clone(&self.socket);
+            self.asked = Some(Background::begin(move || all_of(&socket)));
         }
         links
     }
+}
+
+/// Takes the messages that wait on a socket; whether some were lost.
+fn links_of(socket: &OwnedFd, links: &mut Vec<Link>) -> bool {
+    let mut bytes = vec![0; NEWS];
+    for _ in 0..MOST_NEWS {
+        match recv(socket, &mut bytes[..], RecvFlags::empty()) {
+            Ok((len, _)) => each_message(&bytes[..len], |NetlinkMessage { payload, .. }| {
+                if let NetlinkPayload::InnerMessage(message) = &payload {
+                    links.extend(Link::of(message));
+                }
+            }),
+            Err(Errno::NOBUFS) => return true,
+            Err(_) => break,
+        }
+    }
+    false
+}
+
+/// All devices, and what is told of them meanwhile.
+fn all_of(socket: &OwnedFd) -> Vec<Link> {
+    let mut links = Vec::new();
+    for _ in 0..MOST_ASKED {
+        let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        // If this fails so does the next reading.
+        let _ = send_to_kernel(socket, all, NLM_F_DUMP, 0);
+        if !links_of(socket, &mut links) {
+            break;
+        }
+    }
+    links
 }
 
 /// Has `take` called with each message of a packet; those that cannot be read are left out.

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 
 /// The kind of a device, and its offloads.
@@ -89,12 +90,12 @@ pub fn set_carrier(queue: &OwnedFd, is_up: bool) -> io::Result<()> {
     check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETCARRIER, &raw const is_up) })
 }
 
-/// Whether the device of a queue is still there.
+/// Whether the device of a queue is still there: a queue without one has an error. Other questions
+/// wait while the kernel makes or deletes devices.
 pub fn is_there(queue: &OwnedFd) -> bool {
-    // SAFETY: all zeroes is a valid value of this plain struct.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // SAFETY: this request writes an `ifreq`.
-    check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNGETIFF, &raw mut request) }).is_ok()
+    let mut asked = [PollFd::new(queue, PollFlags::empty())];
+    let answer = poll(&mut asked, Some(&Timespec::default()));
+    answer.is_err() || !asked[0].revents().contains(PollFlags::ERR)
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {

@@ -145,7 +145,6 @@ impl Router {
             name,
             sup: parent,
             sub: Some(sub),
-            kind: Kind::Ethernet,
             admin_up: false,
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             flooding: Flooding::default(),

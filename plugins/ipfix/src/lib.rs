@@ -112,8 +112,8 @@ pub enum Error {
     Full,
 }
 
-/// Sets the first exporter; one without a collector sends nothing. It takes the place of another one
-/// for this collector.
+/// Sets the first exporter; one without a collector sends nothing. It takes the place of another
+/// one for this collector.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -15,8 +15,8 @@ const PACKET: usize = 500;
 const MOST: f64 = 1e6;
 const COLORS: [Color; 3] = [Color::Green, Color::Yellow, Color::Red];
 
-/// Count the verdicts of a policer on packets of 500 bytes at a rate in kbit/s, for a time in ms, that
-/// were green (0), yellow (1) or red (2) before.
+/// Count the verdicts of a policer on packets of 500 bytes at a rate in kbit/s, for a time in ms,
+/// that were green (0), yellow (1) or red (2) before.
 #[derive(Command)]
 #[command("test policing")]
 struct TestPolicing {
