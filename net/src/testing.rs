@@ -3,6 +3,8 @@
 //! [`whole::Bench`] is a whole router with hosts on its links.
 #![forbid(unsafe_code)]
 
+pub mod alike;
+
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

@@ -6,7 +6,7 @@ use super::Passes;
 use super::core::{ArcEdges, Core, NodeRuntime};
 use crate::arc::{FeatureArc, Start};
 use crate::buffer::Buffer;
-use crate::node::{Node, Slot};
+use crate::node::{Count, Node, Slot};
 
 /// Nodes at most that packets of one frame pass.
 pub(super) const MOST_PASSED: usize = 64;
@@ -66,12 +66,41 @@ impl<'p, N: Node> Passes<'p, N> {
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
         );
     }
+    /// As [`Passes::usual_beyond`], for packets that are left.
+    #[inline(always)]
+    pub fn rest_beyond(
+        &mut self,
+        places: std::ops::Range<usize>,
+        mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        self.go_over_with::<false>(
+            places,
+            #[inline(always)]
+            |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
+        );
+    }
+    /// Adds to a counter of a node of another type that packets passed.
+    #[inline(always)]
+    pub fn count_at<Of: Node>(&mut self, node: u32, what: Of::Count, n: u64) {
+        if let Some(of) = self.core.nodes.get(node as usize).filter(|_| n > 0) {
+            self.core.counter(of.count_base as usize + what.index()).add(n);
+        }
+    }
     /// Counts packets as if `node` had been called for them; `share` is what it takes of a packet's
     /// clocks, in thousandths.
     #[inline(always)]
     pub fn passed(&mut self, node: u32, packets: u64, share: u64) {
-        if packets > 0 && self.core.passed.len() < MOST_PASSED {
-            self.core.passed.push(PassedNode { node, packets, share });
+        let passed = &mut self.core.passed;
+        if packets == 0 {
+            return;
+        }
+        if let Some(other) = passed.iter_mut().find(|passed| passed.node == node) {
+            // On another path, with another share: the mean of both.
+            let both = other.share * other.packets + share * packets;
+            other.packets += packets;
+            other.share = both / other.packets;
+        } else if passed.len() < MOST_PASSED {
+            passed.push(PassedNode { node, packets, share });
         }
     }
     /// Counts packets that went along an edge.

@@ -5,11 +5,16 @@
 //! takes it when no feature, trace or watcher is on its path, its header is plain, and one known
 //! neighbour is where its route leads; another is left as it came, unchanged and uncounted, and
 //! goes node by node. What nodes count is counted as if each had been called.
+//!
+//! The end of it, [`Outputs`], is that of other fast paths too, such as the one of bridged frames.
 
+mod outputs;
 mod through;
+mod tunnels;
+mod underlay;
 
 use control::feature::Refused;
-use graph::{Cpu, Node, Passes};
+use graph::{Cpu, Edge, Node, Passes, Slot};
 use infra::rcu::Epoch;
 use wire::ethernet::{EtherType, Header};
 
@@ -19,7 +24,9 @@ use crate::ip4::{Input as Input4, VerifyChecksum};
 use crate::ip6::Input as Input6;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
+pub use outputs::{Exit, Outputs, Pause};
 use through::Through;
+pub use underlay::{Lane, Neighbors, Underlay};
 
 /// Ethernet input, with the fast path.
 pub const FEATURE: Feature = Feature {
@@ -35,6 +42,16 @@ pub const FEATURE: Feature = Feature {
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let paths = FastPaths::new(parts.router);
     crate::ethernet::add(parts.router, paths)
+}
+
+/// The edge of a node to another one; static edges are numbered in order.
+///
+/// # Panics
+/// Where there is none.
+#[must_use]
+pub fn edge(edges: &[Edge], to: &str) -> Slot {
+    let at = edges.iter().position(|edge| edge.to == to);
+    Slot(at.expect("nodes of the path have these edges") as u32)
 }
 
 /// The fast paths of both versions.

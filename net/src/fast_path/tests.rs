@@ -1,25 +1,14 @@
 //! What takes the fast path and what goes node by node ends alike, and is counted alike.
 
-use std::collections::BTreeMap;
-
-use graph::Monitored;
-use graph::testing::Caught;
 use wire::MacAddr;
 
+use crate::testing::alike::{self, Seen, numbers};
 use crate::testing::packets::{udp4, udp6};
 use crate::testing::whole::{Bench, HOST, PG0, PG1};
 
-/// What was seen of some frames: what was sent and dropped, and all that was counted.
-#[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    caught: Vec<Caught>,
-    errors: Vec<(String, &'static str, u64)>,
-    nodes: BTreeMap<String, u64>,
-    edges: BTreeMap<(String, String), u64>,
-    interfaces: String,
-    routes: String,
-    adjacencies: String,
-}
+/// Commands whose texts are compared.
+const SHOWN: [&str; 4] =
+    ["show interface", "show ip fib 16.0.0.1", "show ip6 fib 2001:db8:16::1", "show adjacency"];
 
 /// A router with routes of all kinds, and what `lines` say besides.
 fn bench(lines: &[&str]) -> Bench {
@@ -44,33 +33,6 @@ fn bench(lines: &[&str]) -> Bench {
         assert_eq!(bench.cli(line), "", "{line}");
     }
     bench
-}
-
-fn see(bench: &mut Bench, frames: &[Vec<u8>], is_node_by_node: bool) -> Seen {
-    bench.graph.engine.monitor(Monitored::Fields, is_node_by_node);
-    bench.graph.run();
-    bench.graph.moved_counters();
-    bench.graph.engine.clear_runtime();
-    bench.cli("clear interfaces");
-    let (pg0, pg1) = (bench.pg0.0, bench.pg1.0);
-    let mut caught = bench.graph.send("ethernet-input", frames, move |p| {
-        // The sender says by which interface a frame comes.
-        p.set_rx(if p.bytes()[11] == 9 { pg1 } else { pg0 });
-    });
-    caught.sort_by(|a, b| (&a.at, &a.bytes).cmp(&(&b.at, &b.bytes)));
-    let name = |bench: &Bench, node| bench.graph.engine.name_of(node).to_owned();
-    let rows = bench.graph.engine.runtime_rows().unwrap();
-    let nodes = rows.iter().flat_map(|row| &row.nodes);
-    let nodes = nodes.filter(|n| n.stats.vectors > 0);
-    let nodes = nodes.map(|n| (n.name.clone(), n.stats.vectors)).collect();
-    let edges = bench.graph.engine.edges_taken().unwrap().into_iter();
-    let edges = edges.map(|((a, b), n)| ((name(bench, a), name(bench, b)), n)).collect();
-    let errors = bench.graph.moved_counters();
-    let interfaces = bench.cli("show interface");
-    let routes = bench.cli("show ip fib 16.0.0.1") + &bench.cli("show ip6 fib 2001:db8:16::1");
-    let adjacencies = bench.cli("show adjacency");
-    bench.cli("clear ip fib");
-    Seen { caught, errors, nodes, edges, interfaces, routes, adjacencies }
 }
 
 /// A frame of some kind, chosen by `n`.
@@ -106,20 +68,14 @@ fn frame(n: u64) -> Vec<u8> {
     [&to.0[..], &from, &u16::to_be_bytes(kind), &packet].concat()
 }
 
-/// Numbers that look random.
-fn numbers(seed: u64) -> impl Iterator<Item = u64> {
-    let next =
-        |n: &u64| Some(n.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
-    std::iter::successors(Some(seed), next).map(|n| n >> 33)
-}
-
 fn expect_alike(lines: &[&str], seed: u64, frames: &[Vec<u8>]) -> Seen {
-    let fast = see(&mut bench(lines), frames, false);
-    let slow = see(&mut bench(lines), frames, true);
-    assert_eq!(fast.errors, slow.errors, "{lines:?}, seed {seed}");
-    assert_eq!(fast.nodes, slow.nodes, "{lines:?}, seed {seed}");
-    assert_eq!(fast, slow, "{lines:?}, seed {seed}");
-    fast
+    alike::expect_alike(&format!("{lines:?}, seed {seed}"), |is_node_by_node| {
+        let mut bench = bench(lines);
+        let (pg0, pg1) = (bench.pg0.0, bench.pg1.0);
+        // The sender says by which interface a frame comes.
+        let rx = move |frame: &[u8]| if frame[11] == 9 { pg1 } else { pg0 };
+        bench.see(frames, rx, (is_node_by_node, &SHOWN))
+    })
 }
 
 #[test]

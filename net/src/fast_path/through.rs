@@ -3,50 +3,59 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graph::{Ahead, BLOCK, Buffer, Cpu, Edge, Flags, Next, Node, Passes, Slot};
+use graph::{Ahead, BLOCK, Buffer, Cpu, Flags, Next, Node, Passes, Slot};
 use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use wire::ethernet::{EtherType, Header};
 
+use super::edge;
+use super::outputs::{Exit, Outputs, Pause};
+use super::underlay::{Neighbors, Underlay};
 use crate::adjacency::Adjacency;
 use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
 use crate::fib::{Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
-use crate::interface::{Counters, INTERFACE_OUTPUT, InterfaceOutput, Port};
-use crate::ip::{SourceFamily, Version, count, is_usual};
+use crate::interface::{Counters, Port};
+use crate::ip::{SourceFamily, Stacked, Version, count, is_usual};
 use crate::router::Router;
 
 /// Length of an Ethernet header.
-const ETHERNET: usize = size_of::<Header>();
+pub(super) const ETHERNET: usize = size_of::<Header>();
 /// Flags of packets that go node by node: traced, in segments, made here, bound to their link.
 const UNUSUAL: Flags = Flags::TRACED.with(Flags::CHAINED).with(Flags::LOCAL).with(Flags::ONE_LINK);
-/// Interfaces at most that packets of one frame leave by; others go node by node.
-const MOST_OUTPUTS: usize = 8;
-/// Frames that go node by node after one that had little to gain.
-const PAUSE: u32 = 32;
 
 /// Share of a packet's clocks by node, in thousandths, `ethernet-input` having the rest: what each
 /// costs when it is called by itself, with one route.
-mod share {
+pub(super) mod share {
     pub const INPUT: u64 = 240;
     pub const LOOKUP: u64 = 230;
     pub const REWRITE: u64 = 250;
     pub const OUTPUT: u64 = 110;
+
+    /// The same of packets into tunnels.
+    pub mod tunnel {
+        pub const INPUT: u64 = 130;
+        pub const LOOKUP: u64 = 130;
+        pub const MIDCHAIN: u64 = 250;
+        pub const TRANSMIT: u64 = 120;
+        pub const REWRITE: u64 = 140;
+    }
 }
 
 /// Edges of the path, as nodes number them.
 #[derive(Clone, Copy, Debug)]
-struct Edges {
+pub(super) struct Edges {
     to_input: Slot,
     to_lookup: Slot,
     to_rewrite: Slot,
+    pub to_midchain: Slot,
 }
 
 /// Numbers of the nodes of the path.
 #[derive(Clone, Copy)]
-struct Nodes {
+pub(super) struct Nodes {
     ethernet: u32,
     input: u32,
-    lookup: u32,
+    pub lookup: u32,
     rewrite: u32,
 }
 
@@ -61,65 +70,25 @@ pub(super) struct Through<V: Version> {
     /// Packets and bytes by adjacency.
     by_adjacency: Rows<VolumeCounter>,
     edges: Edges,
-    /// Frames that still go node by node.
-    pause: u32,
+    stacked: Stacked,
+    neighbors: Neighbors,
+    pause: Pause,
 }
 
 /// An interface that packets come in by.
 #[derive(Clone, Copy)]
-struct Ingress {
-    rx: u32,
+pub(super) struct Ingress {
+    pub rx: u32,
     /// Their table; `None` where a feature or nothing awaits them.
-    fib: Option<u16>,
-    packets: u64,
+    pub fib: Option<u16>,
+    pub packets: u64,
 }
 
-/// An adjacency whose packets need nothing else, and the nodes behind it.
+/// An adjacency whose packets need nothing else, and the interface behind it.
 #[derive(Clone, Copy)]
 struct Egress<'e> {
     adjacency: &'e Adjacency,
-    output: usize,
-    tx: u32,
-    todo: Flags,
-}
-
-/// An output node that packets passed.
-#[derive(Clone, Copy)]
-struct Output {
-    interface: u32,
-    node: u32,
-    edge: Slot,
-    packets: u64,
-    bytes: u64,
-}
-
-impl Output {
-    const NONE: Self = Self { interface: 0, node: 0, edge: Slot(0), packets: 0, bytes: 0 };
-}
-
-/// Output nodes that packets of a frame passed.
-struct Outputs {
-    all: [Output; MOST_OUTPUTS],
-    len: usize,
-}
-
-impl Outputs {
-    /// The place of a node; `None` when there are too many.
-    fn place(&mut self, interface: u32, node: u32, edge: Slot) -> Option<usize> {
-        let known = self.all[..self.len].iter().position(|o| (o.node, o.edge) == (node, edge));
-        if known.is_some() {
-            return known;
-        }
-        *self.all.get_mut(self.len)? = Output { interface, node, edge, ..Output::NONE };
-        self.len += 1;
-        Some(self.len - 1)
-    }
-}
-
-/// The edge of a node to another one; static edges are numbered in order.
-fn edge(edges: &[Edge], to: &str) -> Slot {
-    let at = edges.iter().position(|edge| edge.to == to);
-    Slot(at.expect("nodes of the path have these edges") as u32)
+    exit: Exit,
 }
 
 impl<V: Version> Through<V> {
@@ -137,8 +106,11 @@ impl<V: Version> Through<V> {
                 to_input: edge(EthernetNext::EDGES, V::NODES.input),
                 to_lookup: edge(I::Next::EDGES, V::Family::LOOKUP),
                 to_rewrite: edge(lookup, V::NODES.rewrite),
+                to_midchain: edge(lookup, V::NODES.midchain),
             },
-            pause: 0,
+            stacked: Stacked::new(router),
+            neighbors: Neighbors::new(router),
+            pause: Pause::default(),
         }
     }
     /// The nodes of the path, by the edges that lead there.
@@ -155,8 +127,7 @@ impl<V: Version> Through<V> {
         packets: &mut Passes<'_, N>,
         (cpu, epoch, thread): (On, Epoch<'_>, usize),
     ) -> bool {
-        if self.pause > 0 {
-            self.pause -= 1;
+        if !self.pause.is_over() {
             return false;
         }
         let (ethernet, ahead) = packets.ahead();
@@ -184,41 +155,52 @@ impl<V: Version> Through<V> {
             ingress: Ingress { rx: u32::MAX, fib: None, packets: 0 },
             egress: None,
             index: u32::MAX,
-            outputs: Outputs { all: [Output::NONE; MOST_OUTPUTS], len: 0 },
+            outputs: Outputs::new(&self.ports, epoch),
+            is_any_undone: None,
+            stacked: &self.stacked,
+            underlay: Underlay::new(&self.neighbors, false, (epoch, thread)),
+            tunnels_sent: self.counters.tx.row(thread),
+            into: 0,
         };
         in_blocks(&self.forwarding, packets, (cpu, epoch, thread, fib), &mut pass);
         let went = pass.end(packets, &self.counters, thread);
-        if went * 2 < packets.all().len() as u64 {
-            self.pause = PAUSE;
-        }
+        self.pause.after(went, packets.all().len());
         true
     }
 }
 
 /// One frame on its way.
-struct Pass<'a, V: Version> {
+pub(super) struct Pass<'a, V: Version> {
     ports: &'a SlabReader<Port>,
     forwarding: &'a Forwarding<V::Family>,
-    adjacencies: &'a SlabReader<Adjacency>,
+    pub adjacencies: &'a SlabReader<Adjacency>,
     ethertype: EtherType,
-    nodes: Nodes,
-    edges: Edges,
-    epoch: Epoch<'a>,
+    pub nodes: Nodes,
+    pub edges: Edges,
+    pub epoch: Epoch<'a>,
     /// Table of all packets that are taken.
     fib: u16,
     received: &'a [Counter],
-    routes: &'a [VolumeCounter],
+    pub routes: &'a [VolumeCounter],
     by_adjacency: &'a [VolumeCounter],
     /// The interface of the last packet that was read, and its address.
     rx: u32,
     own: u64,
     /// Packets of a block whose headers are plain, a bit each; of the blocks under way.
     plain: [u64; 4],
-    ingress: Ingress,
+    pub ingress: Ingress,
     egress: Option<Egress<'a>>,
     /// The adjacency of `egress`.
     index: u32,
-    outputs: Outputs,
+    pub outputs: Outputs<'a>,
+    /// Whether any packet has an offload pending; `None` before somebody asked.
+    pub is_any_undone: Option<bool>,
+    pub stacked: &'a Stacked,
+    pub underlay: Underlay<'a>,
+    /// Packets and bytes sent, by interface.
+    pub tunnels_sent: &'a [VolumeCounter],
+    /// Packets that went into tunnels.
+    pub into: u64,
 }
 
 impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
@@ -257,6 +239,9 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
         let plain = self.plain[block.start / BLOCK % self.plain.len()];
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
+            if let Some(tunnel) = self.forwarding.only_tunnel(leaf) {
+                return self.send_into(packets, block, plain, (leaf, tunnel.0));
+            }
             let (neighbor, mut run) = (self.forwarding.only_neighbor(leaf), Volume::default());
             packets.usual_beyond(
                 block,
@@ -308,7 +293,7 @@ impl<'a, V: Version> Pass<'a, V> {
         let (header, packet) = frame.split_at_mut_checked(ETHERNET)?;
         let len = packet.len();
         let has_hop = V::hops_of(packet).is_some_and(|hops| hops > 1);
-        if !has_hop | (len > usize::from(a.mtu)) | flags.has(to.todo) {
+        if !has_hop | (len > usize::from(a.mtu)) | flags.has(to.exit.todo) {
             return None;
         }
         V::spend_hop_of(packet);
@@ -320,20 +305,17 @@ impl<'a, V: Version> Pass<'a, V> {
         p.set_adjacency(index);
         p.set_tx(a.interface.0);
         self.ingress.packets += 1;
-        if let Some(output) = self.outputs.all.get_mut(to.output) {
-            output.packets += 1;
-            output.bytes += (ETHERNET + len) as u64;
-        }
+        self.outputs.count(&to.exit, ETHERNET + len);
         if a.is_counted
             && let Some(counter) = self.by_adjacency.get(index as usize)
         {
             counter.add(1, (ETHERNET + len) as u64);
         }
-        Some((to.tx, len as u64))
+        Some((to.exit.tx, len as u64))
     }
     /// Goes on with packets of another interface.
     #[inline(never)]
-    fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
+    pub(super) fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
         count(self.received, self.ingress.rx, self.ingress.packets);
         let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
         let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
@@ -344,37 +326,26 @@ impl<'a, V: Version> Pass<'a, V> {
     fn egress_over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Egress<'a>> {
         let adjacency = self.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
         let interface = adjacency.interface.0;
-        let port = self.ports.read(interface, self.epoch).filter(|port| port.up)?;
-        let output = ahead.target(self.nodes.rewrite, adjacency.output)?;
-        let is_own = port.output == Some(output);
-        let sent = ahead.start(self.nodes.rewrite, V::OUTPUT_ARC)?.first(interface);
-        let put_out = ahead.start(output, &INTERFACE_OUTPUT)?.first(interface);
-        if !is_own || sent.is_some() || put_out.is_some() {
+        if ahead.start(self.nodes.rewrite, V::OUTPUT_ARC)?.first(interface).is_some() {
             return None;
         }
-        let tx = ahead.target(output, InterfaceOutput::TX)?;
-        let output = self.outputs.place(interface, output, adjacency.output)?;
-        Some(Egress { adjacency, output, tx, todo: port.todo })
+        let exit = self.outputs.exit(ahead, self.nodes.rewrite, adjacency.output, interface)?;
+        Some(Egress { adjacency, exit })
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.
     fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
         count(self.received, self.ingress.rx, self.ingress.packets);
-        let outputs = &self.outputs.all[..self.outputs.len];
-        let went = outputs.iter().map(|o| o.packets).sum();
         let (nodes, edges) = (self.nodes, self.edges);
-        packets.sent(nodes.ethernet, edges.to_input, went);
-        packets.sent(nodes.input, edges.to_lookup, went);
+        let behind = self.underlay.end(packets, share::tunnel::REWRITE);
+        let went = self.outputs.end(packets, share::OUTPUT, (counters, thread)) - behind;
+        packets.sent(nodes.ethernet, edges.to_input, went + self.into);
+        packets.sent(nodes.input, edges.to_lookup, went + self.into);
         packets.sent(nodes.lookup, edges.to_rewrite, went);
         packets.passed(nodes.input, went, share::INPUT);
         packets.passed(nodes.lookup, went, share::LOOKUP);
         packets.passed(nodes.rewrite, went, share::REWRITE);
-        for output in outputs {
-            packets.sent(nodes.rewrite, output.edge, output.packets);
-            packets.sent(output.node, InterfaceOutput::TX, output.packets);
-            packets.passed(output.node, output.packets, share::OUTPUT);
-            let sent = &counters.tx.row(thread)[output.interface as usize];
-            sent.add(output.packets, output.bytes);
-        }
-        went
+        packets.passed(nodes.input, self.into, share::tunnel::INPUT);
+        packets.passed(nodes.lookup, self.into, share::tunnel::LOOKUP);
+        went + self.into
     }
 }

@@ -153,7 +153,9 @@ impl<V: Version> Node for Midchain<V> {
     }
 }
 
-fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
+/// An adjacency and the headers of its tunnel.
+#[inline(always)]
+pub(crate) fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
     a.hop.as_deref().map(|hop| (a, hop))
 }
 
@@ -177,6 +179,8 @@ pub struct Stacked {
 pub struct Onward {
     fib: u16,
     adjacency: u32,
+    /// Whether that is a neighbour's.
+    is_neighbor: bool,
     edge: Slot,
 }
 
@@ -184,12 +188,20 @@ impl Onward {
     /// Over an adjacency of the underlay.
     #[inline(always)]
     pub fn over(adjacency: AdjacencyIndex, hop: &Hop) -> Self {
-        Self { fib: hop.fib, adjacency: adjacency.0, edge: hop.rewrite }
+        Self { fib: hop.fib, adjacency: adjacency.0, is_neighbor: true, edge: hop.rewrite }
     }
     /// To a node that finds a number where that of an adjacency is.
     #[inline(always)]
     pub fn led(mark: u32, edge: Slot) -> Self {
-        Self { fib: 0, adjacency: mark, edge }
+        Self { fib: 0, adjacency: mark, is_neighbor: false, edge }
+    }
+    /// The edge that packets take.
+    pub fn edge(&self) -> Slot {
+        self.edge
+    }
+    /// The neighbour that they go to, if it is one only.
+    pub fn neighbor(&self) -> Option<AdjacencyIndex> {
+        self.is_neighbor.then_some(AdjacencyIndex(self.adjacency))
     }
     /// Has a packet go on: by this edge.
     #[inline(always)]
@@ -232,8 +244,11 @@ impl Stacked {
     #[inline(always)]
     pub fn onward(&self, hop: &Hop, epoch: Epoch<'_>) -> Onward {
         match self.neighbor(hop.stacked, epoch) {
-            Some(a) => Onward { fib: hop.fib, adjacency: a.0, edge: hop.rewrite },
-            None => Onward { fib: hop.fib, adjacency: hop.stacked, edge: hop.balance },
+            Some(a) => Onward::over(a, hop),
+            None => {
+                let (fib, adjacency, edge) = (hop.fib, hop.stacked, hop.balance);
+                Onward { fib, adjacency, is_neighbor: false, edge }
+            }
         }
     }
     /// The neighbour that a load balance leads to, if it leads to one only.

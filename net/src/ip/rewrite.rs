@@ -159,18 +159,18 @@ impl<V: Version> Node for Rewrite<V> {
 #[inline(always)]
 fn is_usual_own<V: Version>(p: &Buffer<'_>, a: &Adjacency) -> bool {
     let is_own = p.flags().has(Flags::LOCAL) && !p.flags().has(Flags::ONE_LINK);
-    let has_room = p.headroom() >= ETHERNET && p.total_len() <= usize::from(a.mtu);
-    is_own && has_room && V::hops(p).is_some()
+    is_own && fits_made(p, a) && V::hops(p).is_some()
+}
+
+/// Whether a packet with headers made here has room for that of a usual adjacency, and fits.
+#[inline(always)]
+pub(crate) fn fits_made(p: &Buffer<'_>, a: &Adjacency) -> bool {
+    p.headroom() >= ETHERNET && p.total_len() <= usize::from(a.mtu)
 }
 
 /// Puts the header of a usual adjacency in front of a packet that has room for it.
 #[inline(always)]
-fn send<V>(
-    p: &mut Buffer<'_>,
-    a: &Adjacency,
-    counters: &[VolumeCounter],
-    arc: Start<'_>,
-) -> Next<V> {
+pub(crate) fn send_over(p: &mut Buffer<'_>, a: &Adjacency, counters: &[VolumeCounter]) {
     if let Some(room) = p.prepend(ETHERNET) {
         room.copy_from_slice(&a.header[..ETHERNET]);
     }
@@ -178,6 +178,17 @@ fn send<V>(
     if a.is_counted {
         count(counters, p, p.adjacency());
     }
+}
+
+/// The same, and the next node.
+#[inline(always)]
+fn send<V>(
+    p: &mut Buffer<'_>,
+    a: &Adjacency,
+    counters: &[VolumeCounter],
+    arc: Start<'_>,
+) -> Next<V> {
+    send_over(p, a, counters);
     if arc.is_used() {
         return Next::Output(arc.first(a.interface.0).unwrap_or(a.output));
     }

@@ -101,9 +101,13 @@ impl Outer {
         let is_plain = length.is_none()
             && behind.protocol != Protocol::UDP
             && varying.copies.0 & !(Copies::ENCAP_SET_DF.0 | Copies::DECAP_COPY_ECN.0) == 0;
+        let has_only_port = length.is_none()
+            && behind.protocol == Protocol::UDP
+            && !(keeps_port || Inner::wanted(copies));
         let fixup = match (is_plain, self.src) {
             (true, IpAddr::V4(_)) => Fixup::Ip4,
             (true, IpAddr::V6(_)) => Fixup::Ip6,
+            (false, IpAddr::V4(_)) if has_only_port => Fixup::Own(write_udp4, varying.packed()),
             (false, _) => Fixup::Own(write, varying.packed()),
         };
         let carries_offloads = length.is_none() && behind.sequence.is_none();
@@ -171,6 +175,19 @@ fn write(p: &mut Buffer<'_>, number: u64) {
     }
 }
 
+/// As [`write`], of headers of IPv4 and UDP that have only lengths and the flow's port to be
+/// written, as those of most tunnels over UDP.
+fn write_udp4(p: &mut Buffer<'_>, number: u64) {
+    let Varying { carried, header, .. } = Varying::unpacked(number);
+    let (len, port) = (p.total_len(), FLOW_PORTS | flow_of(p, carried, header.into()) as u16);
+    let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
+    outer.set_total_len(len as u16);
+    if let Ok((udp, _)) = udp::Header::mut_from_prefix(rest) {
+        udp.src_port = port.into();
+        udp.len = ((len - size_of::<ip4::Header>()) as u16).into();
+    }
+}
+
 fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, port: Option<u16>) {
     let Ok((outer, rest)) = ip4::Header::mut_from_prefix(p.bytes_mut()) else { return };
     outer.set_total_len(len as u16);
@@ -231,6 +248,7 @@ fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
 }
 
 /// A number that is the same for all packets of a flow.
+#[inline]
 fn flow_of(p: &Buffer<'_>, carried: Link, header: usize) -> u32 {
     if p.flags().has(Flags::HASH) {
         return p.flow_hash();

@@ -12,6 +12,7 @@ const MACS: usize = 12;
 const LABELS: usize = 16;
 
 /// The number of a packet or frame.
+#[inline]
 pub(super) fn hash(carried: Link, bytes: &[u8]) -> u32 {
     let of_ip = |bytes: &[u8]| match bytes.first().map(|b| b >> 4) {
         Some(4) => hash4(bytes),
@@ -19,12 +20,23 @@ pub(super) fn hash(carried: Link, bytes: &[u8]) -> u32 {
         _ => None,
     };
     match carried {
+        Link::Ethernet if is_plain_ip4(bytes) => {
+            bytes.get(MACS + 2..).and_then(hash4).unwrap_or_else(|| macs(bytes))
+        }
         Link::Ethernet => behind_types(bytes).and_then(of_ip).unwrap_or_else(|| macs(bytes)),
         Link::Mpls => behind_labels(bytes).and_then(of_ip).unwrap_or_default(),
         Link::Ip4 | Link::Ip6 => of_ip(bytes).unwrap_or_default(),
     }
 }
 
+/// Whether a frame has an IPv4 packet and no tags, as most do.
+#[inline]
+fn is_plain_ip4(frame: &[u8]) -> bool {
+    let kind = frame.get(MACS..).and_then(|rest| rest.first_chunk::<3>());
+    kind.is_some_and(|kind| [kind[0], kind[1], kind[2] >> 4] == [8, 0, 4])
+}
+
+#[inline]
 fn hash4(packet: &[u8]) -> Option<u32> {
     let key = ip4_flow_key(packet)?;
     let addresses =
@@ -40,6 +52,7 @@ fn hash6(packet: &[u8]) -> Option<u32> {
     Some(folded([a, b, c, d, ports(key.ports, key.protocol.0), key.label.into()]))
 }
 
+#[inline]
 fn ports(ports: Ports, protocol: u8) -> u64 {
     u64::from(ports.src) << 32 | u64::from(ports.dst) << 16 | u64::from(protocol)
 }
@@ -51,6 +64,7 @@ fn macs(frame: &[u8]) -> u32 {
     folded([u64::from_be_bytes([a, b, c, d, e, f, g, h]), last])
 }
 
+#[inline]
 fn folded<const N: usize>(words: [u64; N]) -> u32 {
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15;
     let all = words.into_iter().fold(0x2545_f491_4f6c_dd1d, |sum: u64, word| {

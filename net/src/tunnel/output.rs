@@ -13,9 +13,11 @@ use infra::sequence::Sequence;
 use super::Kind;
 use crate::adjacency::AdjacencyIndex;
 use crate::adjacency::chain::Hop;
+use crate::fast_path::{Neighbors, Outputs, Underlay};
 use crate::gso;
-use crate::interface::Port;
-use crate::ip::midchain::{Onward, Stacked};
+use crate::interface::{Counters, Port};
+use crate::ip::{Onward, Stacked};
+use crate::router::Router;
 
 /// The headers in front of frames for an interface, and the next node.
 #[derive(Clone, Debug)]
@@ -63,6 +65,13 @@ impl<K: CountsAsMost> Encapsulate for K {
     type Count = OutputCount;
     const NO_TUNNEL: Unsent = Unsent::NoTunnel;
     const ENCAPSULATED: OutputCount = OutputCount::Encapsulated;
+}
+
+/// Share of a packet's clocks by node, in thousandths, the output node having the rest.
+mod share {
+    pub const REWRITE: u64 = 250;
+    /// The output of an interface.
+    pub const OUTPUT: u64 = 100;
 }
 
 /// `<interface>-tx`: to the node that all tunnels of a kind share. Tunnels that have none send
@@ -117,24 +126,35 @@ impl Node for ToOutput {
 pub struct Output<K> {
     sending: SlabReader<Sending>,
     ports: SlabReader<Port>,
+    counters: Arc<Counters>,
     stacked: Stacked,
+    neighbors: Neighbors,
     of: PhantomData<fn() -> K>,
 }
 
 impl<K> Clone for Output<K> {
     fn clone(&self) -> Self {
-        let (sending, ports) = (self.sending.clone(), self.ports.clone());
-        Self { sending, ports, stacked: self.stacked.clone(), of: PhantomData }
+        Self {
+            sending: self.sending.clone(),
+            ports: self.ports.clone(),
+            counters: Arc::clone(&self.counters),
+            stacked: self.stacked.clone(),
+            neighbors: self.neighbors.clone(),
+            of: PhantomData,
+        }
     }
 }
 
 impl<K: Encapsulate> Output<K> {
-    pub(super) fn new(
-        sending: SlabReader<Sending>,
-        ports: SlabReader<Port>,
-        stacked: Stacked,
-    ) -> Self {
-        Self { sending, ports, stacked, of: PhantomData }
+    pub(super) fn new(router: &Router, sending: SlabReader<Sending>) -> Self {
+        Self {
+            sending,
+            ports: router.interfaces.ports(),
+            counters: router.interfaces.counters(),
+            stacked: Stacked::new(router),
+            neighbors: Neighbors::new(router),
+            of: PhantomData,
+        }
     }
     /// Headers in front of frames for an interface; those of a sub-interface have its tags already.
     #[inline(always)]
@@ -162,7 +182,7 @@ impl<K: Encapsulate> Node for Output<K> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (epoch, this) = (frame.epoch(), &*self);
+        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
         let mut put = 0;
         // What comes behind a frame that was cut stays behind its segments.
         let mut is_behind = false;
@@ -171,21 +191,36 @@ impl<K: Encapsulate> Node for Output<K> {
             #[inline(always)]
             |packets| {
                 let is_any_undone = gso::is_any_undone(packets);
-                packets.usual(packets.all(), |_, p| {
-                    let interface = p.tx();
-                    if interface != known {
-                        let to = this.find(interface, epoch).filter(|to| to.sequence.is_none());
-                        (known, found) = (interface, to.map(|to| (to, this.onward(to, epoch))));
-                    }
-                    let (to, onward) = found?;
-                    if is_any_undone || p.headroom() < to.hop.header.len() {
-                        return None;
-                    }
-                    to.hop.put_in_front(p)?;
-                    p.add_flags(Flags::LOCAL);
-                    put += 1;
-                    Some(Next::To(onward.take(p)))
-                });
+                let (node, is_watched) = (packets.ahead().0, packets.are_watched());
+                let mut outputs = Outputs::new(&this.ports, epoch);
+                let mut underlay = Underlay::new(&this.neighbors, is_watched, (epoch, thread));
+                packets.usual_beyond(
+                    packets.all(),
+                    #[inline(always)]
+                    |ahead, _, p| {
+                        let interface = p.tx();
+                        if interface != known {
+                            let to = this.find(interface, epoch);
+                            found = to.filter(|to| to.sequence.is_none()).and_then(|to| {
+                                let onward = this.onward(to, epoch);
+                                let lane = underlay.lane(ahead, node, &onward, &mut outputs)?;
+                                Some((to, onward, lane))
+                            });
+                            known = interface;
+                        }
+                        let (to, onward, lane) = found?;
+                        if is_any_undone || p.headroom() < to.hop.header.len() {
+                            return None;
+                        }
+                        to.hop.put_in_front(p)?;
+                        p.add_flags(Flags::LOCAL);
+                        put += 1;
+                        onward.take(p);
+                        Some(underlay.send(&lane, p, &mut outputs))
+                    },
+                );
+                underlay.end(packets, share::REWRITE);
+                outputs.end(packets, share::OUTPUT, (&this.counters, thread));
                 packets.others(packets.all(), |_, p| {
                     let interface = p.tx();
                     let to = this.find(interface, epoch).ok_or(K::NO_TUNNEL)?;

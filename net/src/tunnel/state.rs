@@ -23,7 +23,6 @@ use crate::fib::{Followed, Ip4, Ip6, TableIndex};
 use crate::interface::{
     self, Change, Flooding, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
 };
-use crate::ip::midchain::Stacked;
 use crate::ip::{Chain, Encapsulation};
 use crate::router::Router;
 use crate::teib::Peers;
@@ -223,7 +222,7 @@ impl Router {
     pub fn add_tunnel_outputs<K: Encapsulate>(&mut self, names: &[&str]) -> Result<(), BuildError> {
         for name in names {
             let sending = self.own::<Common>().sending.reader();
-            let output = Output::<K>::new(sending, self.interfaces.ports(), Stacked::new(self));
+            let output = Output::<K>::new(self, sending);
             self.engine.add_named(name, output)?;
         }
         Ok(())

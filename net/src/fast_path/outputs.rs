@@ -1,0 +1,137 @@
+//! The end of a fast path: packets pass the output nodes of their interfaces and wait for drivers.
+
+use graph::{Ahead, Flags, Node, Passes, Slot};
+use infra::counter::Volume;
+use infra::rcu::{Epoch, SlabReader};
+
+use crate::interface::{Counters, INTERFACE_OUTPUT, InterfaceOutput, Port};
+
+/// Interfaces at most that packets of one frame leave by; others go node by node.
+const MOST_OUTPUTS: usize = 8;
+/// Frames that go node by node after one that had little to gain.
+const PAUSE: u32 = 32;
+
+/// Frames that still go node by node, after one of which less than half took the fast path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pause(u32);
+
+impl Pause {
+    /// Whether the next frame is to be tried.
+    #[inline(always)]
+    pub fn is_over(&mut self) -> bool {
+        let is_over = self.0 == 0;
+        self.0 = self.0.saturating_sub(1);
+        is_over
+    }
+    /// Pauses after a frame of which too few packets went.
+    #[inline(always)]
+    pub fn after(&mut self, went: u64, all: usize) {
+        if went * 2 < all as u64 {
+            self.0 = PAUSE;
+        }
+    }
+}
+
+/// An interface whose output has nothing to do but to count.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit {
+    /// Place among the outputs of the frame.
+    output: usize,
+    /// The driver's node.
+    pub tx: u32,
+    /// Flags of packets that something is still to be done for.
+    pub todo: Flags,
+}
+
+/// An output node that packets passed.
+#[derive(Clone, Copy)]
+struct Output {
+    /// The node before it.
+    from: u32,
+    interface: u32,
+    node: u32,
+    edge: Slot,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Output {
+    const NONE: Self = Self { from: 0, interface: 0, node: 0, edge: Slot(0), packets: 0, bytes: 0 };
+}
+
+/// Output nodes that packets of a frame passed.
+pub struct Outputs<'a> {
+    ports: &'a SlabReader<Port>,
+    epoch: Epoch<'a>,
+    all: [Output; MOST_OUTPUTS],
+    len: usize,
+}
+
+impl<'a> Outputs<'a> {
+    /// None yet.
+    pub fn new(ports: &'a SlabReader<Port>, epoch: Epoch<'a>) -> Self {
+        Self { ports, epoch, all: [Output::NONE; MOST_OUTPUTS], len: 0 }
+    }
+    /// The exit by an interface, over an edge of node `from`; `None` where packets have to go node
+    /// by node.
+    pub fn exit(
+        &mut self,
+        ahead: Ahead<'_>,
+        from: u32,
+        edge: Slot,
+        interface: u32,
+    ) -> Option<Exit> {
+        let port = self.ports.read(interface, self.epoch).filter(|port| port.up)?;
+        let node = ahead.target(from, edge).filter(|node| port.output == Some(*node))?;
+        if ahead.start(node, &INTERFACE_OUTPUT)?.first(interface).is_some() {
+            return None;
+        }
+        let tx = ahead.target(node, InterfaceOutput::TX)?;
+        let output = self.place(Output { from, interface, node, edge, ..Output::NONE })?;
+        Some(Exit { output, tx, todo: port.todo })
+    }
+    /// The place of a node; `None` when there are too many.
+    fn place(&mut self, new: Output) -> Option<usize> {
+        let is_it = |o: &Output| (o.from, o.node, o.edge) == (new.from, new.node, new.edge);
+        let known = self.all[..self.len].iter().position(is_it);
+        if known.is_some() {
+            return known;
+        }
+        *self.all.get_mut(self.len)? = new;
+        self.len += 1;
+        Some(self.len - 1)
+    }
+    /// Counts a packet that leaves.
+    #[inline(always)]
+    pub fn count(&mut self, exit: &Exit, bytes: usize) {
+        if let Some(output) = self.all.get_mut(exit.output) {
+            output.packets += 1;
+            output.bytes += bytes as u64;
+        }
+    }
+    /// Counts packets that leave.
+    #[inline(always)]
+    pub fn count_all(&mut self, exit: &Exit, run: Volume) {
+        if let Some(output) = self.all.get_mut(exit.output) {
+            output.packets += run.packets;
+            output.bytes += run.bytes;
+        }
+    }
+    /// Counts for each output node as if it had been called, with its share of the clocks in
+    /// thousandths; the number of packets passed.
+    pub fn end<N: Node>(
+        self,
+        packets: &mut Passes<'_, N>,
+        share: u64,
+        (counters, thread): (&Counters, usize),
+    ) -> u64 {
+        for output in &self.all[..self.len] {
+            packets.sent(output.from, output.edge, output.packets);
+            packets.sent(output.node, InterfaceOutput::TX, output.packets);
+            packets.passed(output.node, output.packets, share);
+            let sent = &counters.tx.row(thread)[output.interface as usize];
+            sent.add(output.packets, output.bytes);
+        }
+        self.all[..self.len].iter().map(|o| o.packets).sum()
+    }
+}

@@ -1,0 +1,71 @@
+//! Comparison of a fast path with its nodes one by one: packets end alike, and are counted alike.
+
+use std::collections::BTreeMap;
+
+use graph::Monitored;
+use graph::testing::Caught;
+
+use super::Rig;
+
+/// Results of some frames: what was sent and dropped, and all that was counted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Packets, in an order of their own.
+    pub caught: Vec<Caught>,
+    /// Packets by node.
+    pub nodes: BTreeMap<String, u64>,
+    edges: BTreeMap<(String, String), u64>,
+    counters: Vec<(String, &'static str, u64)>,
+    texts: Vec<String>,
+}
+
+/// Numbers that look random.
+pub fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    let next =
+        |n: &u64| Some(n.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+    std::iter::successors(Some(seed), next).map(|n| n >> 33)
+}
+
+impl Rig {
+    /// Sends frames to `ethernet-input`, by the interfaces that `rx` chooses, with or without fast
+    /// paths; what commands `show` then is compared too.
+    pub fn see(
+        &mut self,
+        frames: &[Vec<u8>],
+        rx: impl Fn(&[u8]) -> u32 + Clone + Send + 'static,
+        (is_node_by_node, show): (bool, &[&str]),
+    ) -> Seen {
+        self.graph.engine.monitor(Monitored::Fields, is_node_by_node);
+        self.graph.run();
+        self.graph.moved_counters();
+        self.graph.engine.clear_runtime();
+        self.run("clear interfaces");
+        let mut caught = self.graph.send("ethernet-input", frames, move |p| {
+            let rx = rx(p.bytes());
+            p.set_rx(rx);
+        });
+        caught.sort_by(|a, b| (&a.at, a.tx, &a.bytes).cmp(&(&b.at, b.tx, &b.bytes)));
+        let engine = &mut self.graph.engine;
+        let rows = engine.runtime_rows().unwrap();
+        let nodes = rows.iter().flat_map(|row| &row.nodes).filter(|n| n.stats.vectors > 0);
+        let nodes = nodes.map(|n| (n.name.clone(), n.stats.vectors)).collect();
+        let taken = engine.edges_taken().unwrap();
+        let name = |node| engine.name_of(node).to_owned();
+        let edges = taken.into_iter().map(|((from, to), n)| ((name(from), name(to)), n)).collect();
+        let counters = self.graph.moved_counters();
+        let texts = show.iter().map(|line| self.run(line)).collect();
+        Seen { caught, nodes, edges, counters, texts }
+    }
+}
+
+/// Sends frames through a rig with fast paths and one without, and compares all that is seen.
+///
+/// # Panics
+/// Where they differ.
+pub fn expect_alike(what: &str, mut see: impl FnMut(bool) -> Seen) -> Seen {
+    let [fast, slow] = [false, true].map(&mut see);
+    assert_eq!(fast.counters, slow.counters, "{what}");
+    assert_eq!(fast.nodes, slow.nodes, "{what}");
+    assert_eq!(fast, slow, "{what}");
+    fast
+}
