@@ -74,6 +74,8 @@ mod ipip;
 mod ipsec_packets;
 #[path = "../../l2/tests.rs"]
 mod l2;
+#[path = "../../l2/fast_path_tests.rs"]
+mod l2_fast_path;
 #[path = "../../l2_rewrite/tests.rs"]
 mod l2_rewrite;
 #[path = "../../l2_xcrw/tests.rs"]

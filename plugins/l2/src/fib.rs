@@ -82,6 +82,11 @@ impl Entry {
     pub fn has(self, flags: u64) -> bool {
         self.0 & flags != 0
     }
+    /// Whether it was set, on this interface, and frames from it are not dropped.
+    #[inline(always)]
+    pub fn is_set_on(self, interface: u32) -> bool {
+        self.0 & (STATIC | FILTER) == STATIC && self.interface() == interface
+    }
     /// The interface where the address is.
     #[inline(always)]
     pub fn interface(self) -> u32 {

@@ -99,7 +99,7 @@ fn key(p: &Buffer<'_>) -> u64 {
 impl Tables {
     /// Interface that a usual frame goes on to.
     #[inline(always)]
-    fn way(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
+    pub fn way(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
         if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
             return None;
         }

@@ -8,6 +8,8 @@ use wire::ethernet::EtherType;
 use wire::{icmp6, ip6};
 use zerocopy::FromBytes;
 
+use super::fast_path::FastPath;
+use super::fib::minute;
 use super::packet::{self, FrameTrace, Layer2};
 use super::state::{PortSeen, Tables};
 
@@ -15,6 +17,7 @@ use super::state::{PortSeen, Tables};
 #[derive(Clone)]
 pub struct Input {
     pub(super) tables: Tables,
+    pub(super) fast: FastPath,
 }
 
 /// Edges of [`Input`].
@@ -96,13 +99,17 @@ impl Node for Input {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, start) = (frame.epoch(), frame.start(&L2_INPUT));
-        let count = frame.len() as u64;
-        let ports = &self.tables.ports;
+        let (count, minute, thread) = (frame.len() as u64, minute(frame.now()), frame.thread());
+        let (ports, fast) = (&self.tables.ports, &mut self.fast);
         let (mut known, mut port, mut bits) = (u32::MAX, None, 0);
         frame.passes(
             #[inline(always)]
             |packets| {
-                packets.usual(packets.all(), |_, p| {
+                let is_tried = fast.take(packets, start, (epoch, minute, thread));
+                if is_tried && !packets.are_left(packets.all()) {
+                    return;
+                }
+                let usual = |_, p: &mut Buffer<'_>| {
                     let rx = p.rx();
                     if rx != known {
                         (known, port, bits) = (rx, ports.read(rx, epoch), start.bits(rx));
@@ -114,7 +121,11 @@ impl Node for Input {
                     }
                     let features = bits & port.masks[usize::from(is_many)];
                     note(p, port, features, port.group).map(|at| Next::First(start.at(at)))
-                });
+                };
+                match is_tried {
+                    true => packets.rest(packets.all(), usual),
+                    false => packets.usual(packets.all(), usual),
+                }
                 packets.others(
                     packets.all(),
                     #[inline(always)]

@@ -78,6 +78,13 @@ fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
     Entry::learned(p.rx(), p.payload::<Layer2>().sequence, minute)
 }
 
+/// Whether nothing is to be learned of the source of a frame.
+#[inline(always)]
+pub fn is_known(view: View<'_>, key: u64, expected: Entry) -> bool {
+    let entry = Entry(view.find(key));
+    entry.told() == expected || entry.is_set_on(expected.interface())
+}
+
 impl Node for Learn {
     const NAME: &'static str = "l2-learn";
     const EXPLAINABLE: bool = true;
@@ -101,7 +108,7 @@ impl Node for Learn {
                 packets.look(place..place + 1, |_, p| *found = (key(p), expected(p, minute)));
             }
             let [(host, here), last] = ends;
-            if last == ends[0] && Entry(view.find(host)).told() == here {
+            if last == ends[0] && is_known(view, host, here) {
                 packets.usual(packets.all(), |_, p| {
                     (key(p) == host && expected(p, minute) == here).then_some(Continue)
                 });
@@ -125,8 +132,7 @@ impl Node for Learn {
                 }
                 let keys = &keys[block % 2];
                 packets.rest(here.clone(), |place, p| {
-                    let entry = Entry(view.find(keys[place % BLOCK]));
-                    (entry.told() == expected(p, minute)).then_some(Continue)
+                    is_known(view, keys[place % BLOCK], expected(p, minute)).then_some(Continue)
                 });
                 packets.others(here, |_, p| {
                     let rx = p.rx();

@@ -16,6 +16,7 @@ mod bvi;
 mod cli;
 mod configuration;
 pub mod domain;
+mod fast_path;
 pub mod fib;
 mod flood;
 mod forward;
@@ -42,6 +43,7 @@ use net::interface::{AttachedAt, Change, DEVICE_INPUT};
 use net::ip::add_with_outputs;
 use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
+use fast_path::FastPath;
 pub use mac_messages::*;
 pub use messages::*;
 
@@ -82,9 +84,11 @@ fn add_nodes(router: &mut Router, tables: &state::Tables) -> Result<(), Refused>
     let (interfaces, counters) = (router.interfaces.ports(), router.interfaces.counters());
     let (crowded, heard) = (router.events.sender(), router.events.sender());
     let (tables, keys) = (tables.clone(), [[0; BLOCK]; 2]);
+    let edges = router.own::<state::Bridging>().output_edges.reader();
     let engine = &mut router.engine;
     let of = |added: Result<graph::NodeIndex, graph::BuildError>| added.map(|_| ()).map_err(refuse);
-    of(engine.add(input::Input { tables: tables.clone() }))?;
+    let fast = FastPath::new(&tables, edges, interfaces.clone(), counters.clone());
+    of(engine.add(input::Input { tables: tables.clone(), fast }))?;
     of(engine.add(input::BitmapDrop))?;
     let rewrite = output::InputRewrite { tables: tables.clone() };
     of(engine.add_feature(&L2_INPUT, rewrite))?;
@@ -111,7 +115,13 @@ fn add_nodes(router: &mut Router, tables: &state::Tables) -> Result<(), Refused>
     engine.place(&L2_INPUT, "l2-output").map_err(refuse)?;
     protocols::add(engine).map_err(refuse)?;
     of(engine.add_feature(&L2_OUTPUT, output::Filter { interfaces }))?;
-    add_with_outputs(router, |edges| output::Output { tables, edges })
+    let mut leads = None;
+    add_with_outputs(router, |edges| {
+        leads = Some(edges.clone());
+        output::Output { tables, edges }
+    })?;
+    router.own_mut::<state::Bridging>().output_edges.publish(leads);
+    Ok(())
 }
 
 fn add_patch(router: &mut Router) -> Result<(), Refused> {

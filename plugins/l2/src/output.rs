@@ -53,11 +53,20 @@ pub enum Count {
     Packets,
 }
 
-/// Whether a frame goes back to the group it came from.
+/// Whether a frame of a group goes back to it.
 #[inline(always)]
-fn goes_back(p: &Buffer<'_>, port: &PortSeen) -> bool {
-    let group = p.payload::<Layer2>().group;
+fn goes_back(group: u8, port: &PortSeen) -> bool {
     group != 0 && group == port.group
+}
+
+/// Whether a port sends a frame of a domain and a group as it is; without a port it is only
+/// connected to, and has no part in layer 2 itself.
+#[inline(always)]
+pub fn is_usual(port: Option<&PortSeen>, domain: u16, group: u8) -> bool {
+    match port {
+        Some(port) => port.is_plain && !goes_back(group, port),
+        None => domain == 0,
+    }
 }
 
 fn edit(p: &mut Buffer<'_>, edits: &[Edit]) -> Option<()> {
@@ -88,12 +97,8 @@ impl Node for Output {
                 if tx != known {
                     (known, port, edge) = (tx, ports.read(tx, epoch), first(tx));
                 }
-                let is_usual = match port {
-                    Some(port) => port.is_plain && !goes_back(p, port),
-                    // It is only connected to, and has no part in layer 2 itself.
-                    None => p.payload::<Layer2>().domain == 0,
-                };
-                if is_usual { edge } else { None }
+                let of = p.payload::<Layer2>();
+                if is_usual(port, of.domain, of.group) { edge } else { None }
             });
             packets.others(packets.all(), |_, p| {
                 let tx = p.tx();
@@ -106,7 +111,7 @@ impl Node for Output {
                 if port.is_blocked {
                     return Err(Error::Drop);
                 }
-                if goes_back(p, port) {
+                if goes_back(p.payload::<Layer2>().group, port) {
                     return Err(Error::SplitHorizon);
                 }
                 let is_undone = |e: &Edit| e.is_undone_by(p);

@@ -5,11 +5,11 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use infra::rcu::{SharedSlab, SlabReader};
+use infra::rcu::{Shared, SharedSlab, SlabReader};
 use infra::table::exact::{Exact, ExactReader};
 use infra::table::tally::Tally;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::interface::{Flooding, MAX_INTERFACES, Mode};
+use net::interface::{EdgesReader, Flooding, MAX_INTERFACES, Mode};
 use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
@@ -104,6 +104,8 @@ pub struct PortSeen {
     pub masks: [u64; 2],
     /// The same for ARP requests and neighbour solicitations, when they differ.
     pub asking: Option<[u64; 2]>,
+    /// Features that a usual frame may meet: `l2-learn`, `l2-fwd`, `l2-output`.
+    pub usual: [u64; 3],
     /// Edits of received frames.
     pub input: Vec<Edit>,
     /// Edits of frames to be sent.
@@ -156,6 +158,8 @@ pub struct Bridging {
     port_sequences: HashMap<InterfaceIndex, u8>,
     seen_ports: SharedSlab<PortSeen>,
     seen_domains: SharedSlab<DomainSeen>,
+    /// Edges of `l2-output` to the output of each interface, once the node is there.
+    pub(crate) output_edges: Shared<Option<EdgesReader>>,
 }
 
 /// The tables, as nodes read them.
@@ -187,6 +191,7 @@ impl Bridging {
             port_sequences: HashMap::new(),
             seen_ports: SharedSlab::new(MAX_INTERFACES)?,
             seen_domains: SharedSlab::new(MOST_DOMAINS)?,
+            output_edges: Shared::new(None),
         })
     }
     pub(crate) fn tables(&self) -> Tables {
@@ -350,6 +355,7 @@ fn masks(router: &Router, seen: &mut PortSeen, effective: u32, has_unknown: bool
     let one = terminate | unless(input::UU_FLOOD, flood) | unless(input::UU_FWD, unknown) | rewrite;
     let many = forward | unless(input::FLOOD, flood) | rewrite;
     seen.masks = [!one, !(many | terminate | unknown)];
+    seen.usual = ["l2-learn", "l2-fwd", "l2-output"].map(bit);
     let asks = effective & input::ARP_TERM != 0 || has_unknown && effective & input::ARP_UFWD != 0;
     let arp = many | unless(input::ARP_UFWD, unknown);
     seen.asking = asks.then_some([!arp, !(many | unknown)]);

@@ -1,0 +1,401 @@
+//! The fast path of layer 2: frames between two known hosts, and those of a cross-connect, pass
+//! `l2-learn`, `l2-fwd`, `l2-output` and the output of an interface in the hands of `l2-input`, and
+//! wait for its driver.
+//!
+//! A frame takes it when it is for one address, no other feature is on its path, nothing is to be
+//! learned of its source, its destination is known, and its tags stay as they are. Another is left
+//! as it came, unchanged and uncounted, and goes node by node; so addresses that move do it behind
+//! the other frames of their vector. What nodes count is counted as if each had been called.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graph::arc::Start;
+use graph::{Ahead, BLOCK, Buffer, Next, Node, Passes, Slot};
+use infra::counter::Volume;
+use infra::rcu::{Epoch, Reader, SlabReader};
+use infra::table::exact::View;
+use net::ethernet::{L2_INPUT, L2_OUTPUT};
+use net::fast_path::{Exit, Outputs, Pause, edge};
+use net::interface::{Counters, EdgesReader, Port};
+
+use super::fib::{self, Entry};
+use super::state::{PortSeen, Tables};
+use super::{forward, learn, output, packet};
+
+/// Share of a frame's clocks by node, in thousandths, `l2-input` having the rest: what each costs
+/// when it is called by itself.
+mod share {
+    pub const LEARN: u64 = 200;
+    pub const FORWARD: u64 = 200;
+    /// `l2-output`.
+    pub const OUTPUT: u64 = 200;
+    /// The output of an interface.
+    pub const LAST: u64 = 150;
+
+    /// The same of frames of a cross-connect.
+    pub mod connected {
+        pub const OUTPUT: u64 = 330;
+        pub const LAST: u64 = 250;
+    }
+}
+
+/// Interfaces whose exits are known at a time.
+const EXITS: usize = 8;
+/// None of them.
+const NO_EXITS: [(u32, Option<Exit>); EXITS] = [(u32::MAX, None); EXITS];
+
+/// The fast path, on one thread.
+#[derive(Clone)]
+pub struct FastPath {
+    tables: Tables,
+    /// Edges of `l2-output` to the output of each interface.
+    edges: Edges,
+    interfaces: SlabReader<Port>,
+    counters: Arc<Counters>,
+    /// Edge of `l2-fwd` to `l2-output`.
+    to_output: Slot,
+    /// Keys of source and destination, of the block under way and of the next one.
+    keys: [[Keys; BLOCK]; 2],
+    pause: Pause,
+}
+
+/// Edges of `l2-output`, once it is there.
+type Edges = Reader<Option<EdgesReader>>;
+
+/// Keys of source and destination of a frame; 0 for one that goes node by node.
+type Keys = [u64; 2];
+
+/// Nodes that usual frames of a port pass, and the edges that lead there.
+#[derive(Clone, Copy)]
+struct Stages {
+    /// Features that the frames meet up to the last one.
+    met: u64,
+    first: Slot,
+    learn: Option<(u32, Slot)>,
+    forward: Option<u32>,
+    output: u32,
+}
+
+/// One frame on its way.
+struct Pass<'a> {
+    tables: &'a Tables,
+    view: View<'a>,
+    edges: Option<&'a EdgesReader>,
+    start: Start<'a>,
+    epoch: Epoch<'a>,
+    minute: u8,
+    stages: Stages,
+    /// The port that packets come in by; `None` when its frames pass other nodes.
+    rx: u32,
+    port: Option<&'a PortSeen>,
+    /// The last interfaces that packets of its domain and group went out by, each at a place of
+    /// its number.
+    exits: [(u32, Option<Exit>); EXITS],
+    outputs: Outputs<'a>,
+}
+
+/// The first twelve bytes of a frame: its addresses, destination first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Addresses(u64, u32);
+
+impl Addresses {
+    /// Bits that are alike in all unicast frames.
+    const UNICAST: Self = Self(1, 0);
+    /// Bits that are alike in all frames between two hosts.
+    const BOTH: Self = Self(u64::MAX, u32::MAX);
+
+    /// Of a frame; `None` when it is cut off.
+    #[inline(always)]
+    fn of(p: &Buffer<'_>) -> Option<Self> {
+        let (first, rest) = p.bytes().first_chunk::<12>()?.split_first_chunk::<8>()?;
+        Some(Self(u64::from_le_bytes(*first), u32::from_le_bytes(*rest.first_chunk()?)))
+    }
+    #[inline(always)]
+    fn and(self, mask: Self) -> Self {
+        Self(self.0 & mask.0, self.1 & mask.1)
+    }
+    #[inline(always)]
+    fn is_multicast(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// Keys of a frame in a domain.
+#[inline(always)]
+fn keys(p: &Buffer<'_>, domain: u16) -> Keys {
+    [packet::source, packet::destination].map(|address| fib::key(domain, address(p.bytes())))
+}
+
+/// Features that usual frames of a port meet up to the one that knows their interface.
+#[inline(always)]
+fn met(port: &PortSeen, bits: u64) -> u64 {
+    let [_, forward, output] = port.usual;
+    let features = bits & port.masks[0];
+    let last = if features & forward != 0 { forward } else { output };
+    features & (last | last.wrapping_sub(1))
+}
+
+impl FastPath {
+    /// With the edges of `l2-output` to the output of each interface.
+    pub fn new(
+        tables: &Tables,
+        edges: Edges,
+        interfaces: SlabReader<Port>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let to_output = edge(forward::Next::EDGES, output::Output::NAME);
+        let (tables, keys, pause) = (tables.clone(), [[[0; 2]; BLOCK]; 2], Pause::default());
+        Self { tables, edges, interfaces, counters, to_output, keys, pause }
+    }
+    /// Takes frames that pass the same nodes as the first one; says whether it went over them.
+    #[inline(always)]
+    pub fn take<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        start: Start<'_>,
+        (epoch, minute, thread): (Epoch<'_>, u8, usize),
+    ) -> bool {
+        let all = packets.all();
+        if packets.are_watched() || all.is_empty() || !self.pause.is_over() {
+            return false;
+        }
+        let mut ends = [(0, None, [0; 2]); 2];
+        for (place, end) in [0, all.end - 1].into_iter().zip(&mut ends) {
+            packets.look(place..place + 1, |_, p| {
+                let domain = self.tables.ports.read(p.rx(), epoch).map_or(0, |port| port.domain);
+                *end = (p.rx(), Addresses::of(p), keys(p, domain));
+            });
+        }
+        let [(rx, first, keys), (last_rx, last, _)] = ends;
+        let (node, ahead) = packets.ahead();
+        let port = self.tables.ports.read(rx, epoch);
+        let stages = port.and_then(|port| self.stages(port, start.bits(rx), (node, ahead)));
+        let Some(stages) = stages else { return false };
+        let mut pass = Pass {
+            tables: &self.tables,
+            view: self.tables.fib.read(epoch),
+            edges: self.edges.read(epoch).as_ref(),
+            start,
+            epoch,
+            minute,
+            stages,
+            rx,
+            port,
+            exits: NO_EXITS,
+            outputs: Outputs::new(&self.interfaces, epoch),
+        };
+        // Where the first and the last frame are of one flow, most of them are.
+        let mask = if stages.forward.is_some() { Addresses::BOTH } else { Addresses::UNICAST };
+        let [first, last] = [first, last].map(|addresses| addresses.map(|a| a.and(mask)));
+        let flow = first.filter(|a| rx == last_rx && first == last && !a.is_multicast());
+        match flow.and_then(|flow| Some((flow, pass.exit(ahead, keys)?))) {
+            Some((flow, exit)) => pass.take_flow(packets, (flow, mask), exit),
+            None => packets.leave(all.clone()),
+        }
+        if packets.are_left(all.clone()) {
+            pass.take_left(packets, &mut self.keys);
+        }
+        let went = pass.end(packets, (node_of(packets), self.to_output), (&self.counters, thread));
+        self.pause.after(went, all.len());
+        true
+    }
+    /// The nodes that usual frames of a port pass, when no others are among them.
+    #[inline(never)]
+    fn stages(
+        &self,
+        port: &PortSeen,
+        bits: u64,
+        (node, ahead): (u32, Ahead<'_>),
+    ) -> Option<Stages> {
+        let ([learn, forward, output], met) = (port.usual, met(port, bits));
+        let first = ahead.start(node, &L2_INPUT)?.at(met.trailing_zeros());
+        let next = ahead.target(node, first)?;
+        let (learn, forward) = if met == output && met != 0 {
+            (None, None)
+        } else if met == forward {
+            (None, Some(next))
+        } else if met == learn | forward {
+            let edge = ahead.start(next, &L2_INPUT)?.at(forward.trailing_zeros());
+            (Some((next, edge)), Some(ahead.target(next, edge)?))
+        } else {
+            return None;
+        };
+        let output = forward.map_or(Some(next), |node| ahead.target(node, self.to_output))?;
+        Some(Stages { met, first, learn, forward, output })
+    }
+}
+
+/// The node that has the packets in its hands.
+fn node_of<N: Node>(packets: &Passes<'_, N>) -> u32 {
+    packets.ahead().0
+}
+
+impl<'a> Pass<'a> {
+    /// Takes the frames of a flow: those with its bits in the bits of a mask.
+    #[inline(always)]
+    fn take_flow<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        (flow, mask): (Addresses, Addresses),
+        (to, exit): (u32, Exit),
+    ) {
+        let (rx, mut sent) = (self.rx, Volume::default());
+        packets.usual_beyond(
+            packets.all(),
+            #[inline(always)]
+            |_, _, p| {
+                let is_alike = p.rx() == rx && Addresses::of(p)?.and(mask) == flow;
+                if !is_alike || p.flags().has(exit.todo) {
+                    return None;
+                }
+                p.set_tx(to);
+                sent += Volume { packets: 1, bytes: p.len() as u64 };
+                Some(exit.tx)
+            },
+        );
+        self.outputs.count_all(&exit, sent);
+    }
+    /// Takes frames of any flows among those that are left.
+    #[inline(always)]
+    fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, keys: &mut [[Keys; BLOCK]; 2]) {
+        let end = packets.all().end;
+        let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
+        self.read(packets, places(0), &mut keys[0]);
+        for block in 0..end.div_ceil(BLOCK) {
+            self.read(packets, places(block + 1), &mut keys[(block + 1) % 2]);
+            let keys = &keys[block % 2];
+            packets.rest_beyond(
+                places(block),
+                #[inline(always)]
+                |ahead, place, p| self.send(ahead, p, keys[place % BLOCK]),
+            );
+        }
+    }
+    /// Reads the keys of a block and asks for what is known of them.
+    #[inline(always)]
+    fn read<N: Node>(
+        &self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        found: &mut [Keys; BLOCK],
+    ) {
+        let (mut rx, mut domain) = (u32::MAX, None);
+        let (looks_up, view) = (self.stages.forward.is_some(), self.view);
+        packets.look(
+            places,
+            #[inline(always)]
+            |place, p| {
+                if p.rx() != rx {
+                    rx = p.rx();
+                    domain = self.port(rx).map(|port| port.domain);
+                }
+                let addresses = Addresses::of(p).filter(|a| !a.is_multicast());
+                let keys = addresses.and(domain).map_or([0; 2], |domain| keys(p, domain));
+                found[place % BLOCK] = keys;
+                if looks_up {
+                    keys.into_iter().for_each(|key| view.fetch(key));
+                }
+            },
+        );
+    }
+    /// Sends a frame on: the node that it waits for. `None`, and nothing has changed, when it has
+    /// to go node by node.
+    #[inline(always)]
+    fn send(&mut self, ahead: Ahead<'_>, p: &mut Buffer<'_>, keys: Keys) -> Option<u32> {
+        if p.rx() != self.rx {
+            self.enter_by(p.rx());
+        }
+        let (to, exit) = if keys[1] == 0 { None } else { self.exit(ahead, keys) }?;
+        if p.flags().has(exit.todo) {
+            return None;
+        }
+        p.set_tx(to);
+        self.outputs.count(&exit, p.len());
+        Some(exit.tx)
+    }
+    /// Goes on with packets of another port.
+    #[inline(never)]
+    fn enter_by(&mut self, rx: u32) {
+        let port = self.port(rx);
+        let part = |port: Option<&PortSeen>| port.map(|port| (port.domain, port.group));
+        if part(port) != part(self.port) {
+            self.exits = NO_EXITS;
+        }
+        (self.rx, self.port) = (rx, port);
+    }
+    /// A port whose frames pass the same nodes.
+    #[inline(never)]
+    fn port(&self, rx: u32) -> Option<&'a PortSeen> {
+        let port = self.tables.ports.read(rx, self.epoch);
+        port.filter(|port| met(port, self.start.bits(rx)) == self.stages.met)
+    }
+    /// The interface that a frame goes out by, and the exit there.
+    #[inline(always)]
+    fn exit(&mut self, ahead: Ahead<'_>, keys: Keys) -> Option<(u32, Exit)> {
+        let to = self.way(keys)?;
+        let place = to as usize % EXITS;
+        if self.exits[place].0 != to {
+            self.exits[place] = (to, self.exit_by(ahead, to));
+        }
+        Some((to, self.exits[place].1?))
+    }
+    /// The interface that a frame goes out by, when nothing is to be learned of its source.
+    #[inline(always)]
+    fn way(&self, [source, destination]: Keys) -> Option<u32> {
+        let port = self.port?;
+        if self.stages.learn.is_some() {
+            let expected = Entry::learned(self.rx, port.sequence, self.minute);
+            if !learn::is_known(self.view, source, expected) {
+                return None;
+            }
+        }
+        if self.stages.forward.is_none() {
+            return Some(port.peer);
+        }
+        let entry = Entry(self.view.find(destination));
+        self.tables.way(entry, self.rx, port.domain, self.epoch)
+    }
+    /// The exit by an interface, as `l2-output` leads there.
+    #[inline(never)]
+    fn exit_by(&mut self, ahead: Ahead<'_>, to: u32) -> Option<Exit> {
+        let from = self.port?;
+        let port = self.tables.ports.read(to, self.epoch);
+        let output = self.stages.output;
+        let feature = ahead.start(output, &L2_OUTPUT)?.first(to);
+        if feature.is_some() || !output::is_usual(port, from.domain, from.group) {
+            return None;
+        }
+        let edge = self.edges?.read(self.epoch).to(to)?;
+        self.outputs.exit(ahead, output, edge, to)
+    }
+    /// Counts for each node as if it had been called; the number of frames passed.
+    fn end<N: Node>(
+        self,
+        packets: &mut Passes<'_, N>,
+        (node, to_output): (u32, Slot),
+        counters: (&Counters, usize),
+    ) -> u64 {
+        let Stages { first, learn, forward, output, .. } = self.stages;
+        let (share_here, last) = match forward {
+            Some(_) => (share::OUTPUT, share::LAST),
+            None => (share::connected::OUTPUT, share::connected::LAST),
+        };
+        let went = self.outputs.end(packets, last, counters);
+        packets.sent(node, first, went);
+        if let Some((learn, to_forward)) = learn {
+            packets.sent(learn, to_forward, went);
+            packets.passed(learn, went, share::LEARN);
+            packets.count_at::<learn::Learn>(learn, learn::Count::Packets, went);
+        }
+        if let Some(forward) = forward {
+            packets.sent(forward, to_output, went);
+            packets.passed(forward, went, share::FORWARD);
+            packets.count_at::<forward::Forward>(forward, forward::Count::Packets, went);
+            packets.count_at::<forward::Forward>(forward, forward::Count::Hits, went);
+        }
+        packets.passed(output, went, share_here);
+        packets.count_at::<output::Output>(output, output::Count::Packets, went);
+        went
+    }
+}
