@@ -591,6 +591,7 @@ fn sessions_have_limits_in_all_and_by_table() {
     // Over, but there while nobody looks.
     b.wait(60.0);
     assert!(b.cli("show session tables").contains("cnat                  0          1"));
+    assert_eq!(sessions_of(&mut b).len(), 2);
     b.set("test cnat scanner on");
     assert!(b.cli("show session tables").contains("cnat                  0          0"));
 }

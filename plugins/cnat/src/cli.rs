@@ -432,6 +432,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             return Err(Error::bare("expected on or off"));
         }
         router.own_mut::<Cnat>().scans = c.on;
+        let (startup, all) = (router.own::<Cnat>().startup.clone(), walk::all(router));
+        all.scan(router, &startup, c.on).map_err(|e| Error::new(e.to_string()))?;
         if c.on {
             while walk::expire(router) {}
         }

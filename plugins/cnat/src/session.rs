@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use graph::NoAnswer;
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
@@ -67,11 +68,27 @@ pub struct Both {
     pub counts: Counts,
 }
 
+/// The classes: none is over while nobody ends what is (`scans`).
+fn classes(startup: &Startup, scans: bool) -> Vec<Class> {
+    let age = |seconds| if scans { seconds } else { f64::INFINITY };
+    let class = |seconds| Class { timeout: age(seconds), may_be_evicted: false };
+    vec![class(startup.max_age), class(startup.tcp_max_age)]
+}
+
 impl Both {
+    /// Has sessions be over by their age, or not.
+    pub fn scan(
+        &self,
+        router: &mut Router,
+        startup: &Startup,
+        scans: bool,
+    ) -> Result<(), NoAnswer> {
+        self.v4.set_classes(router, classes(startup, scans))?;
+        self.v6.set_classes(router, classes(startup, scans))
+    }
     /// None yet.
     pub fn new(router: &Router, startup: &Startup) -> io::Result<Self> {
-        let class = |timeout| Class { timeout, may_be_evicted: false };
-        let classes = [class(startup.max_age), class(startup.tcp_max_age)];
+        let classes = classes(startup, startup.scans);
         let threads = router.engine.thread_rows();
         Ok(Self {
             v4: Sessions::new(router, startup.most_sessions, &classes)?,

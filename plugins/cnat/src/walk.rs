@@ -9,7 +9,7 @@ use sessions::{Address, Step, Walked};
 use wire::Protocol;
 
 use crate::node::ways;
-use crate::session::{Counts, Of, One, began, ended};
+use crate::session::{Both, Counts, Of, One, began, ended};
 use crate::state::Cnat;
 use crate::wanted::Error;
 
@@ -91,10 +91,18 @@ pub fn walk(
 pub fn sessions(router: &mut Router) -> Result<Vec<(usize, Shown)>, Error> {
     let (now, startup) = (router.now(), router.own::<Cnat>().startup.clone());
     let all = walk(router, |_| true)?;
-    let timeout = |s: &Shown| {
-        if s.tcp.is_established() { startup.tcp_max_age } else { startup.max_age }
+    let scans = router.own::<Cnat>().scans;
+    let timeout = |s: &Shown| match s.tcp.is_established() {
+        _ if !scans => f64::INFINITY,
+        true => startup.tcp_max_age,
+        false => startup.max_age,
     };
     Ok(all.into_iter().filter(|(_, s)| now - s.heard <= timeout(s)).collect())
+}
+
+/// The sessions of both versions.
+pub fn all(router: &Router) -> Both {
+    router.own::<Cnat>().sessions.clone()
 }
 
 /// Ends all sessions.
