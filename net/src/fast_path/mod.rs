@@ -10,7 +10,6 @@
 
 mod outputs;
 mod through;
-mod tunnels;
 mod underlay;
 
 use control::feature::Refused;

@@ -153,9 +153,7 @@ impl<V: Version> Node for Midchain<V> {
     }
 }
 
-/// An adjacency and the headers of its tunnel.
-#[inline(always)]
-pub(crate) fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
+fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
     a.hop.as_deref().map(|hop| (a, hop))
 }
 
