@@ -1,7 +1,8 @@
 use control::api::Retval;
 use gre::*;
 use net::InterfaceIndex;
-use net::testing::{Rig, packets::*};
+use net::testing::alike::{self, numbers};
+use net::testing::{Rig, packets::*, whole};
 use net::tunnel::testing::*;
 use net::tunnel::{EncapDecapFlags, TunnelMode};
 use wire::Protocol;
@@ -134,4 +135,77 @@ fn clients_make_list_and_delete_tunnels() {
     });
     assert!(rig.run("create gre tunnel src 10.0.1.1").contains("is no destination"));
     assert_eq!(rig.run("show gre tunnel"), "No GRE tunnels configured...\n");
+}
+
+/// A frame for `pg0` with a packet of some kind, chosen by `n`, for hosts behind `gre0` most of all.
+fn any(n: u64) -> Vec<u8> {
+    let net = [30, 30, 30, 30, 31, 32, 99][(n % 7) as usize];
+    let data = vec![n as u8; (n / 7 % 60) as usize];
+    let mut packet = udp4("10.0.0.2", &format!("{net}.0.0.1"), 7, &data);
+    match n / 1000 % 16 {
+        0 => packet = changed4(packet, |h| h.ttl = 1),
+        1 => packet[10] ^= 0x55,
+        2 => packet.extend([0; 5]),
+        3 => packet.truncate(25),
+        _ => (),
+    }
+    [&whole::PG0.0[..], &[2, 0, 0, 0, 0, 0xa2, 8, 0], &packet].concat()
+}
+
+/// Takes out of a fragment what it has by chance.
+fn forget_identification(frame: &mut [u8]) {
+    match frame.get(12..14).unwrap_or_default() {
+        [8, 0] if frame.len() > 26 && frame[20..22] != [0, 0] => {
+            frame[18..20].fill(0);
+            frame[24..26].fill(0);
+        }
+        [0x86, 0xdd] if frame[20] == 44 => frame[58..62].fill(0),
+        _ => (),
+    }
+}
+
+#[test]
+fn packets_on_the_fast_path_are_those_of_the_nodes() {
+    let settings: [&[&str]; 6] = [
+        &[],
+        &["set interface mtu packet 80 gre0"],
+        &["set interface mtu packet 100 pg1"],
+        &["set ip neighbor del pg1 10.0.1.2 02:00:00:00:00:b2"],
+        &["set interface state pg1 down"],
+        &["ip route add 20.0.0.1/32 via gre0"],
+    ];
+    for (lines, seed) in settings.into_iter().zip(1..) {
+        for (own, far) in [("10.0.1.1", "20.0.0.1"), ("2001:db8:1::1", "2a01::1")] {
+            for count in [1, 3, 64, 256] {
+                // All of one route in some, of several in others.
+                let all = numbers(seed).map(|n| if seed % 2 == 0 { n } else { n / 7 * 7 });
+                let frames: Vec<_> = all.take(count).map(any).collect();
+                alike::expect_alike(&format!("{lines:?}, to {far}, {count}"), |node_by_node| {
+                    let mut bench = whole::Bench::plugged(&[FEATURE]);
+                    bench.run(&format!("create gre tunnel src {own} dst {far}"));
+                    for line in [
+                        "set interface state gre0 up",
+                        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:b2",
+                        "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:b2",
+                        "ip route add 20.0.0.0/8 via 10.0.1.2 pg1",
+                        "ip route add 2a01::/16 via 2001:db8:1::2 pg1",
+                        "ip route add 30.0.0.0/8 via gre0",
+                        "ip route add 31.0.0.0/8 via 10.0.1.2 pg1",
+                        "adjacency counters enable",
+                    ] {
+                        bench.set(line);
+                    }
+                    lines.iter().for_each(|line| bench.set(line));
+                    let pg0 = bench.pg0.0;
+                    let shown = ["show interface", "show adjacency", "show ip fib 30.0.0.1"];
+                    let mut seen = bench.see(&frames, move |_| pg0, (node_by_node, &shown));
+                    let is_many = lines.is_empty() && count == 256;
+                    assert!(!is_many || seen.nodes["adj-midchain-tx"] > 0);
+                    seen.caught.iter_mut().for_each(|c| forget_identification(&mut c.bytes));
+                    seen.caught.sort_by(|a, b| (&a.at, &a.bytes).cmp(&(&b.at, &b.bytes)));
+                    seen
+                });
+            }
+        }
+    }
 }

@@ -107,10 +107,36 @@ impl Hop {
     #[inline(always)]
     pub fn put_in_front(&self, p: &mut Buffer<'_>) -> Option<()> {
         gso::enclose(p, self.header.len());
-        p.prepend(self.header.len())?.copy_from_slice(&self.header);
+        copy(&self.header, p.prepend(self.header.len())?);
         self.fixup.apply(p);
         Some(())
     }
+}
+
+/// Copies a header into room of its length, in pieces: a call takes longer than copying so little.
+#[inline(always)]
+fn copy(header: &[u8], room: &mut [u8]) {
+    let (header, room) = copy_piece::<32>(header, room);
+    let (header, room) = copy_piece::<16>(header, room);
+    let (header, room) = copy_piece::<8>(header, room);
+    let (header, room) = copy_piece::<4>(header, room);
+    if !header.is_empty() {
+        room.copy_from_slice(header);
+    }
+}
+
+/// Copies `N` bytes, if there are as many; what is left.
+#[inline(always)]
+fn copy_piece<'a, const N: usize>(
+    header: &'a [u8],
+    room: &'a mut [u8],
+) -> (&'a [u8], &'a mut [u8]) {
+    if header.len() < N || room.len() < N {
+        return (header, room);
+    }
+    let ((piece, header), (to, room)) = (header.split_at(N), room.split_at_mut(N));
+    to.copy_from_slice(piece);
+    (header, room)
 }
 
 /// Stacks an adjacency of a tunnel on the way to the tunnel's far end.
@@ -175,8 +201,8 @@ impl super::Adjacencies {
         mine.into_iter().for_each(|index| stack(router, index));
     }
     /// Says by which edge packets leave an adjacency's node.
-    pub(crate) fn lead(&mut self, index: AdjacencyIndex, output: Slot) {
-        self.change(index, |a| a.output = output);
+    pub(crate) fn lead(&mut self, index: AdjacencyIndex, output: Slot, is_led: bool) {
+        self.change(index, |a| (a.output, a.is_led) = (output, is_led));
     }
     /// The adjacencies of an interface.
     pub fn of_interface(&self, interface: InterfaceIndex) -> Vec<AdjacencyIndex> {

@@ -146,6 +146,8 @@ pub struct Adjacency {
     pub complete: bool,
     /// Whether packets over it are counted.
     pub is_counted: bool,
+    /// Whether a node stands between a tunnel's headers and the way to its far end.
+    pub is_led: bool,
     /// Largest IP packet in bytes.
     pub mtu: u16,
     /// Edge of the rewrite node to `<interface>-output`.
@@ -211,6 +213,7 @@ impl Adjacencies {
             header_len: 0,
             complete: false,
             is_counted: false,
+            is_led: false,
             mtu: 0,
             output: Slot(0),
             header: [0; REWRITE],
@@ -347,6 +350,7 @@ impl Router {
             header_len: 0,
             complete: i.is_point_to_point() && role != Role::Glean,
             is_counted: self.adjacencies.are_counted,
+            is_led: false,
             mtu: self.mtu_to(link, interface, role, next_hop),
             output: Slot(0),
             header: [0; REWRITE],

@@ -10,6 +10,7 @@
 
 mod outputs;
 mod through;
+mod tunnels;
 mod underlay;
 
 use control::feature::Refused;

@@ -10,41 +10,52 @@ use wire::ethernet::{EtherType, Header};
 
 use super::edge;
 use super::outputs::{Exit, Outputs, Pause};
+use super::underlay::{Neighbors, Underlay};
 use crate::adjacency::Adjacency;
 use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
 use crate::fib::{Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
 use crate::interface::{Counters, Port};
-use crate::ip::{SourceFamily, Version, count, is_usual};
+use crate::ip::{SourceFamily, Stacked, Version, count, is_usual};
 use crate::router::Router;
 
 /// Length of an Ethernet header.
-const ETHERNET: usize = size_of::<Header>();
+pub(super) const ETHERNET: usize = size_of::<Header>();
 /// Flags of packets that go node by node: traced, in segments, made here, bound to their link.
 const UNUSUAL: Flags = Flags::TRACED.with(Flags::CHAINED).with(Flags::LOCAL).with(Flags::ONE_LINK);
 
 /// Share of a packet's clocks by node, in thousandths, `ethernet-input` having the rest: what each
 /// costs when it is called by itself, with one route.
-mod share {
+pub(super) mod share {
     pub const INPUT: u64 = 240;
     pub const LOOKUP: u64 = 230;
     pub const REWRITE: u64 = 250;
     pub const OUTPUT: u64 = 110;
+
+    /// The same of packets into tunnels.
+    pub mod tunnel {
+        pub const INPUT: u64 = 130;
+        pub const LOOKUP: u64 = 130;
+        pub const MIDCHAIN: u64 = 250;
+        pub const TRANSMIT: u64 = 120;
+        pub const REWRITE: u64 = 140;
+    }
 }
 
 /// Edges of the path, as nodes number them.
 #[derive(Clone, Copy, Debug)]
-struct Edges {
+pub(super) struct Edges {
     to_input: Slot,
     to_lookup: Slot,
     to_rewrite: Slot,
+    pub to_midchain: Slot,
 }
 
 /// Numbers of the nodes of the path.
 #[derive(Clone, Copy)]
-struct Nodes {
+pub(super) struct Nodes {
     ethernet: u32,
     input: u32,
-    lookup: u32,
+    pub lookup: u32,
     rewrite: u32,
 }
 
@@ -59,16 +70,18 @@ pub(super) struct Through<V: Version> {
     /// Packets and bytes by adjacency.
     by_adjacency: Rows<VolumeCounter>,
     edges: Edges,
+    stacked: Stacked,
+    neighbors: Neighbors,
     pause: Pause,
 }
 
 /// An interface that packets come in by.
 #[derive(Clone, Copy)]
-struct Ingress {
-    rx: u32,
+pub(super) struct Ingress {
+    pub rx: u32,
     /// Their table; `None` where a feature or nothing awaits them.
-    fib: Option<u16>,
-    packets: u64,
+    pub fib: Option<u16>,
+    pub packets: u64,
 }
 
 /// An adjacency whose packets need nothing else, and the interface behind it.
@@ -93,7 +106,10 @@ impl<V: Version> Through<V> {
                 to_input: edge(EthernetNext::EDGES, V::NODES.input),
                 to_lookup: edge(I::Next::EDGES, V::Family::LOOKUP),
                 to_rewrite: edge(lookup, V::NODES.rewrite),
+                to_midchain: edge(lookup, V::NODES.midchain),
             },
+            stacked: Stacked::new(router),
+            neighbors: Neighbors::new(router),
             pause: Pause::default(),
         }
     }
@@ -140,6 +156,11 @@ impl<V: Version> Through<V> {
             egress: None,
             index: u32::MAX,
             outputs: Outputs::new(&self.ports, epoch),
+            is_any_undone: None,
+            stacked: &self.stacked,
+            underlay: Underlay::new(&self.neighbors, false, (epoch, thread)),
+            tunnels_sent: self.counters.tx.row(thread),
+            into: 0,
         };
         in_blocks(&self.forwarding, packets, (cpu, epoch, thread, fib), &mut pass);
         let went = pass.end(packets, &self.counters, thread);
@@ -149,29 +170,37 @@ impl<V: Version> Through<V> {
 }
 
 /// One frame on its way.
-struct Pass<'a, V: Version> {
+pub(super) struct Pass<'a, V: Version> {
     ports: &'a SlabReader<Port>,
     forwarding: &'a Forwarding<V::Family>,
-    adjacencies: &'a SlabReader<Adjacency>,
+    pub adjacencies: &'a SlabReader<Adjacency>,
     ethertype: EtherType,
-    nodes: Nodes,
-    edges: Edges,
-    epoch: Epoch<'a>,
+    pub nodes: Nodes,
+    pub edges: Edges,
+    pub epoch: Epoch<'a>,
     /// Table of all packets that are taken.
     fib: u16,
     received: &'a [Counter],
-    routes: &'a [VolumeCounter],
+    pub routes: &'a [VolumeCounter],
     by_adjacency: &'a [VolumeCounter],
     /// The interface of the last packet that was read, and its address.
     rx: u32,
     own: u64,
     /// Packets of a block whose headers are plain, a bit each; of the blocks under way.
     plain: [u64; 4],
-    ingress: Ingress,
+    pub ingress: Ingress,
     egress: Option<Egress<'a>>,
     /// The adjacency of `egress`.
     index: u32,
-    outputs: Outputs<'a>,
+    pub outputs: Outputs<'a>,
+    /// Whether any packet has an offload pending; `None` before somebody asked.
+    pub is_any_undone: Option<bool>,
+    pub stacked: &'a Stacked,
+    pub underlay: Underlay<'a>,
+    /// Packets and bytes sent, by interface.
+    pub tunnels_sent: &'a [VolumeCounter],
+    /// Packets that went into tunnels.
+    pub into: u64,
 }
 
 impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
@@ -210,6 +239,9 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
         let plain = self.plain[block.start / BLOCK % self.plain.len()];
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
+            if let Some(tunnel) = self.forwarding.only_tunnel(leaf) {
+                return self.send_into(packets, block, plain, (leaf, tunnel.0));
+            }
             let (neighbor, mut run) = (self.forwarding.only_neighbor(leaf), Volume::default());
             packets.usual_beyond(
                 block,
@@ -283,7 +315,7 @@ impl<'a, V: Version> Pass<'a, V> {
     }
     /// Goes on with packets of another interface.
     #[inline(never)]
-    fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
+    pub(super) fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
         count(self.received, self.ingress.rx, self.ingress.packets);
         let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
         let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
@@ -304,13 +336,16 @@ impl<'a, V: Version> Pass<'a, V> {
     fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
         count(self.received, self.ingress.rx, self.ingress.packets);
         let (nodes, edges) = (self.nodes, self.edges);
-        let went = self.outputs.end(packets, share::OUTPUT, (counters, thread));
-        packets.sent(nodes.ethernet, edges.to_input, went);
-        packets.sent(nodes.input, edges.to_lookup, went);
+        let behind = self.underlay.end(packets, share::tunnel::REWRITE);
+        let went = self.outputs.end(packets, share::OUTPUT, (counters, thread)) - behind;
+        packets.sent(nodes.ethernet, edges.to_input, went + self.into);
+        packets.sent(nodes.input, edges.to_lookup, went + self.into);
         packets.sent(nodes.lookup, edges.to_rewrite, went);
         packets.passed(nodes.input, went, share::INPUT);
         packets.passed(nodes.lookup, went, share::LOOKUP);
         packets.passed(nodes.rewrite, went, share::REWRITE);
-        went
+        packets.passed(nodes.input, self.into, share::tunnel::INPUT);
+        packets.passed(nodes.lookup, self.into, share::tunnel::LOOKUP);
+        went + self.into
     }
 }

@@ -131,6 +131,13 @@ impl<'a> Underlay<'a> {
         outputs.count(exit, p.len());
         exit.tx
     }
+    /// Counts packets for the adjacency of a tunnel.
+    #[inline(always)]
+    pub fn count(&self, index: u32, bytes: usize) {
+        if let Some(counter) = self.by_adjacency.get(index as usize) {
+            counter.add(1, bytes as u64);
+        }
+    }
     /// Counts for each node as if it had been called, with its share of the clocks in thousandths;
     /// the number of packets passed.
     #[inline(never)]

@@ -70,7 +70,7 @@ impl Router {
         };
         let midchain = a.link.midchain_node();
         let Ok(slot) = self.engine.connect(midchain, node.unwrap_or(TRANSMIT)) else { return };
-        self.adjacencies.lead(index, slot);
+        self.adjacencies.lead(index, slot, node.is_some());
     }
     /// As [`Router::lead_adjacency`], for packets behind the features of a tunnel's interface.
     pub fn lead_tunnel(&mut self, interface: InterfaceIndex, node: Option<&str>) {

@@ -153,7 +153,9 @@ impl<V: Version> Node for Midchain<V> {
     }
 }
 
-fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
+/// An adjacency and the headers of its tunnel.
+#[inline(always)]
+pub(crate) fn with_hop(a: &Adjacency) -> Option<(&Adjacency, &Hop)> {
     a.hop.as_deref().map(|hop| (a, hop))
 }
 

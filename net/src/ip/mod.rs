@@ -38,6 +38,7 @@ pub use dispatch::{Edges, Error};
 pub use encapsulation::{Chain, Encapsulation, Underlay};
 pub use ends::{DropPacket, Error as NotEnabledError, NotEnabled, Punt};
 pub use local::{Delivery, Local, Receive};
+pub(crate) use midchain::with_hop;
 pub use midchain::{Midchain, Onward, Stacked, Transmit};
 pub(crate) use outputs::lead_output;
 pub use outputs::{OutputArcEnd, add as add_with_outputs};
