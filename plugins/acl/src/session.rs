@@ -12,8 +12,8 @@ use net::Router;
 use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
-    Address, Class, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen, Session,
-    SessionIndex, Sessions, Table, Way,
+    Address, Affinity, Class, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen, Session,
+    SessionIndex, Sessions, Table,
 };
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
@@ -286,7 +286,7 @@ pub(super) fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Resul
 
 fn rehome<A: Address>(router: &mut Router, of: &Of<A>, stay: &Range<usize>) -> Result<(), String> {
     let seed = of.seed();
-    let way = move |session: &One<A>| [Way::of(session.forward.meeting(seed))];
+    let way = move |session: &One<A>| [Affinity::of(session.forward.meeting(seed))];
     of.rehome(router, stay, way, |_, _, _| ()).map_err(|e| e.to_string())?;
     Ok(())
 }

@@ -208,7 +208,7 @@ impl From<TableId> for BierTableId {
 }
 
 /// Forwarding of a position along a path.
-fn way_of(router: &Router, path: &FibPath) -> Result<BierPath, Retval> {
+fn affinity_of(router: &Router, path: &FibPath) -> Result<BierPath, Retval> {
     let is_own = path.proto == FibPathNhProto::BIER && path.kind == FibPathType::NORMAL;
     if is_own {
         return Ok(BierPath::Disposition(path.table_id));
@@ -232,7 +232,7 @@ fn path_of(router: &Router, way: &BierPath) -> FibPath {
 impl BierRouteAddDel {
     fn carry_out(&self, router: &mut Router) -> Result<(), Retval> {
         let (id, position) = (self.br_route.br_tbl_id.into(), self.br_route.br_bp);
-        let new = self.br_route.br_paths.iter().map(|p| way_of(router, p));
+        let new = self.br_route.br_paths.iter().map(|p| affinity_of(router, p));
         let new = new.collect::<Result<Vec<BierPath>, Retval>>()?;
         if self.br_is_add && new.is_empty() {
             return Err(Retval::NO_PATHS_IN_ROUTE);

@@ -15,7 +15,7 @@ use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Names, Node, Payload, Record};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
-use sessions::{Address, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays, Way};
+use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
 use translation::ports::{PortSet, next_random};
@@ -223,7 +223,7 @@ impl<V: Translated> Visit<'_, V> {
             return otherwise;
         }
         if !self.threads.is_alone() {
-            let way = Way::new(seen.flow.meeting(self.seed), self.owner(&seen.flow));
+            let way = Affinity::new(seen.flow.meeting(self.seed), self.owner(&seen.flow));
             let owner = self.threads.to(way, Some(self.strays));
             if owner != here {
                 return Ok((owner, Next::Again));
@@ -298,7 +298,7 @@ impl<V: Translated> Visit<'_, V> {
     /// Whether answers come to this thread.
     fn is_own(&self, answer: &Flow<V::Address>) -> bool {
         let hash = self.end_hash(answer.dst, answer.dst_port);
-        let way = Way::new(answer.meeting(self.seed), hash);
+        let way = Affinity::new(answer.meeting(self.seed), hash);
         self.threads.is_alone() || self.threads.to(way, Some(self.strays)) == self.thread
     }
     /// Makes a session for a packet that none is known of; `None` when it needs none.
@@ -444,15 +444,15 @@ fn hash_of_end<A: Address>(addr: A, port: u16, seed: u64) -> u64 {
     Flow::new((addr, port), (addr, port), Protocol(0), 0).meeting(seed)
 }
 
-/// The ways of a session's packets. Its client is the sender; which end of a packet is the client's
+/// The affinities of a session's packets. Its client is the sender; which end of a packet is the client's
 /// also depends on the settings.
-pub fn ways<A: Address>(session: &One<A>, seed: u64) -> [Way; 2] {
+pub fn affinities<A: Address>(session: &One<A>, seed: u64) -> [Affinity; 2] {
     let (forward, reverse) = (&session.forward, &session.reverse);
     [
-        Way::new(forward.meeting(seed), hash_of_end(forward.src, forward.src_port, seed)),
-        Way::new(reverse.meeting(seed), hash_of_end(reverse.dst, reverse.dst_port, seed)),
+        Affinity::new(forward.meeting(seed), hash_of_end(forward.src, forward.src_port, seed)),
+        Affinity::new(reverse.meeting(seed), hash_of_end(reverse.dst, reverse.dst_port, seed)),
     ]
-    .map(Way::unsure)
+    .map(Affinity::unsure)
 }
 
 /// The trace record of the nodes.

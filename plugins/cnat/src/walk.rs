@@ -8,7 +8,7 @@ use net::Router;
 use sessions::{Address, Step, Walked};
 use wire::Protocol;
 
-use crate::node::ways;
+use crate::node::affinities;
 use crate::session::{Both, Counts, Of, One, began, ended};
 use crate::state::Cnat;
 use crate::wanted::Error;
@@ -189,6 +189,6 @@ fn rehome<A: Address>(
             Step::Left => ended(&mut counts, session),
         }
     };
-    of.rehome(router, stay, move |session| ways(session, seed), step)?;
+    of.rehome(router, stay, move |session| affinities(session, seed), step)?;
     Ok(())
 }

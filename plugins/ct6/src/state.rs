@@ -6,8 +6,8 @@ use std::ops::Range;
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
-    Class, Direction, Flow6, Kind, New, Seen, Session, SessionIndex, Sessions, Table, Usage,
-    Walked, Way,
+    Affinity, Class, Direction, Flow6, Kind, New, Seen, Session, SessionIndex, Sessions, Table,
+    Usage, Walked,
 };
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -119,7 +119,7 @@ pub fn expire(router: &mut Router) -> bool {
 pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let all = router.own::<Tracker>().0.clone();
     let seed = all.seed();
-    let way = move |connection: &Connection| [Way::of(connection.forward.meeting(seed))];
+    let way = move |connection: &Connection| [Affinity::of(connection.forward.meeting(seed))];
     all.rehome(router, stay, way, |_, _, _| ()).map_err(|e| e.to_string())?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use net::Router;
 use net::drops::Problem;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
-use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Step, Strays, Way};
+use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Step, Strays};
 use translation::handoff::Place;
 use translation::rewrite::rewrite;
 use translation::session::{
@@ -376,8 +376,8 @@ impl Asking<'_> {
 }
 
 /// The way of packets of a host, whose sessions are all on one thread.
-pub fn way_of(host: [u8; 4], seed: u64) -> Way {
-    Way::of(Flow4::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed))
+pub fn affinity_of(host: [u8; 4], seed: u64) -> Affinity {
+    Affinity::of(Flow4::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed))
 }
 
 impl Core {
@@ -389,8 +389,8 @@ impl Core {
 impl Place for In2Out {
     const HANDOFF: &'static str = "det44-in2out-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
-        Some(way_of(look(p)?.flow.src, self.0.seed(epoch)))
+    fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity> {
+        Some(affinity_of(look(p)?.flow.src, self.0.seed(epoch)))
     }
     fn strays<'e>(&'e self, _: Epoch<'e>) -> Option<&'e Strays> {
         None
@@ -400,10 +400,10 @@ impl Place for In2Out {
 impl Place for Out2In {
     const HANDOFF: &'static str = "det44-out2in-worker-handoff";
     const NODE: &'static str = <Self as Node>::NAME;
-    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
+    fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity> {
         let Flow4 { dst, dst_port, .. } = look(p)?.flow;
         let host = self.0.config.read(epoch).maps.host_of(dst.into(), dst_port);
-        Some(way_of(host.map_or(dst, |host| host.octets()), self.0.seed(epoch)))
+        Some(affinity_of(host.map_or(dst, |host| host.octets()), self.0.seed(epoch)))
     }
     fn strays<'e>(&'e self, _: Epoch<'e>) -> Option<&'e Strays> {
         None

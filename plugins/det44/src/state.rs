@@ -13,7 +13,7 @@ use translation::session::{NatSession, NatSessions, Timeouts};
 use wire::Ip4Prefix;
 
 use crate::map::{Map, Maps};
-use crate::node::{Core, way_of};
+use crate::node::{Core, affinity_of};
 
 /// The side of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -342,7 +342,7 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let det44 = router.own::<Det44>();
     let Some(sessions) = det44.sessions.current().clone() else { return Ok(()) };
     let (core, seed) = (det44.core.clone(), sessions.seed());
-    let ways = move |session: &NatSession| [way_of(session.forward.src, seed)];
+    let ways = move |session: &NatSession| [affinity_of(session.forward.src, seed)];
     let step = move |step, thread, session: &NatSession| core.moved(step, thread, session);
     sessions.rehome(router, stay, ways, step).map_err(|e| e.to_string())?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();

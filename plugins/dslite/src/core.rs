@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use infra::counter::{Counter, Rows};
 use infra::rcu::Reader;
 use nat_log::{Ends, Record};
+use sessions::{Affinity, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table};
 use sessions::{Direction, tcp};
-use sessions::{Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table, Way};
 use translation::session::{ESTABLISHED, OUTSIDE, TRANSITORY};
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -106,8 +106,8 @@ pub fn hash_of(b4: Ipv6Addr, seed: u64) -> u64 {
 
 /// The way of packets to an end outside.
 #[inline(always)]
-pub fn way_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Way {
-    Way::of(outside_end(end, protocol).meeting(seed))
+pub fn affinity_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Affinity {
+    Affinity::of(outside_end(end, protocol).meeting(seed))
 }
 
 /// Notes a packet of a session.

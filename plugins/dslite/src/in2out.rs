@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use graph::{Buffer, Frame, Node};
 use infra::rcu::Epoch;
 use nat_log::Log;
-use sessions::{Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Way};
+use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::ports::{PortSet, next_random};
 use translation::rewrite::rewrite;
@@ -15,8 +15,8 @@ use wire::{Protocol, ip4};
 use zerocopy::FromBytes;
 
 use crate::core::{
-    Config, Core, Data, Elements, Error, NatTable, element, ended, has_ports, hash_of, host_end,
-    outside_end, pass, record, way_of_end,
+    Config, Core, Data, Elements, Error, NatTable, affinity_of_end, element, ended, has_ports,
+    hash_of, host_end, outside_end, pass, record,
 };
 use crate::tunnel::{Inside, inside, open};
 
@@ -188,7 +188,7 @@ struct Making<'a> {
     table: &'a mut NatTable,
     elements: &'a mut Elements,
     /// Whether packets come to this thread.
-    is_own: &'a dyn Fn(Way) -> bool,
+    is_own: &'a dyn Fn(Affinity) -> bool,
     random: &'a mut u64,
     log: &'a mut Log,
     epoch: Epoch<'a>,
@@ -264,7 +264,7 @@ impl Making<'_> {
                 self.table.find_reverse(&outside_end((addr, *port), protocol)).is_none()
             };
             let mut ports = PortSet::All.in_some_order(next_random(self.random));
-            let way = |port| way_of_end((addr, port), protocol, self.table.seed());
+            let way = |port| affinity_of_end((addr, port), protocol, self.table.seed());
             Some((addr, ports.find(|port| (self.is_own)(way(*port)) && is_free(port))?))
         })
     }

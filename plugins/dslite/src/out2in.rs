@@ -8,7 +8,7 @@ use translation::handoff::Threads;
 use translation::rewrite::rewrite;
 use wire::{Protocol, icmp4, ip4};
 
-use crate::core::{Core, Error, has_ports, host_of, outside_end, pass, way_of_end};
+use crate::core::{Core, Error, affinity_of_end, has_ports, host_of, outside_end, pass};
 use crate::tunnel::enclose;
 
 /// Translates packets from outside.
@@ -54,7 +54,7 @@ impl Node for Out2In {
             if !has_ports(protocol) {
                 return Err(Error::Protocol);
             }
-            let way = way_of_end((flow.dst, flow.dst_port), protocol, table.seed());
+            let way = affinity_of_end((flow.dst, flow.dst_port), protocol, table.seed());
             let owner = threads.to(way, Some(strays));
             if owner != thread {
                 return Ok((owner, Next::Again));

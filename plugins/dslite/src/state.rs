@@ -9,11 +9,11 @@ use control::feature::Refusal;
 use infra::rcu::Shared;
 use net::Router;
 use net::fib::{Object, ObjectKind, Path, Source, TableIndex, Target};
-use sessions::{Class, Flow6, Session, Sessions, Walked, Way};
+use sessions::{Affinity, Class, Flow6, Session, Sessions, Walked};
 use translation::session::Timeouts;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
-use crate::core::{All, Config, Core, NatSession, ended, hash_of, record, way_of_end};
+use crate::core::{All, Config, Core, NatSession, affinity_of_end, ended, hash_of, record};
 
 /// Sessions of a thread at most.
 const SESSIONS: usize = 1 << 18;
@@ -278,12 +278,12 @@ fn log_ended(router: &mut Router, gone: &[NatSession]) {
 pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
     let all = router.own::<DsLite>().all.current().clone();
     let (seed, text) = (all.sessions.seed(), |e: graph::NoAnswer| e.to_string());
-    let of_b4 = move |b4: [u8; 16]| Way::of(hash_of(b4.into(), seed));
+    let of_b4 = move |b4: [u8; 16]| Affinity::of(hash_of(b4.into(), seed));
     let way = move |b4: &Session<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
     all.elements.rehome(router, stay, way, |_, _, _| ()).map_err(text)?;
     let ways = move |s: &NatSession| {
         let end = (s.reverse.dst, s.reverse.dst_port);
-        [of_b4(s.forward.src), way_of_end(end, s.reverse.protocol(), seed)]
+        [of_b4(s.forward.src), affinity_of_end(end, s.reverse.protocol(), seed)]
     };
     let lost = all.sessions.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;
     let gone = lost.clone();

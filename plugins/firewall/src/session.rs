@@ -14,8 +14,8 @@ use net::Router;
 use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
-    Address, Class, Flow, Kind, Look, New, Seen, Session, SessionIndex, Sessions, Step, Table,
-    Walked, Way,
+    Address, Affinity, Class, Flow, Kind, Look, New, Seen, Session, SessionIndex, Sessions, Step,
+    Table, Walked,
 };
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -276,7 +276,7 @@ fn move_over<A: Address>(
     threads: &Range<usize>,
 ) -> Result<(), String> {
     let (seed, counts) = (of.seed(), all.counts.clone());
-    let way = move |session: &One<A>| [Way::of(session.forward.meeting(seed))];
+    let way = move |session: &One<A>| [Affinity::of(session.forward.meeting(seed))];
     let step = move |step, thread, session: &One<A>| {
         count(&counts, thread, session.data.policy, step == Step::Came);
     };

@@ -8,7 +8,7 @@
 use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
-use sessions::{Flow4, Look, Way as Path};
+use sessions::{Affinity as Path, Flow4, Look};
 use translation::handoff::{Count, Error, Threads};
 use translation::session::NatSession;
 use translation::{ARRIVED, TRANSLATED};

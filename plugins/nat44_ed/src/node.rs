@@ -328,7 +328,7 @@ impl<P: Place> Slow<P> {
             let done = {
                 let is_own = |hash: u64| {
                     let at = |hash| frame.thread_of(hash);
-                    strays.is_some_and(|s| s.thread(sessions::Way::of(hash), at) == thread)
+                    strays.is_some_and(|s| s.thread(sessions::Affinity::of(hash), at) == thread)
                 };
                 self.one(
                     &core,

@@ -7,7 +7,7 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::ReversePaths;
-use sessions::{Flow4, Step, Way as Path};
+use sessions::{Affinity as Path, Flow4, Step};
 use translation::mapping::Mappings;
 use translation::ports::PortSet;
 use translation::session::{Counters, NatSession, NatSessions, NatTable, STATIC};
@@ -140,11 +140,11 @@ pub fn host_of(session: &NatSession) -> Host {
 }
 
 /// The way of packets of a host, whose sessions are all on one thread.
-pub fn way_of_host(host: [u8; 4], seed: u64) -> Path {
-    way_of_end((host, 0), Protocol(0), seed)
+pub fn affinity_of_host(host: [u8; 4], seed: u64) -> Path {
+    affinity_of_end((host, 0), Protocol(0), seed)
 }
 
 /// The way of packets to an end outside, which goes by the thread of its host.
-pub fn way_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Path {
+pub fn affinity_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Path {
     Path::of(Flow4::new(end, end, protocol, 0).meeting(seed))
 }

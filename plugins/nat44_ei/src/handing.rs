@@ -6,13 +6,13 @@
 
 use graph::Buffer;
 use infra::rcu::Epoch;
-use sessions::{Strays, Way as Path};
+use sessions::{Affinity as Path, Strays};
 use translation::handoff::Place;
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
 use crate::node::{self, Way, look, place_of};
-use crate::slow::{way_of_destination, way_of_source};
+use crate::slow::{affinity_of_destination, affinity_of_source};
 
 macro_rules! places {
     ($($(#[$doc:meta])* $place:ident $name:literal $node:expr, $way:expr;)*) => {$(
@@ -22,7 +22,7 @@ macro_rules! places {
         impl Place for $place {
             const HANDOFF: &'static str = $name;
             const NODE: &'static str = $node;
-            fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Path> {
+            fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Path> {
                 way(&self.0, p, $way, epoch)
             }
             fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
@@ -63,7 +63,7 @@ fn way(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> O
     let Some(seen) = look(p, l3) else { return Some(Path::of(0)) };
     let is_outward = way.map_or_else(|| !config.is_external(&seen.flow), Way::is_outward);
     Some(match is_outward {
-        true => way_of_source(&seen.flow, seed),
-        false => way_of_destination(config, &seen.flow, seed),
+        true => affinity_of_source(&seen.flow, seed),
+        false => affinity_of_destination(config, &seen.flow, seed),
     })
 }

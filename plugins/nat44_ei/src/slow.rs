@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
 use net::ip::ReversePath;
-use sessions::{Flow4, Kind, New, Refused, Seen, SessionIndex, Strays, Way as Path};
+use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
 use translation::ports::next_random;
 use translation::session::{
@@ -13,7 +13,7 @@ use translation::session::{
 use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
 
-use crate::core::{Config, Core, host_of, way_of_end, way_of_host};
+use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
 use crate::log::{Limit, Log};
 use crate::node::Way;
 
@@ -144,7 +144,7 @@ impl Work<'_> {
         self.threads.to(way, Some(self.strays)) == self.thread
     }
     fn is_own_end(&self, end: ([u8; 4], u16), protocol: Protocol) -> bool {
-        self.is_own(way_of_end(end, protocol, self.table.seed()))
+        self.is_own(affinity_of_end(end, protocol, self.table.seed()))
     }
     /// Begins the session of a packet that has none.
     #[inline(never)]
@@ -233,7 +233,7 @@ impl Work<'_> {
         let forward = from_host(host, protocol, fib);
         let is_noted =
             matches!(seen.kind, Kind::Icmp | Kind::Error(_)) || self.table.find(&forward).is_some();
-        let own = way_of_host(flow.dst, self.table.seed());
+        let own = affinity_of_host(flow.dst, self.table.seed());
         if is_noted || !self.is_own(own) {
             return Verdict::AsItIs;
         }
@@ -355,17 +355,17 @@ impl Work<'_> {
 }
 
 /// The way of packets from a host.
-pub fn way_of_source(flow: &Flow4, seed: u64) -> Path {
-    way_of_host(flow.src, seed)
+pub fn affinity_of_source(flow: &Flow4, seed: u64) -> Path {
+    affinity_of_host(flow.src, seed)
 }
 
 /// The way of packets to an end outside: that of its host, if a mapping says so.
-pub fn way_of_destination(config: &Config, flow: &Flow4, seed: u64) -> Path {
+pub fn affinity_of_destination(config: &Config, flow: &Flow4, seed: u64) -> Path {
     let found = config.mapping_of(flow).and_then(|n| config.mappings.at(n));
     let local = found.and_then(|(mapping, _)| mapping.locals.first());
     match local {
-        Some(local) => way_of_host(local.addr.octets(), seed),
-        None => way_of_end((flow.dst, flow.dst_port), flow.protocol(), seed),
+        Some(local) => affinity_of_host(local.addr.octets(), seed),
+        None => affinity_of_end((flow.dst, flow.dst_port), flow.protocol(), seed),
     }
 }
 

@@ -17,7 +17,7 @@ use translation::ports::PortSet;
 use translation::session::{BYPASS, NatSession, NatSessions, STATIC, Timeouts};
 
 use crate::core::{Config, Core};
-use crate::slow::{way_of_destination, way_of_source};
+use crate::slow::{affinity_of_destination, affinity_of_source};
 use crate::{ha, log};
 
 pub use translation::error::Error;
@@ -320,7 +320,7 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
     let seed = sessions.seed();
     let ways = move |s: &NatSession| {
-        [way_of_source(&s.forward, seed), way_of_destination(&config, &s.reverse, seed)]
+        [affinity_of_source(&s.forward, seed), affinity_of_destination(&config, &s.reverse, seed)]
     };
     let step = move |step, thread, session: &NatSession| core.moved(step, thread, session);
     let lost = sessions.rehome(router, stay, ways, step).map_err(|e| e.to_string())?;

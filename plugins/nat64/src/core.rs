@@ -5,7 +5,7 @@ use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
 use sessions::{
-    Class, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table, Way,
+    Affinity, Class, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table,
 };
 use translation::session::Timeouts;
 pub use translation::session::{
@@ -92,18 +92,18 @@ pub fn host_hash(host: [u8; 16], seed: u64) -> u64 {
 
 /// The way of packets of a host, of a protocol as IPv4 names it.
 #[inline(always)]
-pub fn way_of_host(host: [u8; 16], protocol: Protocol, seed: u64) -> Way {
-    Way::of(if has_ports(protocol) { host_hash(host, seed) } else { 0 })
+pub fn affinity_of_host(host: [u8; 16], protocol: Protocol, seed: u64) -> Affinity {
+    Affinity::of(if has_ports(protocol) { host_hash(host, seed) } else { 0 })
 }
 
 /// The way of packets to an end outside: that of its host, if a mapping says so.
 #[inline(always)]
-pub fn way_of_end(config: &Config, flow: &Flow4, seed: u64) -> Way {
+pub fn affinity_of_end(config: &Config, flow: &Flow4, seed: u64) -> Affinity {
     let (end, protocol) = ((flow.dst, flow.dst_port), flow.protocol());
     match config.of_outside(end.0, end.1, protocol) {
-        _ if !has_ports(protocol) => Way::of(0),
-        Some((known, _)) => way_of_host(known.host.octets(), protocol, seed),
-        None => Way::of(outside_end(end, protocol).meeting(seed)),
+        _ if !has_ports(protocol) => Affinity::of(0),
+        Some((known, _)) => affinity_of_host(known.host.octets(), protocol, seed),
+        None => Affinity::of(outside_end(end, protocol).meeting(seed)),
     }
 }
 

@@ -7,11 +7,11 @@
 
 use graph::Buffer;
 use infra::rcu::Epoch;
-use sessions::{Look, Strays, Way};
+use sessions::{Affinity, Look, Strays};
 use translation::handoff::Place;
 use wire::ip4;
 
-use crate::core::{Core, OUTSIDE, protocol4, way_of_end, way_of_host};
+use crate::core::{Core, OUTSIDE, affinity_of_end, affinity_of_host, protocol4};
 use crate::in2out::look;
 
 /// Packets of hosts.
@@ -36,9 +36,9 @@ impl Place for In2Out {
     const DROP: &'static str = "ip6-drop";
 
     #[inline(always)]
-    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
+    fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity> {
         let flow = look(self.0.config.read(epoch), p)?.1?.flow;
-        Some(way_of_host(flow.src, protocol4(flow.protocol()), seed(&self.0, epoch)))
+        Some(affinity_of_host(flow.src, protocol4(flow.protocol()), seed(&self.0, epoch)))
     }
     fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
         strays(&self.0, epoch)
@@ -50,14 +50,16 @@ impl Place for Out2In {
     const NODE: &'static str = "nat64-out2in";
 
     #[inline(always)]
-    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way> {
+    fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity> {
         let config = self.0.config.read(epoch);
         let dst = p.header::<ip4::Header>()?.dst_addr();
         if !config.is_outside(dst) {
             return None;
         }
         let seen = <[u8; 4]>::look(p.bytes(), p.ports(), OUTSIDE);
-        Some(seen.map_or(Way::of(0), |seen| way_of_end(config, &seen.flow, seed(&self.0, epoch))))
+        Some(seen.map_or(Affinity::of(0), |seen| {
+            affinity_of_end(config, &seen.flow, seed(&self.0, epoch))
+        }))
     }
     fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
         strays(&self.0, epoch)

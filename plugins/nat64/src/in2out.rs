@@ -6,15 +6,15 @@ use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
 use net::drops::Problem;
-use sessions::{Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex, Way};
+use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::NO_SESSION6;
 use translation::ports::{PortSet, next_random};
 use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;
 use crate::core::{
-    All, Core, DROPS, Data, NatTable, OUTSIDE, counter_of, has_ports, host_end, host_hash,
-    outside_end, pass, protocol4, way_of_end,
+    All, Core, DROPS, Data, NatTable, OUTSIDE, affinity_of_end, counter_of, has_ports, host_end,
+    host_hash, outside_end, pass, protocol4,
 };
 use crate::log::Log;
 use crate::tables::Tables;
@@ -219,7 +219,7 @@ struct Asking<'a> {
     config: &'a Config,
     tables: Tables<'a>,
     /// Whether packets come to this thread.
-    is_own: &'a dyn Fn(Way) -> bool,
+    is_own: &'a dyn Fn(Affinity) -> bool,
     random: &'a mut u64,
     /// Set when there is no address and port, or no room.
     is_full: &'a mut bool,
@@ -301,7 +301,8 @@ impl Asking<'_> {
                     && self.tables.bindings.find_reverse(&end).is_none()
             };
             let seed = self.tables.bindings.seed();
-            let way = |port| way_of_end(self.config, &outside_end((addr, port), protocol), seed);
+            let way =
+                |port| affinity_of_end(self.config, &outside_end((addr, port), protocol), seed);
             let port = match has_ports(protocol) {
                 true => {
                     let mut all = PortSet::All.in_some_order(next_random(self.random));

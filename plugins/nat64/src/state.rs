@@ -16,7 +16,9 @@ use translation::session::Timeouts;
 use wire::Ip6Prefix;
 
 use crate::config::{Config, Static};
-use crate::core::{All, Binding, Core, NatSession, classes, ended, way_of_end, way_of_host};
+use crate::core::{
+    All, Binding, Core, NatSession, affinity_of_end, affinity_of_host, classes, ended,
+};
 use crate::log;
 
 /// Buckets of bindings, unless the operator says otherwise.
@@ -420,9 +422,9 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let nat = router.own::<Nat>();
     let Some(all) = nat.all.current().clone() else { return Ok(()) };
     let (config, seed) = (Arc::new(nat.config.current().clone()), all.bindings.seed());
-    let of_host = move |src, end: &Flow4| way_of_host(src, end.protocol(), seed);
+    let of_host = move |src, end: &Flow4| affinity_of_host(src, end.protocol(), seed);
     let ways = move |b: &Binding| {
-        [of_host(b.forward.src, &b.reverse), way_of_end(&config, &b.reverse, seed)]
+        [of_host(b.forward.src, &b.reverse), affinity_of_end(&config, &b.reverse, seed)]
     };
     let text = |e: graph::NoAnswer| e.to_string();
     let lost = all.bindings.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;

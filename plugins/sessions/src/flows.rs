@@ -24,6 +24,9 @@ const ONES: u64 = 0x0001_0001_0001_0001;
 const LOW: u64 = !(ONES << 15);
 /// The places that exist, as [`Bucket::alike`] marks them.
 const ALL: u64 = ONES | (ONES & !(1 << 48)) << 1 | (ONES & !(1 << 48)) << 2;
+/// Entries that may move for a new one. With one alone some hundred thousandth of the new ones
+/// found no place in tables that were about to grow.
+const MOVES: usize = 2;
 /// Old buckets whose entries move for each new session.
 const SLICE: usize = 2;
 /// Buckets that give their memory back together.
@@ -134,23 +137,33 @@ impl Buckets {
         }
         false
     }
-    /// The same; where both are full, an entry moves to its other bucket.
+    /// The same; where both are full, an entry moves to its other bucket, which another one may
+    /// have to leave for that.
     fn insert(&mut self, cut: Cut, value: u32) -> bool {
-        if self.put(cut, value) {
-            return true;
-        }
+        self.put(cut, value) || (1..=MOVES).any(|moves| self.put_by_moving(cut, value, moves))
+    }
+    #[cold]
+    fn put_by_moving(&mut self, cut: Cut, value: u32, moves: usize) -> bool {
         for here in [cut.first, cut.first ^ apart(cut.tag)] {
-            for place in 0..PLACES {
-                let (tag, moved) = (self.at(here).tag(place), self.at(here).value(place));
-                let there = self.at_mut(here ^ apart(tag));
-                if let Some(free) = there.alike(0).next() {
-                    there.set(free, tag, moved);
-                    self.at_mut(here).set(place, cut.tag, value);
-                    return true;
-                }
+            if let Some(free) = self.make_free(here, moves) {
+                self.at_mut(here).set(free, cut.tag, value);
+                return true;
             }
         }
         false
+    }
+    /// A free place of a bucket, for which so many entries may move.
+    fn make_free(&mut self, here: usize, moves: usize) -> Option<usize> {
+        let free = self.at(here).alike(0).next();
+        if free.is_some() || moves == 0 {
+            return free;
+        }
+        (0..PLACES).find(|place| {
+            let (tag, moved) = (self.at(here).tag(*place), self.at(here).value(*place));
+            let there = here ^ apart(tag);
+            let free = self.make_free(there, moves - 1);
+            free.map(|free| self.at_mut(there).set(free, tag, moved)).is_some()
+        })
     }
     fn remove(&mut self, cut: Cut, value: u32) -> bool {
         for bucket in [cut.first, cut.first ^ apart(cut.tag)] {

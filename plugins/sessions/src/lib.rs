@@ -83,7 +83,7 @@ use net::{Configuration, Feature, Origin, Parts, Router};
 pub use either::Found;
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
-pub use rehome::{Lost, Step, Strays, Way};
+pub use rehome::{Affinity, Lost, Step, Strays};
 pub use shared::{Lent, Sessions, VISIT, Walked};
 pub use table::{Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table};
 pub use usage::Usage;

@@ -24,9 +24,9 @@ use crate::table::Session;
 /// Sessions that a thread takes over in one visit.
 const TAKEN: usize = 1 << 16;
 
-/// The way of packets to the thread that has their session.
+/// The affinity of packets to the thread that has their session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Affinity {
     /// A hash of all that they have in common: it tells them from packets of other sessions.
     flow: u64,
     /// The hash that says which thread they go to.
@@ -35,7 +35,7 @@ pub struct Way {
     is_unsure: bool,
 }
 
-impl Way {
+impl Affinity {
     /// Of packets that go by a hash of all that they have in common.
     #[inline(always)]
     pub fn of(hash: u64) -> Self {
@@ -65,11 +65,11 @@ pub struct Strays(HashMap<u64, usize, BuildHasherDefault<AsItIs>>);
 impl Strays {
     /// The thread that has the session of packets, of those that `at` chooses from.
     #[inline(always)]
-    pub fn thread(&self, way: Way, at: impl FnOnce(u64) -> usize) -> usize {
+    pub fn thread(&self, affinity: Affinity, at: impl FnOnce(u64) -> usize) -> usize {
         if self.0.is_empty() {
-            return at(way.hash);
+            return at(affinity.hash);
         }
-        self.0.get(&way.flow).copied().unwrap_or_else(|| at(way.hash))
+        self.0.get(&affinity.flow).copied().unwrap_or_else(|| at(affinity.hash))
     }
     /// Number of flows.
     pub fn len(&self) -> usize {
@@ -116,7 +116,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         self.strays_reader().read(epoch)
     }
     /// Has each session go over to the thread, of those that stay, that its packets go to: the
-    /// first of its `ways` leads there, and the others do from then on. `step` is called on the
+    /// first of its `affinities` leads there, and the others do from then on. `step` is called on the
     /// thread that a session leaves or comes to. Nothing may be received meanwhile
     /// (`Router::set_threads`).
     ///
@@ -126,7 +126,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         &self,
         router: &mut Router,
         stay: &Range<usize>,
-        ways: impl Fn(&Session<F, R, D>) -> [Way; N] + Clone + Send + 'static,
+        affinities: impl Fn(&Session<F, R, D>) -> [Affinity; N] + Clone + Send + 'static,
         step: impl Fn(Step, usize, &Session<F, R, D>) + Clone + Send + 'static,
     ) -> Result<Lost<F, R, D>, NoAnswer> {
         let (first, count) = (stay.start, stay.len().max(1) as u64);
@@ -134,11 +134,13 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         let strays = Arc::new(Mutex::new(Strays::default()));
         let (to, leaves) = (Arc::clone(&strays), step.clone());
         let judge = move |thread, session: &mut Session<F, R, D>| {
-            let ways = ways(session);
-            let owner = at(ways[0].hash);
+            let affinities = affinities(session);
+            let owner = at(affinities[0].hash);
             if count > 1 {
-                let astray = ways.iter().filter(|way| way.is_unsure || at(way.hash) != owner);
-                locked(&to).0.extend(astray.map(|way| (way.flow, owner)));
+                let astray = affinities
+                    .iter()
+                    .filter(|affinity| affinity.is_unsure || at(affinity.hash) != owner);
+                locked(&to).0.extend(astray.map(|affinity| (affinity.flow, owner)));
             }
             if owner == thread {
                 return Walked::keep(None);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::Epoch;
-use sessions::{Strays, Way};
+use sessions::{Affinity, Strays};
 
 /// Threads at most.
 const MOST: usize = 256;
@@ -35,7 +35,7 @@ impl Threads {
     }
     /// The thread that has the session of packets.
     #[inline(always)]
-    pub fn to(&self, way: Way, strays: Option<&Strays>) -> usize {
+    pub fn to(&self, way: Affinity, strays: Option<&Strays>) -> usize {
         strays.map_or_else(|| self.at(way.hash()), |s| s.thread(way, |hash| self.at(hash)))
     }
     /// The thread that has what goes by a hash, as `Frame::thread_of` says.
@@ -54,7 +54,7 @@ pub trait Place: Clone + Send + 'static {
     /// The node for those that find no room on their way.
     const DROP: &'static str = "ip4-drop";
     /// The way of a packet; `None` when it stays on its thread and goes on along the arc.
-    fn way(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Way>;
+    fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity>;
     /// Packets that go elsewhere, while there are sessions.
     fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays>;
 }
@@ -121,8 +121,8 @@ impl<P: Place> Node for HandOff<P> {
         let (threads, strays) = (Threads::of(frame), self.0.strays(epoch));
         let mut counts = [0, 0];
         frame.hand_off(Error::Congestion, |p| {
-            let Some(way) = self.0.way(p, epoch) else { return Ok((thread, Next::On)) };
-            let to = threads.to(way, strays);
+            let Some(affinity) = self.0.affinity(p, epoch) else { return Ok((thread, Next::On)) };
+            let to = threads.to(affinity, strays);
             counts[usize::from(to != thread)] += 1;
             Ok((to, Next::There(PhantomData)))
         });

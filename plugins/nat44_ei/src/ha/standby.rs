@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 use super::format::{ACK, ADD, Change, DEL, Header, REFRESH};
 use super::node::Received;
 use super::{ACK_RECV, ACK_SEND, Ha, Listener, end_of_resync};
-use crate::core::{Core, way_of_host};
+use crate::core::{Core, affinity_of_host};
 use crate::state::Nat;
 
 /// A message of the other router, or a part of it.
@@ -70,7 +70,7 @@ fn carry_out(router: &mut Router, changes: Vec<Change>) -> bool {
     }
     let (now, seed) = (router.now(), sessions.seed());
     let of = move |c: &Change| {
-        threads[(way_of_host(c.host(), seed).hash() % threads.len() as u64) as usize]
+        threads[(affinity_of_host(c.host(), seed).hash() % threads.len() as u64) as usize]
     };
     let work = move |thread, table: &mut NatTable| {
         let Some(mut users) = core.users.lend(thread) else { return };
