@@ -149,10 +149,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
             Walked::remove(Some((owner, *session)))
         };
         let mut moving = Vec::new();
-        for (thread, usage) in self.usage(router)?.iter().enumerate() {
-            if usage.sessions > 0 {
-                moving.extend(self.walk_on(router, thread, judge.clone())?);
-            }
+        for thread in self.occupied() {
+            moving.extend(self.walk_on(router, thread, judge.clone())?);
         }
         let lost = self.take_over(router, moving, step)?;
         let strays = std::mem::take(&mut *locked(&strays));

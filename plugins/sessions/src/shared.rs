@@ -77,6 +77,13 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
             all.publish(strays);
         }
     }
+    /// Threads that may have sessions, seen from control without a visit: for when threads have
+    /// nothing to do, so that none of them misses its table.
+    pub(crate) fn occupied(&self) -> Vec<usize> {
+        let may_have =
+            |thread: &usize| self.lend(*thread).is_none_or(|table| table.usage().sessions > 0);
+        (0..self.0.tables.len()).filter(may_have).collect()
+    }
     /// Has each thread do something with its table, between two of its loops, and waits for that.
     ///
     /// # Errors
