@@ -60,7 +60,20 @@ impl<'p, N: Node> Passes<'p, N> {
         places: std::ops::Range<usize>,
         mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<true>(
+        self.go_over_with::<true, false>(
+            places,
+            #[inline(always)]
+            |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
+        );
+    }
+    /// As [`Passes::usual_beyond`], with packets of several segments and traced ones among them.
+    #[inline(always)]
+    pub fn all_beyond(
+        &mut self,
+        places: std::ops::Range<usize>,
+        mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        self.go_over_with::<true, true>(
             places,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
@@ -73,7 +86,7 @@ impl<'p, N: Node> Passes<'p, N> {
         places: std::ops::Range<usize>,
         mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<false>(
+        self.go_over_with::<false, false>(
             places,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),

@@ -75,7 +75,11 @@ impl<'p, N: Node> Passes<'p, N> {
         mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
     ) {
         let along = self.along;
-        self.go_over::<true>(places, |i, p| Some(verdict(i, p)?.slot(&along, p)));
+        self.go_over::<true>(
+            places,
+            #[inline(always)]
+            |i, p| Some(verdict(i, p)?.slot(&along, p)),
+        );
     }
     /// As [`Passes::usual`], where all usual packets take one edge: which that is costs no packet
     /// anything, however many edges there are.
@@ -87,10 +91,14 @@ impl<'p, N: Node> Passes<'p, N> {
         mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<()>,
     ) {
         let along = self.along;
-        self.go_over::<true>(places, |i, p| {
-            verdict(i, p)?;
-            Some(edge.slot(&along, p))
-        });
+        self.go_over::<true>(
+            places,
+            #[inline(always)]
+            |i, p| {
+                verdict(i, p)?;
+                Some(edge.slot(&along, p))
+            },
+        );
     }
     /// Over all packets, or over those that are left.
     #[inline(always)]
@@ -99,11 +107,16 @@ impl<'p, N: Node> Passes<'p, N> {
         places: Range<usize>,
         mut slot_of: impl FnMut(usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<ALL>(places, |_, place, p| slot_of(place, p));
+        self.go_over_with::<ALL, false>(
+            places,
+            #[inline(always)]
+            |_, place, p| slot_of(place, p),
+        );
     }
-    /// The same, with the nodes of the thread beside each packet.
+    /// The same, with the nodes of the thread beside each packet, and with unusual packets too if
+    /// `SPECIAL_TOO`.
     #[inline(always)]
-    pub(super) fn go_over_with<const ALL: bool>(
+    pub(super) fn go_over_with<const ALL: bool, const SPECIAL_TOO: bool>(
         &mut self,
         places: Range<usize>,
         mut slot_of: impl FnMut(&[NodeRuntime], usize, &mut Buffer<'_>) -> Option<u32>,
@@ -121,7 +134,7 @@ impl<'p, N: Node> Passes<'p, N> {
             } else if *slot != OTHER {
                 continue;
             }
-            if p.flags().has(SPECIAL) {
+            if !SPECIAL_TOO && p.flags().has(SPECIAL) {
                 continue;
             }
             if let Some(edge) = slot_of(nodes, place, &mut p) {
@@ -147,7 +160,11 @@ impl<'p, N: Node> Passes<'p, N> {
         mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<N::Next>,
     ) {
         let along = self.along;
-        self.go_over::<false>(places, |i, p| Some(verdict(i, p)?.slot(&along, p)));
+        self.go_over::<false>(
+            places,
+            #[inline(always)]
+            |i, p| Some(verdict(i, p)?.slot(&along, p)),
+        );
     }
     /// Runs `verdict` on the packets that [`Passes::usual`] left, as
     /// [`Frame::each`](super::Frame::each) does on all.

@@ -10,7 +10,8 @@ use wire::ethernet::{EtherType, Header};
 
 use super::edge;
 use super::outputs::{Exit, Outputs, Pause};
-use super::underlay::{Neighbors, Underlay};
+use super::tunnels::Tunnels;
+use super::underlay::Neighbors;
 use crate::adjacency::Adjacency;
 use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
 use crate::fib::{Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
@@ -64,14 +65,14 @@ pub(super) struct Nodes {
 pub(super) struct Through<V: Version> {
     ethertype: EtherType,
     ports: SlabReader<Port>,
-    counters: Arc<Counters>,
+    pub counters: Arc<Counters>,
     forwarding: Forwarding<V::Family>,
-    adjacencies: SlabReader<Adjacency>,
+    pub adjacencies: SlabReader<Adjacency>,
     /// Packets and bytes by adjacency.
     by_adjacency: Rows<VolumeCounter>,
-    edges: Edges,
-    stacked: Stacked,
-    neighbors: Neighbors,
+    pub edges: Edges,
+    pub stacked: Stacked,
+    pub neighbors: Neighbors,
     pause: Pause,
 }
 
@@ -138,13 +139,13 @@ impl<V: Version> Through<V> {
         });
         let Some(fib) = fib else { return false };
         let mut pass: Pass<'_, V> = Pass {
+            through: self,
             ports: &self.ports,
             forwarding: &self.forwarding,
-            adjacencies: &self.adjacencies,
             ethertype: self.ethertype,
             nodes,
-            edges: self.edges,
             epoch,
+            thread,
             fib,
             received: V::received(&self.counters).row(thread),
             routes: self.forwarding.count_to(thread),
@@ -156,14 +157,10 @@ impl<V: Version> Through<V> {
             egress: None,
             index: u32::MAX,
             outputs: Outputs::new(&self.ports, epoch),
-            is_any_undone: None,
-            stacked: &self.stacked,
-            underlay: Underlay::new(&self.neighbors, false, (epoch, thread)),
-            tunnels_sent: self.counters.tx.row(thread),
-            into: 0,
+            tunnels: None,
         };
         in_blocks(&self.forwarding, packets, (cpu, epoch, thread, fib), &mut pass);
-        let went = pass.end(packets, &self.counters, thread);
+        let went = pass.end(packets);
         self.pause.after(went, packets.all().len());
         true
     }
@@ -171,13 +168,13 @@ impl<V: Version> Through<V> {
 
 /// One frame on its way.
 pub(super) struct Pass<'a, V: Version> {
+    pub through: &'a Through<V>,
     ports: &'a SlabReader<Port>,
     forwarding: &'a Forwarding<V::Family>,
-    pub adjacencies: &'a SlabReader<Adjacency>,
     ethertype: EtherType,
     pub nodes: Nodes,
-    pub edges: Edges,
     pub epoch: Epoch<'a>,
+    pub thread: usize,
     /// Table of all packets that are taken.
     fib: u16,
     received: &'a [Counter],
@@ -193,14 +190,8 @@ pub(super) struct Pass<'a, V: Version> {
     /// The adjacency of `egress`.
     index: u32,
     pub outputs: Outputs<'a>,
-    /// Whether any packet has an offload pending; `None` before somebody asked.
-    pub is_any_undone: Option<bool>,
-    pub stacked: &'a Stacked,
-    pub underlay: Underlay<'a>,
-    /// Packets and bytes sent, by interface.
-    pub tunnels_sent: &'a [VolumeCounter],
-    /// Packets that went into tunnels.
-    pub into: u64,
+    /// What packets into tunnels need; `None` while there are none.
+    pub tunnels: Option<Tunnels<'a>>,
 }
 
 impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
@@ -239,10 +230,13 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
         let plain = self.plain[block.start / BLOCK % self.plain.len()];
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
-            if let Some(tunnel) = self.forwarding.only_tunnel(leaf) {
-                return self.send_into(packets, block, plain, (leaf, tunnel.0));
-            }
-            let (neighbor, mut run) = (self.forwarding.only_neighbor(leaf), Volume::default());
+            let Some(neighbor) = self.forwarding.only_neighbor(leaf) else {
+                return match self.forwarding.only_tunnel(leaf) {
+                    Some(tunnel) => self.send_into(packets, block, plain, (leaf, tunnel.0)),
+                    None => packets.leave(block),
+                };
+            };
+            let mut run = Volume::default();
             packets.usual_beyond(
                 block,
                 #[inline(always)]
@@ -250,7 +244,7 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
                     if plain >> (i % BLOCK) & 1 == 0 {
                         return None;
                     }
-                    let (to, len) = self.send(ahead, p, neighbor?.0)?;
+                    let (to, len) = self.send(ahead, p, neighbor.0)?;
                     run += Volume { packets: 1, bytes: len };
                     Some(to)
                 },
@@ -324,7 +318,7 @@ impl<'a, V: Version> Pass<'a, V> {
     /// Egress over an adjacency, if that is usual and no feature is on the path.
     #[inline(never)]
     fn egress_over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Egress<'a>> {
-        let adjacency = self.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
+        let adjacency = self.through.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
         let interface = adjacency.interface.0;
         if ahead.start(self.nodes.rewrite, V::OUTPUT_ARC)?.first(interface).is_some() {
             return None;
@@ -333,19 +327,20 @@ impl<'a, V: Version> Pass<'a, V> {
         Some(Egress { adjacency, exit })
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.
-    fn end<N: Node>(self, packets: &mut Passes<'_, N>, counters: &Counters, thread: usize) -> u64 {
+    fn end<N: Node>(mut self, packets: &mut Passes<'_, N>) -> u64 {
         count(self.received, self.ingress.rx, self.ingress.packets);
-        let (nodes, edges) = (self.nodes, self.edges);
-        let behind = self.underlay.end(packets, share::tunnel::REWRITE);
-        let went = self.outputs.end(packets, share::OUTPUT, (counters, thread)) - behind;
-        packets.sent(nodes.ethernet, edges.to_input, went + self.into);
-        packets.sent(nodes.input, edges.to_lookup, went + self.into);
+        let (nodes, edges) = (self.nodes, self.through.edges);
+        let (into, behind) = self.tunnels.take().map_or((0, 0), |tunnels| tunnels.end(packets));
+        let counters = (&*self.through.counters, self.thread);
+        let went = self.outputs.end(packets, share::OUTPUT, counters) - behind;
+        packets.sent(nodes.ethernet, edges.to_input, went + into);
+        packets.sent(nodes.input, edges.to_lookup, went + into);
         packets.sent(nodes.lookup, edges.to_rewrite, went);
         packets.passed(nodes.input, went, share::INPUT);
         packets.passed(nodes.lookup, went, share::LOOKUP);
         packets.passed(nodes.rewrite, went, share::REWRITE);
-        packets.passed(nodes.input, self.into, share::tunnel::INPUT);
-        packets.passed(nodes.lookup, self.into, share::tunnel::LOOKUP);
-        went + self.into
+        packets.passed(nodes.input, into, share::tunnel::INPUT);
+        packets.passed(nodes.lookup, into, share::tunnel::LOOKUP);
+        went + into
     }
 }

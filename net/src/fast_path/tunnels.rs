@@ -4,15 +4,15 @@
 use std::ops::Range;
 
 use graph::{Ahead, BLOCK, Buffer, Flags, Node, Passes};
-use infra::counter::Volume;
+use infra::counter::{Volume, VolumeCounter};
 
 use super::through::{ETHERNET, Pass, share};
-use super::underlay::Lane;
+use super::underlay::{Lane, Underlay};
 use crate::adjacency::Adjacency;
 use crate::adjacency::chain::Hop;
 use crate::fib::count as count_route;
-use crate::gso;
-use crate::ip::{Onward, Version, with_hop};
+use crate::gso::UNDONE;
+use crate::ip::{Onward, Stacked, Version, with_hop};
 
 /// An adjacency into a tunnel whose packets need nothing else.
 #[derive(Clone, Copy)]
@@ -28,6 +28,27 @@ struct Into<'a> {
     lane: Lane<'a>,
 }
 
+/// What packets of a frame into tunnels need.
+pub(super) struct Tunnels<'a> {
+    /// Whether a packet that was left has an offload pending: what comes behind it is left too.
+    is_behind: bool,
+    stacked: &'a Stacked,
+    underlay: Underlay<'a>,
+    /// Packets and bytes sent, by interface.
+    sent: &'a [VolumeCounter],
+    /// Packets that went into tunnels.
+    packets: u64,
+}
+
+impl Tunnels<'_> {
+    /// Counts behind the headers; the numbers of packets that went into tunnels, and of those that
+    /// passed the underlay too.
+    #[inline(never)]
+    pub fn end<N: Node>(self, packets: &mut Passes<'_, N>) -> (u64, u64) {
+        (self.packets, self.underlay.end(packets, share::tunnel::REWRITE))
+    }
+}
+
 impl<'a, V: Version> Pass<'a, V> {
     /// Sends the packets of a block into a tunnel, over an adjacency that the leaf of all leads to.
     #[inline(never)]
@@ -38,31 +59,56 @@ impl<'a, V: Version> Pass<'a, V> {
         plain: u64,
         (leaf, index): (u32, u32),
     ) {
-        let is_any_undone = self.is_any_undone.get_or_insert_with(|| gso::is_any_undone(packets));
-        let into = if *is_any_undone { None } else { self.into_over(packets, index) };
+        let (through, epoch, thread) = (self.through, self.epoch, self.thread);
+        let mut tunnels = self.tunnels.take().unwrap_or_else(|| Tunnels {
+            is_behind: false,
+            stacked: &through.stacked,
+            underlay: Underlay::new(&through.neighbors, false, (epoch, thread)),
+            sent: through.counters.tx.row(thread),
+            packets: 0,
+        });
+        if tunnels.is_behind {
+            packets.leave(block);
+        } else {
+            self.send_over(packets, &mut tunnels, (block, plain), (leaf, index));
+        }
+        self.tunnels = Some(tunnels);
+    }
+    /// Does so, if the way there needs nothing else.
+    #[inline(always)]
+    fn send_over<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        tunnels: &mut Tunnels<'a>,
+        (block, plain): (Range<usize>, u64),
+        (leaf, index): (u32, u32),
+    ) {
+        let into = self.into_over(packets, tunnels, index);
         let Some(into) = into else { return packets.leave(block) };
         let (mut run, mut sent) = (Volume::default(), Volume::default());
-        packets.usual_beyond(
+        packets.all_beyond(
             block,
             #[inline(always)]
             |ahead, i, p| {
-                if plain >> (i % BLOCK) & 1 == 0 {
+                let is_undone = p.flags().has(UNDONE);
+                if is_undone | tunnels.is_behind | (plain >> (i % BLOCK) & 1 == 0) {
+                    tunnels.is_behind |= is_undone;
                     return None;
                 }
-                let (to, len) = self.enclose(ahead, p, &into)?;
+                let (to, len) = self.enclose(ahead, p, tunnels, &into)?;
                 run += Volume { packets: 1, bytes: len };
                 sent += Volume { packets: 1, bytes: len + into.hop.header.len() as u64 };
                 Some(to)
             },
         );
         count_route(self.routes, leaf, run);
-        self.into += run.packets;
+        tunnels.packets += run.packets;
         let Into { midchain, transmit, adjacency, .. } = into;
-        packets.sent(self.nodes.lookup, self.edges.to_midchain, run.packets);
+        packets.sent(self.nodes.lookup, self.through.edges.to_midchain, run.packets);
         packets.sent(midchain, adjacency.output, run.packets);
         packets.passed(midchain, run.packets, share::tunnel::MIDCHAIN);
         packets.passed(transmit, run.packets, share::tunnel::TRANSMIT);
-        count_route(self.tunnels_sent, adjacency.interface.0, sent);
+        count_route(tunnels.sent, adjacency.interface.0, sent);
     }
     /// Puts the headers of a tunnel in front of a packet, and sends it on: the node that it waits
     /// for, and the length that it had. `None`, and nothing has changed, when it has to go node by
@@ -72,6 +118,7 @@ impl<'a, V: Version> Pass<'a, V> {
         &mut self,
         ahead: Ahead<'_>,
         p: &mut Buffer<'_>,
+        tunnels: &mut Tunnels<'a>,
         into: &Into<'a>,
     ) -> Option<(u32, u64)> {
         if p.rx() != self.ingress.rx {
@@ -93,26 +140,31 @@ impl<'a, V: Version> Pass<'a, V> {
         p.advance(ETHERNET)?;
         hop.put_in_front(p)?;
         if a.is_counted {
-            self.underlay.count(into.index, p.len());
+            tunnels.underlay.count(into.index, p.len());
         }
         p.set_tx(a.interface.0);
         into.onward.take(p);
         self.ingress.packets += 1;
-        Some((self.underlay.send(&into.lane, p, &mut self.outputs), len as u64))
+        Some((tunnels.underlay.send(&into.lane, p, &mut self.outputs), len as u64))
     }
     /// The way into a tunnel over an adjacency, if no feature is on the path.
-    fn into_over<N: Node>(&mut self, packets: &Passes<'_, N>, index: u32) -> Option<Into<'a>> {
+    fn into_over<N: Node>(
+        &mut self,
+        packets: &Passes<'_, N>,
+        tunnels: &mut Tunnels<'a>,
+        index: u32,
+    ) -> Option<Into<'a>> {
         let ahead = packets.ahead().1;
-        let midchain = ahead.target(self.nodes.lookup, self.edges.to_midchain)?;
-        let a = self.adjacencies.read(index, self.epoch);
+        let midchain = ahead.target(self.nodes.lookup, self.through.edges.to_midchain)?;
+        let a = self.through.adjacencies.read(index, self.epoch);
         let (adjacency, hop) = a.and_then(with_hop).filter(|(_, hop)| !hop.header.is_empty())?;
         let feature = ahead.start(midchain, V::OUTPUT_ARC)?.first(adjacency.interface.0);
         if feature.is_some() || adjacency.is_led {
             return None;
         }
         let transmit = ahead.target(midchain, adjacency.output)?;
-        let onward = self.stacked.onward(hop, self.epoch);
-        let lane = self.underlay.lane(ahead, transmit, &onward, &mut self.outputs)?;
+        let onward = tunnels.stacked.onward(hop, self.epoch);
+        let lane = tunnels.underlay.lane(ahead, transmit, &onward, &mut self.outputs)?;
         Some(Into { index, adjacency, hop, midchain, transmit, onward, lane })
     }
 }

@@ -12,7 +12,7 @@ use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{Behind, EncapDecapFlags as Copies, Outer};
+use super::{Behind, EncapDecapFlags as Copies, Outer, flow};
 use crate::adjacency::Link;
 use crate::adjacency::chain::Fixup;
 use crate::gso;
@@ -248,13 +248,14 @@ fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
 }
 
 /// A number that is the same for all packets of a flow.
-#[inline]
+#[inline(always)]
 fn flow_of(p: &Buffer<'_>, carried: Link, header: usize) -> u32 {
     if p.flags().has(Flags::HASH) {
         return p.flow_hash();
     }
     let bytes = p.bytes().get(header..).unwrap_or(&[]);
-    super::flow::hash(carried, bytes)
+    let plain = if carried == Link::Ethernet { flow::hash_plain(bytes) } else { None };
+    plain.unwrap_or_else(|| flow::hash(carried, bytes))
 }
 
 /// Joins the congestion mark of an outer header, given its traffic class, with that of the packet

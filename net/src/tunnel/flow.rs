@@ -3,6 +3,8 @@
 
 use wire::ethernet::EtherType;
 use wire::flow::{Ports, ip4_flow_key, ip6_flow_key};
+use wire::{Protocol, ip4};
+use zerocopy::FromBytes;
 
 use crate::adjacency::Link;
 
@@ -12,7 +14,7 @@ const MACS: usize = 12;
 const LABELS: usize = 16;
 
 /// The number of a packet or frame.
-#[inline]
+#[inline(never)]
 pub(super) fn hash(carried: Link, bytes: &[u8]) -> u32 {
     let of_ip = |bytes: &[u8]| match bytes.first().map(|b| b >> 4) {
         Some(4) => hash4(bytes),
@@ -20,28 +22,36 @@ pub(super) fn hash(carried: Link, bytes: &[u8]) -> u32 {
         _ => None,
     };
     match carried {
-        Link::Ethernet if is_plain_ip4(bytes) => {
-            bytes.get(MACS + 2..).and_then(hash4).unwrap_or_else(|| macs(bytes))
-        }
         Link::Ethernet => behind_types(bytes).and_then(of_ip).unwrap_or_else(|| macs(bytes)),
         Link::Mpls => behind_labels(bytes).and_then(of_ip).unwrap_or_default(),
         Link::Ip4 | Link::Ip6 => of_ip(bytes).unwrap_or_default(),
     }
 }
 
-/// Whether a frame has an IPv4 packet and no tags, as most do.
-#[inline]
-fn is_plain_ip4(frame: &[u8]) -> bool {
-    let kind = frame.get(MACS..).and_then(|rest| rest.first_chunk::<3>());
-    kind.is_some_and(|kind| [kind[0], kind[1], kind[2] >> 4] == [8, 0, 4])
+/// The same number of a frame without tags that has a whole IPv4 packet without options and with
+/// ports, as most do; `None` of others.
+#[inline(always)]
+pub(super) fn hash_plain(frame: &[u8]) -> Option<u32> {
+    let (front, packet) = frame.split_first_chunk::<{ MACS + size_of::<u16>() }>()?;
+    let (header, rest) = ip4::Header::ref_from_prefix(packet).ok()?;
+    let ports = u32::from_be_bytes(*rest.first_chunk()?);
+    let kind = [front[MACS], front[MACS + 1], header.version_ihl];
+    let has_ports = header.protocol == Protocol::UDP || header.protocol == Protocol::TCP;
+    if kind != [8, 0, 0x45] || header.is_fragment() || !has_ports {
+        return None;
+    }
+    let behind = u64::from(ports) << 16 | u64::from(header.protocol.0);
+    Some(folded([addresses4(header.src, header.dst), behind]))
 }
 
 #[inline]
+fn addresses4(src: [u8; 4], dst: [u8; 4]) -> u64 {
+    u64::from(u32::from_be_bytes(src)) << 32 | u64::from(u32::from_be_bytes(dst))
+}
+
 fn hash4(packet: &[u8]) -> Option<u32> {
     let key = ip4_flow_key(packet)?;
-    let addresses =
-        u64::from(u32::from_be_bytes(key.src)) << 32 | u64::from(u32::from_be_bytes(key.dst));
-    Some(folded([addresses, ports(key.ports, key.protocol.0)]))
+    Some(folded([addresses4(key.src, key.dst), ports(key.ports, key.protocol.0)]))
 }
 
 fn hash6(packet: &[u8]) -> Option<u32> {
@@ -113,6 +123,11 @@ mod tests {
             assert_ne!(of(front, 7), of(front, 8));
             assert_eq!(of(front, 7), hash(Link::Ip4, &udp4(HOST4, "10.9.9.9", 7, b"")));
         }
+        let plain = |front: &[u8]| {
+            hash_plain(&[&[2; 12], front, &udp4(HOST4, "10.9.9.9", 7, b"")].concat())
+        };
+        assert_eq!(plain(&[8, 0]), Some(of(&[8, 0], 7)));
+        assert_eq!((plain(&tagged), plain(&labelled)), (None, None));
         let other = hash(Link::Ethernet, &[2; 14]);
         assert_ne!(other, hash(Link::Ethernet, &[3; 14]));
         assert_eq!(hash(Link::Ethernet, &[2; 3]), 0);

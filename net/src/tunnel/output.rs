@@ -14,7 +14,7 @@ use super::Kind;
 use crate::adjacency::AdjacencyIndex;
 use crate::adjacency::chain::Hop;
 use crate::fast_path::{Neighbors, Outputs, Underlay};
-use crate::gso;
+use crate::gso::UNDONE;
 use crate::interface::{Counters, Port};
 use crate::ip::{Onward, Stacked};
 use crate::router::Router;
@@ -122,6 +122,9 @@ impl Node for ToOutput {
     }
 }
 
+/// Flags of packets that are treated one by one: traced, in segments, with an offload pending.
+const UNUSUAL: Flags = UNDONE.with(Flags::TRACED).with(Flags::CHAINED);
+
 /// Sends Ethernet frames to far ends.
 pub struct Output<K> {
     sending: SlabReader<Sending>,
@@ -190,14 +193,19 @@ impl<K: Encapsulate> Node for Output<K> {
         frame.passes(
             #[inline(always)]
             |packets| {
-                let is_any_undone = gso::is_any_undone(packets);
+                // What comes behind a packet with an offload pending stays behind it.
+                let mut is_any_undone = false;
                 let (node, is_watched) = (packets.ahead().0, packets.are_watched());
                 let mut outputs = Outputs::new(&this.ports, epoch);
                 let mut underlay = Underlay::new(&this.neighbors, is_watched, (epoch, thread));
-                packets.usual_beyond(
+                packets.all_beyond(
                     packets.all(),
                     #[inline(always)]
                     |ahead, _, p| {
+                        if is_any_undone | p.flags().has(UNUSUAL) {
+                            is_any_undone |= p.flags().has(UNDONE);
+                            return None;
+                        }
                         let interface = p.tx();
                         if interface != known {
                             let to = this.find(interface, epoch);
@@ -209,7 +217,7 @@ impl<K: Encapsulate> Node for Output<K> {
                             known = interface;
                         }
                         let (to, onward, lane) = found?;
-                        if is_any_undone || p.headroom() < to.hop.header.len() {
+                        if p.headroom() < to.hop.header.len() {
                             return None;
                         }
                         to.hop.put_in_front(p)?;
