@@ -444,8 +444,8 @@ fn hash_of_end<A: Address>(addr: A, port: u16, seed: u64) -> u64 {
     Flow::new((addr, port), (addr, port), Protocol(0), 0).meeting(seed)
 }
 
-/// The affinities of a session's packets. Its client is the sender; which end of a packet is the client's
-/// also depends on the settings.
+/// The affinities of a session's packets. Its client is the sender; which end of a packet is the
+/// client's also depends on the settings.
 pub fn affinities<A: Address>(session: &One<A>, seed: u64) -> [Affinity; 2] {
     let (forward, reverse) = (&session.forward, &session.reverse);
     [

@@ -116,8 +116,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         self.strays_reader().read(epoch)
     }
     /// Has each session go over to the thread, of those that stay, that its packets go to: the
-    /// first of its `affinities` leads there, and the others do from then on. `step` is called on the
-    /// thread that a session leaves or comes to. Nothing may be received meanwhile
+    /// first of its `affinities` leads there, and the others do from then on. `step` is called on
+    /// the thread that a session leaves or comes to. Nothing may be received meanwhile
     /// (`Router::set_threads`).
     ///
     /// # Errors
