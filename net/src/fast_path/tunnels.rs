@@ -83,7 +83,7 @@ impl<'a, V: Version> Pass<'a, V> {
         (block, plain): (Range<usize>, u64),
         (leaf, index): (u32, u32),
     ) {
-        let into = self.into_over(packets, tunnels, index);
+        let into = self.entry_over(packets, tunnels, index);
         let Some(into) = into else { return packets.leave(block) };
         let (mut run, mut sent) = (Volume::default(), Volume::default());
         packets.all_beyond(
@@ -147,8 +147,8 @@ impl<'a, V: Version> Pass<'a, V> {
         self.ingress.packets += 1;
         Some((tunnels.underlay.send(&into.lane, p, &mut self.outputs), len as u64))
     }
-    /// The way into a tunnel over an adjacency, if no feature is on the path.
-    fn into_over<N: Node>(
+    /// The entry of a tunnel over an adjacency, if no feature is on the path.
+    fn entry_over<N: Node>(
         &mut self,
         packets: &Passes<'_, N>,
         tunnels: &mut Tunnels<'a>,
