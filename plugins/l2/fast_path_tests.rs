@@ -167,7 +167,7 @@ fn tunnel(end: &str) -> whole::Bench {
 
 /// A frame to the host behind the tunnel, or to another one.
 fn to_far_host(n: u64) -> Vec<u8> {
-    let dst = if n % 9 == 0 { mac(77) } else { mac(9) };
+    let dst = if n.is_multiple_of(9) { mac(77) } else { mac(9) };
     let data = vec![n as u8; (n / 9 % 40) as usize];
     let packet = packets::udp4("10.0.0.2", "16.0.0.1", (n / 300 % 5) as u16, &data);
     frame(dst, mac(1), &[&[8, 0][..], &packet].concat())
