@@ -301,7 +301,7 @@ ip6 nd loop0 prefix 2001:db8:1::/64 infinite off-link
 ip6 nd address autoconfig loop1 default-route
 set ip6 dad enable delay 2.5",
         "ip table add 5
-policer add name slow index 1 type 2r3c-2698 cir 80 cb 1000 eir 90 eb 2000 exceed-action mark-and-transmit EF color-aware
+policer add name slow index 1 type 2r3c-2698 cir 80 eir 90 cb 1000 eb 2000 color-aware exceed-action mark-and-transmit EF
 create loopback interface instance 0
 create loopback interface instance 1
 enable ip6 interface loop0
