@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
@@ -215,10 +215,10 @@ impl AfXdps {
         let (mut receivers, mut senders) = (Vec::new(), Vec::new());
         for Opened { socket, rx, tx, .. } in sockets {
             receivers.push((rx, socket));
-            senders.push(Mutex::new(tx));
+            senders.push(tx);
         }
         let around = (Arc::clone(&index), &router.interfaces);
-        let tx = AfXdpTx::new(senders.into(), queues.choice(), around);
+        let tx = AfXdpTx::new(senders, queues.choice(), around);
         let usual = || format!("{}/{}", wanted.device, self.next);
         let new = NewInterface {
             name: wanted.name.clone().unwrap_or_else(usual),

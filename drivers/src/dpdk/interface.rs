@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
@@ -219,7 +219,6 @@ impl Dpdks {
         let Made { port, info, receivers, senders, rings } = made;
         let index = Arc::new(OnceLock::new());
         let queues = TxQueues::new(senders.len(), router.engine.thread_rows());
-        let senders = senders.into_iter().map(Mutex::new).collect();
         let around = (Arc::clone(&index), &router.interfaces);
         let tx = DpdkTx::new(senders, queues.choice(), around);
         let new = NewInterface {

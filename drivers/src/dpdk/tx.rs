@@ -1,31 +1,15 @@
 //! `<name>-tx`: sends on a device that DPDK drives.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
-use graph::{Buffer, Flags, Frame, Node};
+use graph::{Buffer, Flags};
 use net::gso::Layout;
-use net::interface::{Counters, TxChoice};
-use net::{InterfaceIndex, Interfaces};
 use wire::Protocol;
 
 use super::shim::{Checksum, Refused, Tx};
-use crate::host::turn;
-use crate::snapshot::Sent;
-
-/// The transmit queues of an interface. Threads that share one take turns.
-pub type Senders = Arc<[Mutex<Tx>]>;
+use crate::host::output::{DeviceTx, Sender};
 
 /// Sends frames on one of the queues of an interface.
-#[derive(Clone)]
-pub struct DpdkTx {
-    senders: Senders,
-    choice: TxChoice,
-    /// Known as soon as the interface is made, which needs this node.
-    index: Arc<OnceLock<InterfaceIndex>>,
-    counters: Arc<Counters>,
-}
+pub type DpdkTx = DeviceTx<Tx>;
 
 /// Reason why a packet is not sent.
 #[derive(Clone, Copy, graph::Reason)]
@@ -56,17 +40,6 @@ impl From<Refused> for Error {
     }
 }
 
-impl DpdkTx {
-    /// A node that sends on `senders`, of which there is at least one.
-    pub(super) fn new(
-        senders: Senders,
-        choice: TxChoice,
-        (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
-    ) -> Self {
-        Self { senders, choice, index, counters: interfaces.counters() }
-    }
-}
-
 /// The checksum that a packet needs.
 fn checksum(p: &Buffer<'_>) -> Result<Option<Checksum>, Error> {
     if !p.flags().has(Flags::CHECKSUM_TODO) {
@@ -80,48 +53,18 @@ fn checksum(p: &Buffer<'_>) -> Result<Option<Checksum>, Error> {
     Ok(Some(Checksum { is_ip6, is_tcp, l2, l3: l3.ok_or(Error::Unfit)? }))
 }
 
-impl Node for DpdkTx {
-    const NAME: &'static str = "dpdk-tx";
-    type Next = Infallible;
+impl Sender for Tx {
+    const NODE: &'static str = "dpdk-tx";
     type Error = Error;
-    type Count = Infallible;
+    const NO_QUEUE: Error = Error::NoQueue;
+    const LOST: Option<Error> = Some(Error::Lost);
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let thread = frame.thread();
-        let (senders, chosen) = (&self.senders, self.choice.of(thread, frame.epoch()));
-        let (mut sent, mut refused, mut lost) = (0, 0, 0);
-        let mut held: Option<(usize, MutexGuard<'_, Tx>)> = None;
-        frame.consume(|p| {
-            p.trace(|p| Sent::of(p, true));
-            let put = chosen.ok_or(Error::NoQueue).and_then(|queues| {
-                let number = queues.queue(p) % senders.len();
-                if held.as_ref().is_none_or(|(held, _)| *held != number) {
-                    if let Some((_, sender)) = &mut held {
-                        lost += sender.send();
-                    }
-                    drop(held.take());
-                    held = Some((number, turn(&senders[number])));
-                }
-                let (_, sender) = held.as_mut().ok_or(Error::NoQueue)?;
-                Ok(sender.put(p.total_len(), p.segments(), checksum(p)?)?)
-            });
-            match put {
-                Ok(()) => sent += 1,
-                Err(_) => refused += 1,
-            }
-            put
-        });
-        if let Some((_, mut sender)) = held {
-            lost += sender.send();
-        }
-        frame.count_out(sent - lost.min(sent));
-        if lost > 0 {
-            frame.count_as(Error::Lost, lost);
-        }
-        if lost + refused > 0 {
-            let index = self.index.get().map_or(0, |i| i.0);
-            self.counters.tx_error.row(thread)[index as usize].add(lost + refused);
-        }
+    fn put(&mut self, p: &Buffer<'_>) -> Result<(), Error> {
+        Ok(Self::put(self, p.total_len(), p.segments(), checksum(p)?)?)
+    }
+    #[inline(always)]
+    fn send(&mut self) -> u64 {
+        Self::send(self)
     }
 }

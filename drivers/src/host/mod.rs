@@ -7,6 +7,7 @@ pub mod background;
 pub mod input;
 pub mod namespace;
 pub mod netlink;
+pub mod output;
 pub mod serving;
 
 use std::hash::{BuildHasher, Hasher, RandomState};

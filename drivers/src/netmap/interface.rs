@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
@@ -188,7 +188,6 @@ impl Netmaps {
         let around = (Arc::clone(&index), &router.interfaces);
         let room = senders.iter().map(|s| s.ring.room()).min().unwrap_or(0);
         let most = u32::try_from(room.saturating_sub(HEADER)).unwrap_or(USUAL_MTU);
-        let senders = senders.into_iter().map(Mutex::new).collect();
         let tx = NetmapTx::new(senders, queues.choice(), around);
         let new = NewInterface {
             name: wanted.name(),
