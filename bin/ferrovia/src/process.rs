@@ -76,8 +76,10 @@ impl Surroundings {
 
 impl Drop for Surroundings {
     fn drop(&mut self) {
-        if let Some(path) = &self.pidfile {
-            // Somebody may have cleaned up already.
+        // Somebody may have cleaned up already, and the next router may have written its own.
+        if let Some(path) = &self.pidfile
+            && fs::read_to_string(path).is_ok_and(|n| n.trim() == std::process::id().to_string())
+        {
             let _ = fs::remove_file(path);
         }
     }

@@ -205,14 +205,14 @@ fn without_nodaemon_a_file_puts_it_into_the_background() {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
     assert_eq!(name, "ferrovia\n", "its name among processes");
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
-    assert!(eventually(|| !dir.join("cli.sock").exists()));
+    assert!(eventually(|| !dir.join("pid").exists()));
 
     fs::write(&file, "# all of it is a comment\n").unwrap();
     let words = format!("unix {{ runtime-dir {0} pidfile {0}/pid }}", dir.display());
     let empty = program().arg("-c").arg(&file).arg(words).output().unwrap();
     let pid = fs::read_to_string(dir.join("pid")).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
-    assert!(eventually(|| !dir.join("cli.sock").exists()));
+    assert!(eventually(|| !dir.join("pid").exists()));
     let text = String::from_utf8(empty.stderr).unwrap();
     assert!(empty.status.success() && text.contains("has no stanzas: process "), "{text}");
 

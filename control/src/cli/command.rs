@@ -241,7 +241,8 @@ pub fn keywords(args: &'static [ArgInfo]) -> impl Iterator<Item = &'static str> 
 impl ArgInfo {
     fn usage(&self) -> String {
         let keyword = self.keywords.first().map_or(String::new(), |k| format!("{k} "));
-        let name = self.name;
+        // The words that a value may be say more than its name.
+        let name = if self.values.contains('|') { self.values } else { self.name };
         match self.kind {
             Kind::Flag => format!("[{}]", keyword.trim_end()),
             Kind::Required => format!("{keyword}<{name}>"),

@@ -35,13 +35,20 @@ pub struct DeviceState {
     pub name: String,
 }
 
+/// A socket that can be asked about devices. Any can; one of packets would take long to close.
+///
+/// # Errors
+/// The kernel's.
+pub fn probe() -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::UNIX, SocketType::DGRAM, None)?)
+}
+
 /// Looks for the device with a number, whatever its name is, else for the one of a name.
 ///
 /// # Errors
 /// The kernel's: there is none.
 pub fn look(number: Option<u32>, name: &str) -> io::Result<DeviceState> {
-    // Any socket can ask; one of packets would take long to close.
-    let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
+    let probe = probe()?;
     if let Some(number) = number
         && let Ok(name) = index_to_name(&probe, number)
     {

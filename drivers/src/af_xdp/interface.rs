@@ -9,13 +9,12 @@ use std::sync::{Arc, OnceLock};
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
-use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::input::Queue;
 use super::kernel::{self, Mode, Opened, Options, Program};
 use super::tx::AfXdpTx;
 use crate::af_packet::ring::Device;
-use crate::af_packet::sockets::look;
+use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
 use crate::host::namespace::within;
 use crate::host::serving::{Failed, Served, Serving, place};
@@ -141,7 +140,7 @@ impl Wanted {
         let mut step = "host-if";
         let made = within(self.namespace.as_deref(), || {
             let seen = look(None, &self.device)?;
-            let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
+            let probe = probe()?;
             let queues = match self.queues {
                 ALL_QUEUES => {
                     let folder = format!("/sys/class/net/{}/queues", self.device);

@@ -15,7 +15,7 @@ use super::kernel::{Direction, Socket, rings};
 use super::memory::Ring;
 use super::tx::{NetmapTx, Sender};
 use crate::af_packet::ring::Device;
-use crate::af_packet::sockets::look;
+use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
 use crate::host::serving::{Failed, Served, Serving, place};
 use crate::host::{close_elsewhere, random_mac};
@@ -140,9 +140,7 @@ impl Wanted {
 }
 
 fn mac_of(device: &str) -> io::Result<MacAddr> {
-    use rustix::net::{AddressFamily, SocketType, socket};
-    let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
-    Device::mac(&probe, device)
+    Device::mac(probe()?, device)
 }
 
 impl Netmaps {
@@ -282,11 +280,7 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     let Some(all) = router.state::<Netmaps>() else { return };
     let entry = all.list.iter().find(|i| i.index == index);
     let Some(device) = entry.and_then(|entry| entry.wanted.device()) else { return };
-    let done =
-        rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None);
-    if let Err(e) =
-        done.map_err(io::Error::from).and_then(|probe| Device::switch_on(&probe, device))
-    {
+    if let Err(e) = probe().and_then(|probe| Device::switch_on(probe, device)) {
         let log = router.log.class("netmap", "default");
         log.warn(format_args!("cannot switch on {device}: {e}"));
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::device;
 use super::interface::{Error, Parameters, Queues};
+use crate::af_packet::sockets::probe;
 use crate::host::namespace;
 use crate::host::netlink::{LinkMonitor, Netlink};
 
@@ -79,8 +79,7 @@ fn open(wanted: &Parameters) -> Result<Opened, Error> {
 
 /// The number of a device in the namespace of this thread.
 fn number_of(name: &str) -> io::Result<u32> {
-    let probe = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
-    Ok(name_to_index(probe, name)?)
+    Ok(name_to_index(probe()?, name)?)
 }
 
 fn set_up(device: u32, wanted: &Parameters, step: &mut &'static str) -> io::Result<()> {

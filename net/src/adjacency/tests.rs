@@ -106,7 +106,7 @@ fn a_tunnel_puts_its_header_in_front_and_follows_the_route_to_its_far_end() {
     assert_eq!(sent(&mut b, "30.1.1.1")[0].0, "pg2");
     b.set("ip route del 20.0.0.1/32");
     assert_eq!(sent(&mut b, "30.1.1.1")[0].0, "pg1");
-    // The far end has several taken.
+    // The far end has several paths.
     b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
     assert_eq!(sent(&mut b, "30.1.1.1").len(), 1);
     let shown = b.run("show adj");

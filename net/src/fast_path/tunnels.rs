@@ -16,7 +16,7 @@ use crate::ip::{Onward, Stacked, Version, with_hop};
 
 /// An adjacency into a tunnel whose packets need nothing else.
 #[derive(Clone, Copy)]
-struct Into<'a> {
+struct Entry<'a> {
     index: u32,
     adjacency: &'a Adjacency,
     hop: &'a Hop,
@@ -74,7 +74,7 @@ impl<'a, V: Version> Pass<'a, V> {
         }
         self.tunnels = Some(tunnels);
     }
-    /// Does so, if the way there needs nothing else.
+    /// Does so, if the path there needs nothing else.
     #[inline(always)]
     fn send_over<N: Node>(
         &mut self,
@@ -103,7 +103,7 @@ impl<'a, V: Version> Pass<'a, V> {
         );
         count_route(self.routes, leaf, run);
         tunnels.packets += run.packets;
-        let Into { midchain, transmit, adjacency, .. } = into;
+        let Entry { midchain, transmit, adjacency, .. } = into;
         packets.sent(self.nodes.lookup, self.through.edges.to_midchain, run.packets);
         packets.sent(midchain, adjacency.output, run.packets);
         packets.passed(midchain, run.packets, share::tunnel::MIDCHAIN);
@@ -119,7 +119,7 @@ impl<'a, V: Version> Pass<'a, V> {
         ahead: Ahead<'_>,
         p: &mut Buffer<'_>,
         tunnels: &mut Tunnels<'a>,
-        into: &Into<'a>,
+        into: &Entry<'a>,
     ) -> Option<(u32, u64)> {
         if p.rx() != self.ingress.rx {
             self.enter_by(ahead, p.rx());
@@ -153,7 +153,7 @@ impl<'a, V: Version> Pass<'a, V> {
         packets: &Passes<'_, N>,
         tunnels: &mut Tunnels<'a>,
         index: u32,
-    ) -> Option<Into<'a>> {
+    ) -> Option<Entry<'a>> {
         let ahead = packets.ahead().1;
         let midchain = ahead.target(self.nodes.lookup, self.through.edges.to_midchain)?;
         let a = self.through.adjacencies.read(index, self.epoch);
@@ -165,6 +165,6 @@ impl<'a, V: Version> Pass<'a, V> {
         let transmit = ahead.target(midchain, adjacency.output)?;
         let onward = tunnels.stacked.onward(hop, self.epoch);
         let lane = tunnels.underlay.lane(ahead, transmit, &onward, &mut self.outputs)?;
-        Some(Into { index, adjacency, hop, midchain, transmit, onward, lane })
+        Some(Entry { index, adjacency, hop, midchain, transmit, onward, lane })
     }
 }

@@ -30,7 +30,7 @@ impl Neighbors {
     }
 }
 
-/// The way of packets behind the headers of one tunnel.
+/// The path of packets behind the headers of one tunnel.
 #[derive(Clone, Copy)]
 pub struct Lane<'a> {
     edge: usize,
@@ -51,7 +51,7 @@ struct Taken {
     passed: u64,
 }
 
-/// The ways of packets of a frame behind the headers of tunnels.
+/// The paths of packets of a frame behind the headers of tunnels.
 pub struct Underlay<'a> {
     neighbors: &'a Neighbors,
     epoch: Epoch<'a>,
@@ -74,7 +74,7 @@ impl<'a> Underlay<'a> {
         let by_adjacency = neighbors.counters.row(thread);
         Self { neighbors, epoch, by_adjacency, is_watched, edges: [none; MOST_EDGES], len: 0 }
     }
-    /// The way from a node behind its headers; `None` where packets have to take it one by one.
+    /// The path from a node behind its headers; `None` where packets have to take it one by one.
     #[inline(never)]
     pub fn lane(
         &mut self,

@@ -196,7 +196,7 @@ impl FastPath {
         if packets.are_left(all.clone()) {
             pass.take_left(packets, &mut self.keys);
         }
-        let went = pass.end(packets, (node_of(packets), self.to_output), (&self.counters, thread));
+        let went = pass.end(packets, (node, self.to_output), (&self.counters, thread));
         self.pause.after(went, all.len());
         true
     }
@@ -224,11 +224,6 @@ impl FastPath {
         let output = forward.map_or(Some(next), |node| ahead.target(node, self.to_output))?;
         Some(Stages { met, first, learn, forward, output })
     }
-}
-
-/// The node that has the packets in its hands.
-fn node_of<N: Node>(packets: &Passes<'_, N>) -> u32 {
-    packets.ahead().0
 }
 
 impl<'a> Pass<'a> {
@@ -333,7 +328,7 @@ impl<'a> Pass<'a> {
     /// The interface that a frame goes out by, and the exit there.
     #[inline(always)]
     fn exit(&mut self, ahead: Ahead<'_>, keys: Keys) -> Option<(u32, Exit)> {
-        let to = self.way(keys)?;
+        let to = self.egress(keys)?;
         let place = to as usize % EXITS;
         if self.exits[place].0 != to {
             self.exits[place] = (to, self.exit_by(ahead, to));
@@ -342,7 +337,7 @@ impl<'a> Pass<'a> {
     }
     /// The interface that a frame goes out by, when nothing is to be learned of its source.
     #[inline(always)]
-    fn way(&self, [source, destination]: Keys) -> Option<u32> {
+    fn egress(&self, [source, destination]: Keys) -> Option<u32> {
         let port = self.port?;
         if self.stages.learn.is_some() {
             let expected = Entry::learned(self.rx, port.sequence, self.minute);
@@ -354,7 +349,7 @@ impl<'a> Pass<'a> {
             return Some(port.peer);
         }
         let entry = Entry(self.view.find(destination));
-        self.tables.way(entry, self.rx, port.domain, self.epoch)
+        self.tables.egress(entry, self.rx, port.domain, self.epoch)
     }
     /// The exit by an interface, as `l2-output` leads there.
     #[inline(never)]

@@ -99,7 +99,7 @@ fn key(p: &Buffer<'_>) -> u64 {
 impl Tables {
     /// Interface that a usual frame goes on to.
     #[inline(always)]
-    pub fn way(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
+    pub fn egress(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
         if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
             return None;
         }
@@ -142,7 +142,7 @@ impl Node for Forward {
                 }
                 let [(host, rx), last] = ends;
                 let to = (last == ends[0])
-                    .then(|| tables.way(Entry(view.find(host)), rx, host as u16, epoch));
+                    .then(|| tables.egress(Entry(view.find(host)), rx, host as u16, epoch));
                 if let Some(to) = to.flatten() {
                     packets.usual(packets.all(), |_, p| {
                         if key(p) != host || p.rx() != rx {
@@ -172,7 +172,7 @@ impl Node for Forward {
                     let keys = &keys[block % 2];
                     packets.rest(here.clone(), |place, p| {
                         let key = keys[place % BLOCK];
-                        let to = tables.way(Entry(view.find(key)), p.rx(), key as u16, epoch)?;
+                        let to = tables.egress(Entry(view.find(key)), p.rx(), key as u16, epoch)?;
                         p.set_tx(to);
                         Some(Next::Output)
                     });

@@ -84,8 +84,8 @@ impl Listener {
         let flags = Arc::new(Flags { tells_all: true.into(), ..Flags::default() });
         let file = Some(name).filter(|name| !name.is_empty());
         let (socket, netlink) = namespace::within(file, || Ok((open(room)?, Netlink::open()?)))?;
-        let (flags_of, torn) = (Arc::clone(&flags), 0);
-        let mut ear = Ear { socket, netlink, sender, told, flags: flags_of, torn };
+        let shared = Arc::clone(&flags);
+        let mut ear = Ear { socket, netlink, sender, told, flags: shared, torn: 0 };
         std::thread::Builder::new().name("netlink".to_owned()).spawn(move || ear.listen())?;
         Ok(Self { batches, flags })
     }
