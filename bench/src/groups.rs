@@ -172,7 +172,12 @@ pub fn set_up(daemon: &Daemon, s: &Scenario) -> (f64, Vec<String>) {
 
 /// The same destinations, one covering route against many: the share of the speed that is left.
 fn flatness(options: &Options, folder: &Path) -> io::Result<Value> {
-    let pairs = [("ip4-1m-one", "ip4-1m"), ("ip4-8m-one", "ip4-8m"), ("bgp6-one", "bgp6-220k")];
+    let pairs = [
+        ("ip4-1m-one", "ip4-1m"),
+        ("ip4-8m-one", "ip4-8m"),
+        ("bgp6-one", "bgp6-220k"),
+        ("mpls-swap", "mpls-1m"),
+    ];
     println!("\n| flatness: one route | clocks | many | clocks | ratio |\n|---|---|---|---|---|");
     let mut all = Vec::new();
     for (one, many) in pairs {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 30] = [
+pub const ALL: [&str; 31] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -29,6 +29,7 @@ pub const ALL: [&str; 30] = [
     "gre",
     "mpls-push",
     "mpls-swap",
+    "mpls-1m",
     "flatness",
     "curve",
     "load",

@@ -130,6 +130,11 @@ fn replay(folder: &Path, file: &str) -> String {
 /// A scenario with packets that get headers or labels: version, set-up and stream.
 fn behind_headers(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)> {
     let one = ip4_stream("16.0.0.1");
+    if name == "mpls-1m" {
+        let labels = format!("exec {}", folder.join("mpls-1m.labels").display());
+        let lines = SWAP[..2].iter().map(|line| (*line).to_owned()).chain([labels]);
+        return Some((4, lines.collect(), replay(folder, "mpls-1m.pcap")));
+    }
     let (lines, stream) = match name {
         "vxlan-encap" => (&VXLAN[..], one.replace("00:00:aa", "00:10:00")),
         "gre" => (&GRE[..], one),

@@ -142,6 +142,7 @@ pub fn make(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("vlans.setup"), setup.collect::<Vec<_>>().join("\n") + "\n")?;
     write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))?;
     write_packets((0..256).map(|_| labelled(LABEL)), &folder.join("mpls.pcap"))?;
+    write_labels(folder)?;
     for (name, users, ports, packets) in NAT_USERS {
         let (path, part) = (folder.join(format!("{name}.pcap")), folder.join("users.part"));
         if !path.exists() {
@@ -193,6 +194,27 @@ fn write_users(
 
 /// The label of labelled packets.
 const LABEL: u32 = 33;
+/// All labels that are not reserved.
+const LABELS: std::ops::Range<u32> = 16..1 << 20;
+
+/// Each label for another one, and packets with random ones.
+fn write_labels(folder: &Path) -> io::Result<()> {
+    let capture = folder.join("mpls-1m.pcap");
+    if capture.exists() {
+        return Ok(());
+    }
+    let mut lines = BufWriter::new(File::create(folder.join("mpls-1m.labels"))?);
+    for label in LABELS {
+        let to = LABELS.end - 1 + LABELS.start - label;
+        writeln!(lines, "mpls local-label add {label} eos via 10.0.1.2 pg1 out-labels {to}")?;
+    }
+    lines.flush()?;
+    let mut random = Random(SEED);
+    let label = |_| LABELS.start + random.below(LABELS.len()) as u32;
+    let part = folder.join("mpls-1m.part");
+    write_packets((0..1 << 18).map(label).map(labelled), &part)?;
+    fs::rename(part, capture)
+}
 
 /// A packet below one label.
 fn labelled(label: u32) -> Vec<u8> {

@@ -126,6 +126,32 @@ impl View<'_> {
         let value = self.tables.new.find(key);
         if value != 0 { value } else { self.find_old(key) }
     }
+    /// The values of up to 64 keys that were asked for, each as [`View::find`] says it; that of
+    /// key 0 means nothing.
+    #[inline(always)]
+    pub fn find_all(&self, keys: &[u64], values: &mut [u64]) {
+        let (buckets, mut missing) = (&*self.tables.new, 0);
+        for (place, (key, value)) in keys.iter().zip(values.iter_mut()).enumerate() {
+            *value = buckets.find_in(buckets.first(*key), *key);
+            missing |= u64::from(*value == 0).wrapping_shl(place as u32);
+        }
+        if missing != 0 {
+            self.find_missing(keys, values, missing);
+        }
+    }
+    /// Looks for keys where they are less likely, those of the bits that are set.
+    #[inline(never)]
+    fn find_missing(&self, keys: &[u64], values: &mut [u64], missing: u64) {
+        let buckets = &*self.tables.new;
+        let places = || (0..keys.len().min(64)).filter(|place| missing >> place & 1 != 0);
+        for place in places() {
+            let [_, second] = buckets.both(keys[place]);
+            buckets.numbers.get(second * LINE).into_iter().for_each(prefetch);
+        }
+        for place in places() {
+            values[place] = self.find(keys[place]);
+        }
+    }
     #[inline(always)]
     fn find_old(&self, key: u64) -> u64 {
         self.tables.old.as_ref().map_or(0, |old| old.find(key))
@@ -223,8 +249,8 @@ impl Buckets {
         [hash as usize & self.mask, (hash ^ (hash >> 32 | 1)) as usize & self.mask]
     }
     #[inline(always)]
-    fn line(&self, bucket: usize) -> &[AtomicU64] {
-        self.numbers.get(bucket * LINE..(bucket + 1) * LINE).unwrap_or(&[])
+    fn line(&self, bucket: usize) -> Option<&[AtomicU64; LINE]> {
+        self.numbers.get(bucket * LINE..(bucket + 1) * LINE)?.first_chunk()
     }
     #[inline(always)]
     fn find(&self, key: u64) -> u64 {
@@ -236,18 +262,14 @@ impl Buckets {
     }
     #[inline(always)]
     fn find_in(&self, bucket: usize, key: u64) -> u64 {
-        let line = self.line(bucket);
-        for way in 0..WAYS {
-            let (Some(k), Some(v)) = (line.get(way), line.get(way + WAYS)) else { return 0 };
-            if k.load(Acquire) == key {
-                // Acquire: a value of the next entry shows that the key was taken out.
-                let value = v.load(Acquire);
-                if k.load(Relaxed) == key {
-                    return value;
-                }
-            }
-        }
-        0
+        let Some(line) = self.line(bucket) else { return 0 };
+        // All places are looked at, without a branch: which one it is cannot be foretold.
+        let found =
+            (0..WAYS).fold(0, |found, at| found | usize::from(line[at].load(Acquire) == key) << at);
+        let at = found.trailing_zeros() as usize % WAYS;
+        // Acquire: a value of the next entry shows that the key was taken out.
+        let value = line[at + WAYS].load(Acquire);
+        if line[at].load(Relaxed) == key { value } else { 0 }
     }
     /// Position of a key, for the holder of the lock.
     fn place(&self, key: u64) -> Option<usize> {

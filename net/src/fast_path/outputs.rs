@@ -51,12 +51,17 @@ struct Output {
     interface: u32,
     node: u32,
     edge: Slot,
-    packets: u64,
-    bytes: u64,
+    /// Packets in the upper half, their bytes in the lower one, which those of a frame fit into:
+    /// counted by one addition.
+    sent: u64,
 }
 
 impl Output {
-    const NONE: Self = Self { from: 0, interface: 0, node: 0, edge: Slot(0), packets: 0, bytes: 0 };
+    const NONE: Self = Self { from: 0, interface: 0, node: 0, edge: Slot(0), sent: 0 };
+
+    fn packets(&self) -> u64 {
+        self.sent >> 32
+    }
 }
 
 /// Output nodes that packets of a frame passed.
@@ -105,16 +110,14 @@ impl<'a> Outputs<'a> {
     #[inline(always)]
     pub fn count(&mut self, exit: &Exit, bytes: usize) {
         if let Some(output) = self.all.get_mut(exit.output) {
-            output.packets += 1;
-            output.bytes += bytes as u64;
+            output.sent += 1 << 32 | bytes as u64;
         }
     }
     /// Counts packets that leave.
     #[inline(always)]
     pub fn count_all(&mut self, exit: &Exit, run: Volume) {
         if let Some(output) = self.all.get_mut(exit.output) {
-            output.packets += run.packets;
-            output.bytes += run.bytes;
+            output.sent += run.packets << 32 | run.bytes;
         }
     }
     /// Counts for each output node as if it had been called, with its share of the clocks in
@@ -126,12 +129,13 @@ impl<'a> Outputs<'a> {
         (counters, thread): (&Counters, usize),
     ) -> u64 {
         for output in &self.all[..self.len] {
-            packets.sent(output.from, output.edge, output.packets);
-            packets.sent(output.node, InterfaceOutput::TX, output.packets);
-            packets.passed(output.node, output.packets, share);
+            let all = output.packets();
+            packets.sent(output.from, output.edge, all);
+            packets.sent(output.node, InterfaceOutput::TX, all);
+            packets.passed(output.node, all, share);
             let sent = &counters.tx.row(thread)[output.interface as usize];
-            sent.add(output.packets, output.bytes);
+            sent.add(all, output.sent & u64::from(u32::MAX));
         }
-        self.all[..self.len].iter().map(|o| o.packets).sum()
+        self.all[..self.len].iter().map(Output::packets).sum()
     }
 }

@@ -21,7 +21,7 @@ use net::interface::{Counters, EdgesReader, Port};
 
 use super::fib::{self, Entry};
 use super::state::{PortSeen, Tables};
-use super::{forward, learn, output, packet};
+use super::{forward, learn, output};
 
 /// Share of a frame's clocks by node, in thousandths, `l2-input` having the rest: what each costs
 /// when it is called by itself.
@@ -42,8 +42,19 @@ mod share {
 
 /// Interfaces whose exits are known at a time.
 const EXITS: usize = 8;
-/// None of them.
-const NO_EXITS: [(u32, Option<Exit>); EXITS] = [(u32::MAX, None); EXITS];
+
+/// The exit by an interface, for frames of a domain and a group.
+#[derive(Clone, Copy)]
+struct Egress {
+    interface: u32,
+    /// Sequence numbers of addresses that were learned there and still count.
+    sequence: u16,
+    exit: Option<Exit>,
+}
+
+impl Egress {
+    const NONE: Self = Self { interface: u32::MAX, sequence: 0, exit: None };
+}
 
 /// The fast path, on one thread.
 #[derive(Clone)]
@@ -55,8 +66,8 @@ pub struct FastPath {
     counters: Arc<Counters>,
     /// Edge of `l2-fwd` to `l2-output`.
     to_output: Slot,
-    /// Keys of source and destination, of the block under way and of the next one.
-    keys: [[Keys; BLOCK]; 2],
+    /// The block under way and the next one.
+    blocks: [Block; 2],
     pause: Pause,
 }
 
@@ -65,6 +76,20 @@ type Edges = Reader<Option<EdgesReader>>;
 
 /// Keys of source and destination of a frame; 0 for one that goes node by node.
 type Keys = [u64; 2];
+
+/// What is known of a block of frames.
+#[derive(Clone, Copy)]
+struct Block {
+    /// Keys, and entries that were found.
+    sources: [u64; BLOCK],
+    destinations: [u64; BLOCK],
+    /// The port of all of them, when they have one source, too.
+    alike: Option<u32>,
+}
+
+impl Block {
+    const EMPTY: Self = Self { sources: [0; BLOCK], destinations: [0; BLOCK], alike: None };
+}
 
 /// Nodes that usual frames of a port pass, and the edges that lead there.
 #[derive(Clone, Copy)]
@@ -89,9 +114,12 @@ struct Pass<'a> {
     /// The port that packets come in by; `None` when its frames pass other nodes.
     rx: u32,
     port: Option<&'a PortSeen>,
+    /// The entry of a source of which nothing is to be learned, and the key of the last one.
+    expected: Entry,
+    known: u64,
     /// The last interfaces that packets of its domain and group went out by, each at a place of
     /// its number.
-    exits: [(u32, Option<Exit>); EXITS],
+    exits: [Egress; EXITS],
     outputs: Outputs<'a>,
 }
 
@@ -119,12 +147,12 @@ impl Addresses {
     fn is_multicast(self) -> bool {
         self.0 & 1 != 0
     }
-}
-
-/// Keys of a frame in a domain.
-#[inline(always)]
-fn keys(p: &Buffer<'_>, domain: u16) -> Keys {
-    [packet::source, packet::destination].map(|address| fib::key(domain, address(p.bytes())))
+    /// Their keys in a domain.
+    #[inline(always)]
+    fn keys(self, domain: u16) -> Keys {
+        let source = self.0 >> 48 | u64::from(self.1) << 16;
+        [source, self.0].map(|address| fib::key(domain, address))
+    }
 }
 
 /// Features that usual frames of a port meet up to the one that knows their interface.
@@ -145,8 +173,8 @@ impl FastPath {
         counters: Arc<Counters>,
     ) -> Self {
         let to_output = edge(forward::Next::EDGES, output::Output::NAME);
-        let (tables, keys, pause) = (tables.clone(), [[[0; 2]; BLOCK]; 2], Pause::default());
-        Self { tables, edges, interfaces, counters, to_output, keys, pause }
+        let (tables, blocks, pause) = (tables.clone(), [Block::EMPTY; 2], Pause::default());
+        Self { tables, edges, interfaces, counters, to_output, blocks, pause }
     }
     /// Takes frames that pass the same nodes as the first one; says whether it went over them.
     #[inline(always)]
@@ -164,7 +192,8 @@ impl FastPath {
         for (place, end) in [0, all.end - 1].into_iter().zip(&mut ends) {
             packets.look(place..place + 1, |_, p| {
                 let domain = self.tables.ports.read(p.rx(), epoch).map_or(0, |port| port.domain);
-                *end = (p.rx(), Addresses::of(p), keys(p, domain));
+                let addresses = Addresses::of(p);
+                *end = (p.rx(), addresses, addresses.map_or([0; 2], |a| a.keys(domain)));
             });
         }
         let [(rx, first, keys), (last_rx, last, _)] = ends;
@@ -172,6 +201,7 @@ impl FastPath {
         let port = self.tables.ports.read(rx, epoch);
         let stages = port.and_then(|port| self.stages(port, start.bits(rx), (node, ahead)));
         let Some(stages) = stages else { return false };
+        let sequence = port.map_or(0, |port| port.sequence);
         let mut pass = Pass {
             tables: &self.tables,
             view: self.tables.fib.read(epoch),
@@ -182,19 +212,21 @@ impl FastPath {
             stages,
             rx,
             port,
-            exits: NO_EXITS,
+            expected: Entry::learned(rx, sequence, minute),
+            known: 0,
+            exits: [Egress::NONE; EXITS],
             outputs: Outputs::new(&self.interfaces, epoch),
         };
         // Where the first and the last frame are of one flow, most of them are.
         let mask = if stages.forward.is_some() { Addresses::BOTH } else { Addresses::UNICAST };
         let [first, last] = [first, last].map(|addresses| addresses.map(|a| a.and(mask)));
         let flow = first.filter(|a| rx == last_rx && first == last && !a.is_multicast());
-        match flow.and_then(|flow| Some((flow, pass.exit(ahead, keys)?))) {
+        match flow.and_then(|flow| Some((flow, pass.exit_of(ahead, keys)?))) {
             Some((flow, exit)) => pass.take_flow(packets, (flow, mask), exit),
             None => packets.leave(all.clone()),
         }
         if packets.are_left(all.clone()) {
-            pass.take_left(packets, &mut self.keys);
+            pass.take_left(packets, &mut self.blocks);
         }
         let went = pass.end(packets, (node, self.to_output), (&self.counters, thread));
         self.pause.after(went, all.len());
@@ -253,61 +285,98 @@ impl<'a> Pass<'a> {
     }
     /// Takes frames of any flows among those that are left.
     #[inline(always)]
-    fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, keys: &mut [[Keys; BLOCK]; 2]) {
+    fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, blocks: &mut [Block; 2]) {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
-        self.read(packets, places(0), &mut keys[0]);
+        self.read(packets, places(0), &mut blocks[0]);
         for block in 0..end.div_ceil(BLOCK) {
-            self.read(packets, places(block + 1), &mut keys[(block + 1) % 2]);
-            let keys = &keys[block % 2];
-            packets.rest_beyond(
-                places(block),
-                #[inline(always)]
-                |ahead, place, p| self.send(ahead, p, keys[place % BLOCK]),
-            );
+            self.read(packets, places(block + 1), &mut blocks[(block + 1) % 2]);
+            self.send(packets, places(block), &mut blocks[block % 2]);
         }
     }
     /// Reads the keys of a block and asks for what is known of them.
     #[inline(always)]
-    fn read<N: Node>(
-        &self,
-        packets: &mut Passes<'_, N>,
-        places: Range<usize>,
-        found: &mut [Keys; BLOCK],
-    ) {
-        let (mut rx, mut domain) = (u32::MAX, None);
-        let (looks_up, view) = (self.stages.forward.is_some(), self.view);
+    fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
+        let (mut ports, mut rx, mut domain) = (0, u32::MAX, None);
+        let (looks_up, view, len) = (self.stages.forward.is_some(), self.view, places.len());
         packets.look(
             places,
             #[inline(always)]
             |place, p| {
                 if p.rx() != rx {
-                    rx = p.rx();
+                    (ports, rx) = (ports + 1, p.rx());
                     domain = self.port(rx).map(|port| port.domain);
                 }
-                let addresses = Addresses::of(p).filter(|a| !a.is_multicast());
-                let keys = addresses.and(domain).map_or([0; 2], |domain| keys(p, domain));
-                found[place % BLOCK] = keys;
+                let mut keys = [0; 2];
+                if let (Some(addresses), Some(domain)) = (Addresses::of(p), domain)
+                    && !addresses.is_multicast()
+                {
+                    keys = addresses.keys(domain);
+                }
+                let at = place % BLOCK;
+                [block.sources[at], block.destinations[at]] = keys;
                 if looks_up {
-                    keys.into_iter().for_each(|key| view.fetch(key));
+                    view.fetch(keys[1]);
                 }
             },
         );
+        let sources = &block.sources[..len];
+        let is_alike = ports == 1 && sources.iter().fold(0, |d, s| d | (s ^ sources[0])) == 0;
+        block.alike = is_alike.then_some(rx);
+        if looks_up && self.stages.learn.is_some() && !is_alike {
+            sources.iter().for_each(|source| view.fetch(*source));
+        }
     }
-    /// Sends a frame on: the node that it waits for. `None`, and nothing has changed, when it has
-    /// to go node by node.
+    /// Sends the frames of a block on; those that have to go node by node are left as they are.
     #[inline(always)]
-    fn send(&mut self, ahead: Ahead<'_>, p: &mut Buffer<'_>, keys: Keys) -> Option<u32> {
-        if p.rx() != self.rx {
-            self.enter_by(p.rx());
+    fn send<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        block: &mut Block,
+    ) {
+        let (len, keys) = (places.len(), block.destinations);
+        let mut are_known = self.stages.learn.is_none();
+        if let Some(rx) = block.alike
+            && !are_known
+        {
+            if rx != self.rx {
+                self.enter_by(rx);
+            }
+            are_known = self.is_known(block.sources[0]);
+            if !are_known {
+                return;
+            }
         }
-        let (to, exit) = if keys[1] == 0 { None } else { self.exit(ahead, keys) }?;
-        if p.flags().has(exit.todo) {
-            return None;
+        if !are_known {
+            let sources = block.sources;
+            self.view.find_all(&sources[..len], &mut block.sources);
         }
-        p.set_tx(to);
-        self.outputs.count(&exit, p.len());
-        Some(exit.tx)
+        if self.stages.forward.is_some() {
+            self.view.find_all(&keys[..len], &mut block.destinations);
+        }
+        let (sources, entries) = (&block.sources, &block.destinations);
+        packets.rest_beyond(
+            places,
+            #[inline(always)]
+            |ahead, place, p| {
+                let at = place % BLOCK;
+                if p.rx() != self.rx {
+                    self.enter_by(p.rx());
+                }
+                let is_known = are_known || learn::is_known(Entry(sources[at]), self.expected);
+                if keys[at] == 0 || !is_known {
+                    return None;
+                }
+                let (to, exit) = self.exit(ahead, Entry(entries[at]))?;
+                if p.flags().has(exit.todo) {
+                    return None;
+                }
+                p.set_tx(to);
+                self.outputs.count(&exit, p.len());
+                Some(exit.tx)
+            },
+        );
     }
     /// Goes on with packets of another port.
     #[inline(never)]
@@ -315,9 +384,11 @@ impl<'a> Pass<'a> {
         let port = self.port(rx);
         let part = |port: Option<&PortSeen>| port.map(|port| (port.domain, port.group));
         if part(port) != part(self.port) {
-            self.exits = NO_EXITS;
+            self.exits = [Egress::NONE; EXITS];
         }
+        let sequence = port.map_or(0, |port| port.sequence);
         (self.rx, self.port) = (rx, port);
+        (self.known, self.expected) = (0, Entry::learned(rx, sequence, self.minute));
     }
     /// A port whose frames pass the same nodes.
     #[inline(never)]
@@ -325,34 +396,51 @@ impl<'a> Pass<'a> {
         let port = self.tables.ports.read(rx, self.epoch);
         port.filter(|port| met(port, self.start.bits(rx)) == self.stages.met)
     }
+    /// Whether nothing is to be learned of a source.
+    #[inline(always)]
+    fn is_known(&mut self, source: u64) -> bool {
+        if self.stages.learn.is_some() && source != self.known {
+            if !learn::is_known(Entry(self.view.find(source)), self.expected) {
+                return false;
+            }
+            self.known = source;
+        }
+        true
+    }
+    /// The exit of a frame of these keys, and its interface.
+    #[inline(always)]
+    fn exit_of(&mut self, ahead: Ahead<'_>, [source, destination]: Keys) -> Option<(u32, Exit)> {
+        let is_known = self.is_known(source);
+        let looks_up = is_known && self.stages.forward.is_some();
+        let entry = Entry(if looks_up { self.view.find(destination) } else { 0 });
+        if is_known { self.exit(ahead, entry) } else { None }
+    }
     /// The interface that a frame goes out by, and the exit there.
     #[inline(always)]
-    fn exit(&mut self, ahead: Ahead<'_>, keys: Keys) -> Option<(u32, Exit)> {
-        let to = self.egress(keys)?;
+    fn exit(&mut self, ahead: Ahead<'_>, entry: Entry) -> Option<(u32, Exit)> {
+        let (to, is_set) = match self.stages.forward {
+            Some(_) => (entry.egress(self.rx)?, entry.has(fib::STATIC)),
+            None => (self.port?.peer, true),
+        };
         let place = to as usize % EXITS;
-        if self.exits[place].0 != to {
-            self.exits[place] = (to, self.exit_by(ahead, to));
+        if self.exits[place].interface != to {
+            self.exits[place] = self.egress(ahead, to);
         }
-        Some((to, self.exits[place].1?))
+        let Egress { sequence, exit, .. } = self.exits[place];
+        Some((to, exit.filter(|_| is_set || entry.sequence() == sequence)?))
     }
-    /// The interface that a frame goes out by, when nothing is to be learned of its source.
-    #[inline(always)]
-    fn egress(&self, [source, destination]: Keys) -> Option<u32> {
-        let port = self.port?;
-        if self.stages.learn.is_some() {
-            let expected = Entry::learned(self.rx, port.sequence, self.minute);
-            if !learn::is_known(self.view, source, expected) {
-                return None;
-            }
-        }
-        if self.stages.forward.is_none() {
-            return Some(port.peer);
-        }
-        let entry = Entry(self.view.find(destination));
-        self.tables.egress(entry, self.rx, port.domain, self.epoch)
+    /// The exit by an interface, when it is a port of the domain that frames are forwarded in.
+    #[inline(never)]
+    fn egress(&mut self, ahead: Ahead<'_>, to: u32) -> Egress {
+        let port = self.tables.ports.read(to, self.epoch);
+        let is_port = match (self.stages.forward, port, self.port) {
+            (Some(_), Some(port), Some(from)) => port.domain == from.domain,
+            (forward, ..) => forward.is_none(),
+        };
+        let exit = if is_port { self.exit_by(ahead, to) } else { None };
+        Egress { interface: to, sequence: port.map_or(0, |port| port.sequence), exit }
     }
     /// The exit by an interface, as `l2-output` leads there.
-    #[inline(never)]
     fn exit_by(&mut self, ahead: Ahead<'_>, to: u32) -> Option<Exit> {
         let from = self.port?;
         let port = self.tables.ports.read(to, self.epoch);

@@ -92,6 +92,12 @@ impl Entry {
     pub fn interface(self) -> u32 {
         (self.0 >> 32) as u32
     }
+    /// The interface that a usual frame from `rx` goes on to, if the entry still counts.
+    #[inline(always)]
+    pub fn egress(self, rx: u32) -> Option<u32> {
+        let is_usual = self.0 & (VALID | FILTER | BVI) == VALID && self.interface() != rx;
+        is_usual.then(|| self.interface())
+    }
     /// Sequence numbers it was learned under: the domain's above the interface's.
     #[inline(always)]
     pub fn sequence(self) -> u16 {

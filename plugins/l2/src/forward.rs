@@ -100,11 +100,7 @@ impl Tables {
     /// Interface that a usual frame goes on to.
     #[inline(always)]
     pub fn egress(&self, entry: Entry, rx: u32, domain: u16, epoch: Epoch<'_>) -> Option<u32> {
-        if entry.0 == 0 || entry.has(fib::FILTER | fib::BVI) {
-            return None;
-        }
-        let to = entry.interface();
-        (to != rx && self.is_valid(entry, domain, epoch)).then_some(to)
+        entry.egress(rx).filter(|_| self.is_valid(entry, domain, epoch))
     }
     /// Whether what was learned still counts: flushed neither with its domain nor its interface,
     /// which is still a port of the domain.

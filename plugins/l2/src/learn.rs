@@ -78,10 +78,9 @@ fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
     Entry::learned(p.rx(), p.payload::<Layer2>().sequence, minute)
 }
 
-/// Whether nothing is to be learned of the source of a frame.
+/// Whether nothing is to be learned of the source of a frame, whose entry is known.
 #[inline(always)]
-pub fn is_known(view: View<'_>, key: u64, expected: Entry) -> bool {
-    let entry = Entry(view.find(key));
+pub fn is_known(entry: Entry, expected: Entry) -> bool {
     entry.told() == expected || entry.is_set_on(expected.interface())
 }
 
@@ -108,7 +107,7 @@ impl Node for Learn {
                 packets.look(place..place + 1, |_, p| *found = (key(p), expected(p, minute)));
             }
             let [(host, here), last] = ends;
-            if last == ends[0] && is_known(view, host, here) {
+            if last == ends[0] && is_known(Entry(view.find(host)), here) {
                 packets.usual(packets.all(), |_, p| {
                     (key(p) == host && expected(p, minute) == here).then_some(Continue)
                 });
@@ -132,7 +131,8 @@ impl Node for Learn {
                 }
                 let keys = &keys[block % 2];
                 packets.rest(here.clone(), |place, p| {
-                    is_known(view, keys[place % BLOCK], expected(p, minute)).then_some(Continue)
+                    let entry = Entry(view.find(keys[place % BLOCK]));
+                    is_known(entry, expected(p, minute)).then_some(Continue)
                 });
                 packets.others(here, |_, p| {
                     let rx = p.rx();

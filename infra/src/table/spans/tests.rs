@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cpu::{Baseline, Hsw, Icl, Skx, Variant};
-use crate::rcu::Participant;
+use crate::rcu::{self, Participant};
 
 const EMPTY: Span = Span { start: 0, leaf: 0, len: 0 };
 
@@ -35,12 +35,24 @@ impl Both {
     }
     fn insert(&mut self, key: u64, len: u8, leaf: u32) -> Result<(), Full> {
         let set = |old, old_len| if old_len <= len { (leaf, len) } else { (old, old_len) };
-        self.tree.rewrite(&mut self.store, range(key, len), set)?;
-        let key = range(key, len).0;
+        let bounds = range(key, len);
+        if self.tree.rewrite(&mut self.store, bounds, set).is_err() {
+            // What readers of other tests hold is no lack of room.
+            self.wait_for_readers();
+            self.tree.rewrite(&mut self.store, bounds, set)?;
+        }
+        let key = bounds.0;
         self.list.retain(|p| (p.0, p.1) != (key, len));
         self.list.push((key, len, leaf));
         self.me.quiescent();
         Ok(())
+    }
+    fn wait_for_readers(&mut self) {
+        let epoch = rcu::end_epoch();
+        while !rcu::passed(epoch) {
+            self.me.quiescent();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
     fn remove(&mut self, nth: usize) {
         let (key, len, _) = self.list.swap_remove(nth);
