@@ -10,6 +10,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod configuration;
+mod descriptors;
 pub mod events;
 pub mod feature;
 pub mod log;

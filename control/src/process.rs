@@ -3,14 +3,18 @@
 //!
 //! The main loop calls [`Processes::run_due`] with the router's time; moving that clock moves
 //! every process and timer: what became due runs in the order of its time. Times are seconds as
-//! `f64`, kept to the millisecond, never early.
+//! `f64`, kept to the millisecond, never early. A process may also wait for descriptors, such as
+//! sockets on which others speak: what comes there is an event ([`Processes::watch`]).
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use infra::timer::{Handle, MILLISECOND, Wheel};
 
+use crate::descriptors::Descriptors;
 use crate::events::{EventLog, Topic};
 use crate::feature::Owner;
 use crate::log::Logger;
@@ -86,6 +90,8 @@ pub struct Processes<C> {
     log: Logger,
     noted: EventLog,
     waker: Box<dyn Fn()>,
+    /// Descriptors with the places of processes in the list, from the first one on.
+    descriptors: Option<Descriptors>,
 }
 
 /// An entry of the wheel.
@@ -130,6 +136,7 @@ impl<C> Processes<C> {
             log,
             noted,
             waker: Box::new(|| ()),
+            descriptors: None,
         }
     }
 
@@ -207,6 +214,45 @@ impl<C> Processes<C> {
         true
     }
 
+    /// Has the process called `name` run, as for a signal, whenever something comes at a
+    /// descriptor, until that is closed. It looks until there is nothing left: what is still there
+    /// is no news.
+    ///
+    /// # Errors
+    /// There is no such process, or the kernel's: the descriptor cannot be waited for.
+    pub fn watch(&mut self, name: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let is_it = |p: &Process<C>| p.owner.is_there() && p.name == name;
+        let place = self.list.iter().position(is_it).ok_or(io::ErrorKind::NotFound)?;
+        let all = match self.descriptors.take() {
+            Some(all) => all,
+            None => Descriptors::new()?,
+        };
+        let added = all.add(descriptor, place as u64);
+        self.descriptors = Some(all);
+        // The main loop may not know yet that there are some.
+        (self.waker)();
+        added
+    }
+
+    /// Readable when something has come at a descriptor that a process waits for; `None` while
+    /// none does.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.descriptors.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Signals to processes at whose descriptors something has come.
+    fn hear(&mut self) {
+        let ready = self.descriptors.as_ref().map(Descriptors::ready);
+        for place in ready.into_iter().flatten() {
+            let process = self.list.get_mut(place as usize);
+            let process = process.filter(|p| p.state != State::Done && p.owner.is_there());
+            // One signal is as good as many.
+            if let Some(process) = process.filter(|p| p.events.is_empty()) {
+                process.events.push(0);
+            }
+        }
+    }
+
     /// State and counters of all, in the order they were added.
     pub fn status(&self) -> impl Iterator<Item = Status> + '_ {
         self.list.iter().filter(|p| p.owner.is_there()).map(|p| Status {
@@ -242,6 +288,7 @@ impl<C> Processes<C> {
         this.next_turn = tick + 1;
         // Whoever runs this is told the next time at the end: nothing in between wakes it.
         this.expected = 0;
+        this.hear();
         let signalled: Vec<_> = this.signalled().collect();
         for _ in 0..MAX_TURN {
             match of(cx).wheel.pop(tick) {
@@ -519,5 +566,28 @@ mod tests {
         let all: Vec<_> = (0..1000).map(|_| between(3.0, 4.0)).collect();
         assert!(all.iter().all(|t| (3.0..4.0).contains(t)));
         assert!(all.iter().any(|t| *t < 3.1) && all.iter().any(|t| *t > 3.9));
+    }
+
+    #[test]
+    fn what_comes_at_a_descriptor_is_an_event() {
+        let mut r = router();
+        spawn(&mut r, "listener", Wake::OnEvent);
+        run(&mut r, 0.0);
+        assert!(r.processes.descriptor().is_none());
+        let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(r.processes.watch("nobody", here.as_fd()).is_err());
+        r.processes.watch("listener", here.as_fd()).unwrap();
+        assert!(r.processes.descriptor().is_some());
+        r.seen.clear();
+        run(&mut r, 1.0);
+        assert_eq!(r.seen, []);
+        std::io::Write::write_all(&mut &there, &[1]).unwrap();
+        run(&mut r, 2.0);
+        assert_eq!(r.seen, [("listener", Event::Signal(0))]);
+        run(&mut r, 3.0);
+        assert_eq!(r.seen.len(), 1, "it is no news any more");
+        drop(there);
+        run(&mut r, 4.0);
+        assert_eq!(r.seen.len(), 2);
     }
 }

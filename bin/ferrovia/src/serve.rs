@@ -1,8 +1,9 @@
 //! The main loop: CLI sessions, processes and signals on one thread.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io::Write;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -19,6 +20,8 @@ use control::log::{Log, Logger};
 use control::session::{Listener, Server, Settings};
 use control::stats::{prometheus, server};
 use net::{Assembly, Router};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -236,7 +239,7 @@ fn exec(file: &Path) -> String {
 
 async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String> {
     if !wanted {
-        return std::future::pending().await;
+        return pending().await;
     }
     server.serve_stdio().await.map_err(|e| format!("standard input: {}", io_text(&e)))
 }
@@ -245,6 +248,7 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
 /// after.
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
     let (pool, panics) = (log.class("buffer", "default"), log.class("process", "panic"));
+    let mut descriptors = None;
     loop {
         // A panic is in the log then, and the next turn comes.
         let turn = || run_due(&mut router.borrow_mut(), &pool);
@@ -252,7 +256,16 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
         infra::rcu::reclaim();
         // Already on standard error: at this level it goes only to the log.
         process::panics().iter().for_each(|line| panics.notice(line));
-        let mut wait = pin!(timeout(pause, wake.notified()));
+        if descriptors.is_none() {
+            descriptors = router.borrow().processes.descriptor().and_then(readable);
+        }
+        let called = async {
+            tokio::select! {
+                () = wake.notified() => (),
+                () = something_came(descriptors.as_ref()) => (),
+            }
+        };
+        let mut wait = pin!(timeout(pause, called));
         let is_over = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_ready())).await;
         if is_over {
             // Others come first, however much is due.
@@ -260,6 +273,25 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
         } else {
             let _ = wait.await;
         }
+    }
+}
+
+/// The descriptor that says that something has come for a process, as the main loop waits for it.
+#[allow(deprecated, reason = "the same descriptor as long as it is registered: it is owned")]
+fn readable(descriptor: BorrowedFd<'_>) -> Option<AsyncFd<OwnedFd>> {
+    let own = descriptor.try_clone_to_owned().ok()?;
+    AsyncFd::with_interest(own, Interest::READABLE).ok()
+}
+
+/// Waits for it. What came is taken in the next turn.
+async fn something_came(descriptors: Option<&AsyncFd<OwnedFd>>) {
+    match descriptors {
+        Some(descriptors) => {
+            if let Ok(mut ready) = descriptors.readable().await {
+                ready.clear_ready();
+            }
+        }
+        None => pending().await,
     }
 }
 

@@ -36,8 +36,8 @@ pub struct HostInterfaces {
     next_group: u16,
     /// Tells when something about devices changes; `None` where the kernel does not.
     pub news: Option<LinkMonitor>,
-    /// Looks at the devices so far.
-    pub looks: u32,
+    /// Time of the next look at all devices, in seconds of the router's clock.
+    pub due: f64,
 }
 
 /// One interface.
@@ -151,7 +151,7 @@ impl From<interface::Error> for Error {
 impl HostInterfaces {
     pub(super) fn new(node: NodeIndex) -> Self {
         let next_group = std::process::id() as u16;
-        Self { node, list: Vec::new(), next_group, news: None, looks: 0 }
+        Self { node, list: Vec::new(), next_group, news: None, due: 0.0 }
     }
     /// Begins to make an interface: opens what it needs of the kernel, for [`Self::finish`].
     ///

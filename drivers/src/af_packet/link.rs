@@ -1,8 +1,10 @@
 //! Follows what the host does to devices: up or down, away or back, another MTU, speed or name; and
-//! counts what the kernel had to drop. The kernel tells what has changed (rtnetlink(7)); once a
-//! second all devices are looked at anyway.
+//! counts what the kernel had to drop. The kernel tells what has changed (rtnetlink(7)) and wakes
+//! the process; once a second all devices are looked at anyway.
 #![forbid(unsafe_code)]
 
+use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
@@ -16,13 +18,10 @@ use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 const PROCESS: &str = "af-packet-link-process";
-/// Time between two looks at all devices.
-const USUALLY: Duration = Duration::from_secs(1);
-/// Time between two looks at what the kernel tells.
-const NEWS: Duration = Duration::from_millis(200);
-/// Number of these in [`USUALLY`].
-const BETWEEN: u32 = 5;
-/// The same while a device is being opened.
+/// Seconds between two looks at all devices.
+const USUALLY: f64 = 1.0;
+/// Pause after the kernel has told something, so that what changes in one go is looked at in one
+/// go; and between two looks at all devices while one is being opened.
 const SOON: Duration = Duration::from_millis(50);
 
 pub(super) fn register(router: &mut Router) {
@@ -31,26 +30,29 @@ pub(super) fn register(router: &mut Router) {
 
 /// Has the process look from now on; it rests while there are no interfaces.
 pub(super) fn begin(router: &mut Router) {
-    let log = router.log.class("af_packet", "default");
-    if let Some(all) = router.state_mut::<HostInterfaces>()
-        && all.news.is_none()
-        && !all.list.is_empty()
-    {
-        match LinkMonitor::open() {
-            Ok(news) => all.news = Some(news),
-            Err(e) => log.warn(format_args!("devices are looked at only once a second: {e}")),
+    let begun = router.with(|all: &mut HostInterfaces, router| {
+        if all.news.is_none() && !all.list.is_empty() {
+            let news = LinkMonitor::open()?;
+            router.processes.watch(PROCESS, news.as_fd())?;
+            all.news = Some(news);
         }
+        Ok::<_, io::Error>(())
+    });
+    if let Some(Err(e)) = begun {
+        let log = router.log.class("af_packet", "default");
+        log.warn(format_args!("devices are looked at only once a second: {e}"));
     }
     router.processes.signal(PROCESS, 0);
 }
 
 fn look_at_all(router: &mut Router, _: Event) -> Wake {
     let looked = router.with(|all: &mut HostInterfaces, router| {
-        let news = all.news.as_mut().map(LinkMonitor::take);
-        all.looks = all.looks.wrapping_add(1);
-        let is_opening = all.list.iter().any(|i| i.reopening.is_some());
-        let is_due = is_opening || news.is_none() || all.looks.is_multiple_of(BETWEEN);
-        let news = news.unwrap_or_default();
+        let news = all.news.as_mut().map(LinkMonitor::take).unwrap_or_default();
+        let is_opening = |all: &HostInterfaces| all.list.iter().any(|i| i.reopening.is_some());
+        let is_due = is_opening(all) || router.now() >= all.due;
+        if is_due {
+            all.due = router.now() + USUALLY;
+        }
         for at in 0..all.list.len() {
             let i = &all.list[at];
             let is_it = |link: &Link| {
@@ -60,14 +62,14 @@ fn look_at_all(router: &mut Router, _: Event) -> Wake {
                 look_at(all, router, at);
             }
         }
-        let is_opening = all.list.iter().any(|i| i.reopening.is_some());
-        (!all.list.is_empty()).then_some(match (is_opening, &all.news) {
-            (true, _) => SOON,
-            (false, Some(_)) => NEWS,
-            (false, None) => USUALLY,
+        let is_asking = all.news.as_ref().is_some_and(LinkMonitor::is_asking);
+        let pause = Duration::from_secs_f64((all.due - router.now()).max(0.0));
+        (!all.list.is_empty()).then_some(match () {
+            () if is_opening(all) || is_asking || !news.is_empty() => Wake::After(SOON),
+            () => Wake::AfterOrEvent(pause),
         })
     });
-    looked.flatten().map_or(Wake::OnEvent, Wake::After)
+    looked.flatten().unwrap_or(Wake::OnEvent)
 }
 
 fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {

@@ -11,12 +11,14 @@ pub mod output;
 pub mod serving;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use control::cli::{Arguments, Error};
-use net::InterfaceIndex;
+use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use crate::virtio_header::Unfit;
@@ -80,6 +82,16 @@ impl From<Unfit> for TxError {
 pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
     // If there is no thread to be had the value is dropped here.
     std::thread::Builder::new().name("closer".to_owned()).spawn(move || drop(what)).ok()
+}
+
+/// Has a process run when memory that peers share with the router is lost, as long as this is kept.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn losses_for(router: &mut Router, process: &str) -> io::Result<OwnedFd> {
+    let losses = crate::shared::losses()?;
+    router.processes.watch(process, losses.as_fd())?;
+    Ok(losses)
 }
 
 /// Names in a folder where the host lists things, such as `/run/netns`.

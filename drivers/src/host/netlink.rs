@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -341,6 +341,10 @@ impl LinkMonitor {
         let namespace = (here.dev(), here.ino());
         Ok(Self { socket: Arc::new(socket), namespace, asked: None })
     }
+    /// Whether all devices are being asked for: what is told then says no descriptor.
+    pub fn is_asking(&self) -> bool {
+        self.asked.is_some()
+    }
     /// The namespace they are about.
     pub fn namespace(&self) -> Namespace {
         self.namespace
@@ -360,6 +364,12 @@ impl LinkMonitor {
             self.asked = Some(Background::begin(move || all_of(&socket)));
         }
         links
+    }
+}
+
+impl AsFd for LinkMonitor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -37,6 +38,8 @@ pub struct Memifs {
     pub sockets: BTreeMap<u32, Socket>,
     /// In the order they were made.
     pub list: Vec<Memif>,
+    /// Wakes the process when memory of peers is lost.
+    _losses: OwnedFd,
 }
 
 /// A place where interfaces find their peers.
@@ -236,10 +239,10 @@ impl Socket {
 
 impl Memifs {
     /// None yet, on the default socket in `folder`.
-    pub(super) fn new(node: NodeIndex, folder: PathBuf) -> Self {
+    pub(super) fn new(node: NodeIndex, folder: PathBuf, losses: OwnedFd) -> Self {
         let file = folder.join("memif.sock").to_string_lossy().into_owned();
         let sockets = BTreeMap::from([(DEFAULT_SOCKET, Socket::new(Address(file)))]);
-        Self { node, folder, sockets, list: Vec::new() }
+        Self { node, folder, sockets, list: Vec::new(), _losses: losses }
     }
     /// Adds a socket, with the lowest free number if `id` is `None`; a file whose name does not
     /// begin with `/` is in the runtime folder.
@@ -309,7 +312,9 @@ impl Memifs {
         }
         if wanted.is_master && socket.listener.is_none() {
             let text = |e: io::Error| Error::Listen(control::cli::io_text(&e));
-            socket.listener = Some(socket.address.listen().map_err(text)?);
+            let listener = socket.address.listen().map_err(text)?;
+            router.processes.watch(super::process::NAME, listener.as_fd()).map_err(text)?;
+            socket.listener = Some(listener);
         }
         let made = add(router, &wanted);
         let (index, senders) = made.inspect_err(|_| self.stop_listening(id))?;

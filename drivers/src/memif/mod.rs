@@ -31,6 +31,8 @@ use std::path::PathBuf;
 
 use net::{Configuration, Feature, Origin, Parts, refuse};
 
+use crate::host::losses_for;
+
 pub use input::MemifInput;
 
 /// Interfaces to other programs over shared memory.
@@ -52,10 +54,11 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut *parts.router;
     let node = router.engine.add_input(MemifInput::new(&router.interfaces)).map_err(refuse)?;
     let folder = router.state::<Folder>().map_or_else(|| "/run/vpp".into(), |f| f.0.clone());
-    router.insert(interface::Memifs::new(node, folder));
+    router.processes.spawn(process::NAME, Box::new(process::run));
+    let losses = losses_for(router, process::NAME).map_err(refuse)?;
+    router.insert(interface::Memifs::new(node, folder, losses));
     router.interfaces.observe(interface::follow);
     router.interfaces.describe(interface::HARDWARE, interface::describe);
-    router.processes.spawn(process::NAME, Box::new(process::run));
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     show::register(&mut parts.cli);

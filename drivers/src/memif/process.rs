@@ -1,7 +1,11 @@
 //! `memif-process`: the control channels. Slaves connect and connect again, masters accept, and who
 //! is gone is noticed.
+//!
+//! The process sleeps until something comes on a channel or a listening socket, or a time is over.
+//! As it is told of that once, a turn in which there was something to do is followed by another.
 #![forbid(unsafe_code)]
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
@@ -9,7 +13,7 @@ use graph::InputState;
 use net::{InterfaceIndex, Router};
 use wire::memif::{Init, Message, Text};
 
-use super::channel::{Channel, Heard};
+use super::channel::{Channel, Heard, Listener};
 use super::interface::{Caller, Link, Memif, Memifs};
 use super::session::{self, Master, Refused, Reply, Slave, Step};
 
@@ -23,94 +27,105 @@ const PATIENCE: f64 = 5.0;
 const MOST_CALLERS: usize = 64;
 /// Messages of a channel that are heard in one go.
 const MOST_MESSAGES: usize = 600;
-/// Time between two looks at channels in use, and at others.
-const BUSY: Duration = Duration::from_millis(1);
-const IDLE: Duration = Duration::from_millis(50);
 
 /// Work that a turn of the process leaves.
+#[derive(Default)]
 struct Done {
-    wake: Wake,
+    /// There was something to do: there may be more.
+    is_busy: bool,
+    /// A connection could not be ended.
+    has_failed: bool,
     /// Interfaces that connected again, with the threads and modes that their queues had.
     again: Vec<(InterfaceIndex, Vec<(usize, InputState)>)>,
 }
 
 /// A turn.
 pub(super) fn run(router: &mut Router, _: Event) -> Wake {
-    let Some(done) = router.with(|all: &mut Memifs, router| all.turn(router)) else {
-        return Wake::AfterOrEvent(IDLE);
+    let turn = |all: &mut Memifs, router: &mut Router| {
+        let mut done = Done::default();
+        all.turn(router, &mut done);
+        (all.next_turn(router, &done), done.again)
     };
-    for (index, kept) in done.again {
+    let Some((wake, again)) = router.with(turn) else { return Wake::OnEvent };
+    for (index, kept) in again {
         for (number, (thread, mode)) in kept.into_iter().enumerate() {
             // There may be fewer queues or threads than there were.
             let _ = router.set_rx_mode(index, Some(number), mode);
             let _ = router.place_rx_queue(index, number, thread);
         }
     }
-    done.wake
+    wake
 }
 
 impl Memifs {
-    fn turn(&mut self, router: &mut Router) -> Done {
-        let (mut again, node) = (Vec::new(), self.node);
+    fn turn(&mut self, router: &mut Router, done: &mut Done) {
+        let node = self.node;
         for at in 0..self.list.len() {
             let memif = &mut self.list[at];
             let is_up = router.interfaces.at(memif.index).is_some_and(|i| i.admin_up);
-            let done =
-                if is_up { memif.tend(router, node) } else { Err("interface is down".into()) };
-            match done {
-                Ok(true) => again.push((memif.index, memif.take_kept())),
+            let tended = match is_up {
+                true => memif.tend(router, node, done),
+                false => Err("interface is down".into()),
+            };
+            match tended {
+                Ok(true) => done.again.push((memif.index, memif.take_kept())),
                 Ok(false) => (),
-                Err(Refused(why)) => end(memif, router, node, &why),
+                Err(Refused(why)) => end(memif, router, node, (&why, done)),
             }
-            let (socket, wish) = (memif.wanted.socket, memif.wanted.wish());
             let is_due = matches!(&memif.link, Link::Down(at) if *at <= router.now());
             if is_up && is_due && !memif.wanted.is_master {
-                let address = &self.sockets[&socket].address;
-                let deadline = router.now() + PATIENCE;
-                let memif = &mut self.list[at];
-                memif.link = match address.connect() {
-                    Ok(channel) => Link::Calling(channel, Slave::new(wish), deadline),
-                    Err(e) => {
-                        memif.why = format!("cannot connect: {}", control::cli::io_text(&e));
-                        Link::Down(router.now() + RETRY)
-                    }
-                };
+                self.call(router, at, done);
             }
         }
         // The next one may have come before the last one had gone.
-        self.hear_callers(router, &mut again);
-        Done { wake: self.next_turn(), again }
+        self.hear_callers(router, done);
     }
-    fn next_turn(&self) -> Wake {
-        let is_calling = |m: &Memif| matches!(m.link, Link::Calling(..));
-        let is_called = self.sockets.values().any(|s| !s.callers.is_empty());
-        match () {
-            () if self.list.is_empty() => Wake::OnEvent,
-            () if is_called || self.list.iter().any(is_calling) => Wake::AfterOrEvent(BUSY),
-            () => Wake::AfterOrEvent(IDLE),
+    /// Has a slave connect to its master.
+    fn call(&mut self, router: &mut Router, at: usize, done: &mut Done) {
+        let memif = &mut self.list[at];
+        let called = self.sockets[&memif.wanted.socket].address.connect().and_then(|channel| {
+            router.processes.watch(NAME, channel.as_fd())?;
+            Ok(channel)
+        });
+        memif.link = match called {
+            Ok(channel) => {
+                done.is_busy = true;
+                let deadline = router.now() + PATIENCE;
+                Link::Calling(channel, Slave::new(memif.wanted.wish()), deadline)
+            }
+            Err(e) => {
+                memif.why = format!("cannot connect: {}", control::cli::io_text(&e));
+                Link::Down(router.now() + RETRY)
+            }
+        };
+    }
+    fn next_turn(&self, router: &Router, done: &Done) -> Wake {
+        let now = router.now();
+        let is_up = |m: &Memif| router.interfaces.at(m.index).is_some_and(|i| i.admin_up);
+        let time = |m: &Memif| match &m.link {
+            Link::Down(at) => (!m.wanted.is_master && is_up(m)).then_some(*at),
+            Link::Calling(_, _, deadline) => Some(*deadline),
+            Link::Up(..) => None,
+        };
+        let callers = self.sockets.values().flat_map(|socket| &socket.callers);
+        let times = self.list.iter().filter_map(time).chain(callers.map(|c| c.deadline));
+        let again = [(done.is_busy, 0.0), (done.has_failed, RETRY)];
+        let again = again.into_iter().filter(|(is_so, _)| *is_so).map(|(_, pause)| now + pause);
+        match times.chain(again).min_by(f64::total_cmp) {
+            Some(at) => Wake::AfterOrEvent(Duration::from_secs_f64((at - now).max(0.0))),
+            None => Wake::OnEvent,
         }
     }
     /// Accepts slaves and answers them.
-    fn hear_callers(
-        &mut self,
-        router: &mut Router,
-        again: &mut Vec<(InterfaceIndex, Vec<(usize, InputState)>)>,
-    ) {
-        let deadline = router.now() + PATIENCE;
+    fn hear_callers(&mut self, router: &mut Router, done: &mut Done) {
         for id in self.sockets.keys().copied().collect::<Vec<_>>() {
             let Some(socket) = self.sockets.get_mut(&id) else { continue };
             let mut callers = std::mem::take(&mut socket.callers);
             if let Some(listener) = &socket.listener {
-                for channel in std::iter::from_fn(|| listener.accept()).take(MOST_CALLERS) {
-                    let can_talk = callers.len() < MOST_CALLERS;
-                    if can_talk && channel.say(&session::hello(), None).is_ok() {
-                        let session = Master::default();
-                        callers.push(Caller { channel, session, interface: None, deadline });
-                    }
-                }
+                accept(listener, router, (&mut callers, done));
             }
             for mut caller in callers {
-                match self.answer(router, id, &mut caller) {
+                match self.answer(router, id, (&mut caller, done)) {
                     Ok(None) => self.keep(id, caller),
                     Ok(Some(linked)) => {
                         let memif =
@@ -118,8 +133,8 @@ impl Memifs {
                         let Some(memif) = memif else { continue };
                         let node = self.node;
                         match memif.connect(router, node, (caller.channel, linked)) {
-                            Ok(()) => again.push((memif.index, memif.take_kept())),
-                            Err(Refused(why)) => end(memif, router, node, &why),
+                            Ok(()) => done.again.push((memif.index, memif.take_kept())),
+                            Err(Refused(why)) => end(memif, router, node, (&why, done)),
                         }
                     }
                     Err(refused) => {
@@ -144,13 +159,14 @@ impl Memifs {
         &mut self,
         router: &Router,
         socket: u32,
-        caller: &mut Caller,
+        (caller, done): (&mut Caller, &mut Done),
     ) -> Result<Option<session::Linked>, Refused> {
         for _ in 0..MOST_MESSAGES {
-            let (message, file) = match next(&caller.channel, router.now() > caller.deadline)? {
+            let (message, file) = match next(&caller.channel, router.now() >= caller.deadline)? {
                 Some(heard) => heard,
                 None => return Ok(None),
             };
+            done.is_busy = true;
             match caller.session.take(&message, file)? {
                 Reply::Ack => (),
                 Reply::Init(init) => {
@@ -213,8 +229,34 @@ fn next(
     }
 }
 
-fn end(memif: &mut Memif, router: &mut Router, node: graph::NodeIndex, why: &str) {
+/// Takes the slaves that wait, as many as may be talking.
+fn accept(
+    listener: &Listener,
+    router: &mut Router,
+    (callers, done): (&mut Vec<Caller>, &mut Done),
+) {
+    let deadline = router.now() + PATIENCE;
+    for channel in std::iter::from_fn(|| listener.accept()).take(MOST_CALLERS) {
+        done.is_busy = true;
+        let can_talk = callers.len() < MOST_CALLERS
+            && router.processes.watch(NAME, channel.as_fd()).is_ok()
+            && channel.say(&session::hello(), None).is_ok();
+        if can_talk {
+            let session = Master::default();
+            callers.push(Caller { channel, session, interface: None, deadline });
+        }
+    }
+}
+
+fn end(
+    memif: &mut Memif,
+    router: &mut Router,
+    node: graph::NodeIndex,
+    (why, done): (&str, &mut Done),
+) {
+    done.is_busy |= !matches!(memif.link, Link::Down(_));
     if let Err(e) = memif.disconnect(router, node, why) {
+        (done.is_busy, done.has_failed) = (false, true);
         let name = memif.wanted.name();
         router.log.class("memif", "default").warn(format_args!("{name}: {e}"));
     }
@@ -222,7 +264,12 @@ fn end(memif: &mut Memif, router: &mut Router, node: graph::NodeIndex, why: &str
 
 impl Memif {
     /// Hears what the peer says; whether that connected them.
-    fn tend(&mut self, router: &mut Router, node: graph::NodeIndex) -> Result<bool, Refused> {
+    fn tend(
+        &mut self,
+        router: &mut Router,
+        node: graph::NodeIndex,
+        done: &mut Done,
+    ) -> Result<bool, Refused> {
         match &mut self.link {
             Link::Down(_) => Ok(false),
             Link::Up(_, peer) if peer.is_lost() => Err("its memory is gone".into()),
@@ -233,8 +280,9 @@ impl Memif {
             },
             Link::Calling(channel, slave, deadline) => {
                 for _ in 0..MOST_MESSAGES {
-                    let is_late = router.now() > *deadline;
+                    let is_late = router.now() >= *deadline;
                     let Some((message, _)) = next(channel, is_late)? else { return Ok(false) };
+                    done.is_busy = true;
                     match slave.take(&message)? {
                         Step::Say(message, file) => channel.say(&message, file)?,
                         Step::Closed(why) => return Err(Refused(why)),

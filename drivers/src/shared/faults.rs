@@ -3,8 +3,11 @@
 //! marked; whoever uses it goes on and ends the connection.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
 
 /// Mappings at a time.
 const MOST: usize = 4096;
@@ -25,6 +28,9 @@ static RANGES: [Range; MOST] = [const {
         has_faulted: AtomicBool::new(false),
     }
 }; MOST];
+
+/// Raised at each fault in a mapping.
+static RAISED: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Action of the signal before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
@@ -59,12 +65,27 @@ impl Watch {
     }
 }
 
+/// A descriptor at which something comes when memory of a mapping is lost.
+///
+/// # Errors
+/// The kernel's.
+pub fn losses() -> io::Result<OwnedFd> {
+    let raised = match RAISED.get() {
+        Some(raised) => raised,
+        None => {
+            let new = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+            RAISED.get_or_init(|| new)
+        }
+    };
+    raised.try_clone()
+}
+
 /// Has the signal handled, once.
 fn install() -> io::Result<()> {
     static DONE: OnceLock<Option<i32>> = OnceLock::new();
     let failed = DONE.get_or_init(|| {
         // SAFETY: both structs are plain and all zeroes are one of each; the handler does nothing
-        // but what a signal handler may: atomics, mmap(2) and sigaction(2).
+        // but what a signal handler may: atomics, mmap(2), write(2) and sigaction(2).
         let done = unsafe {
             let mut new: libc::sigaction = std::mem::zeroed();
             let mut old: libc::sigaction = std::mem::zeroed();
@@ -80,6 +101,9 @@ fn install() -> io::Result<()> {
     });
     failed.map_or(Ok(()), |code| Err(io::Error::from_raw_os_error(code)))
 }
+
+/// Number by which the counter is raised.
+static ONE: u64 = 1;
 
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes the signal's own information, and this signal has an address.
@@ -98,6 +122,12 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
         // atomic.
         let done = unsafe { libc::mmap(start as *mut _, end - start, prot, flags, -1, 0) };
         if done != libc::MAP_FAILED {
+            if let Some(raised) = RAISED.get() {
+                // SAFETY: eight bytes that live until the call returns. It never waits.
+                unsafe {
+                    libc::write(raised.as_raw_fd(), (&raw const ONE).cast(), size_of::<u64>())
+                };
+            }
             return;
         }
     }

@@ -27,6 +27,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 pub use bell::Bell;
 pub use copy::{Memory, Piece, Writer, fill, head, length};
+pub use faults::losses;
 
 /// Bytes of a page, at which mappings of ordinary memory begin.
 const PAGE: u64 = 4096;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -45,12 +45,10 @@ pub struct Taps {
     pub list: Vec<Tap>,
     /// Devices that are still being closed.
     closing: Vec<JoinHandle<()>>,
-    /// Whether it is looked at the devices.
-    pub is_watching: bool,
     /// Tell when something about devices changes, each for a namespace.
     pub news: Vec<LinkMonitor>,
-    /// Looks at them so far.
-    pub looks: u32,
+    /// Time of the next check that all devices are there, in seconds of the router's clock.
+    pub due: f64,
 }
 
 /// One interface.
@@ -223,7 +221,7 @@ impl Served for Taps {
 impl Taps {
     pub(super) fn new(node: NodeIndex) -> Self {
         let (list, closing, news) = (Vec::new(), Vec::new(), Vec::new());
-        Self { node, list, closing, is_watching: false, news, looks: 0 }
+        Self { node, list, closing, news, due: 0.0 }
     }
     /// Begins to make an interface: opens its device, for [`Self::finish`]. Fills in what was left
     /// open, its number first.
@@ -279,6 +277,8 @@ impl Taps {
         if self.is_used(id) {
             return Err(Error::IdInUse(id));
         }
+        let watched = router.processes.watch(link::PROCESS, news.as_fd());
+        watched.map_err(|e| Error::System("epoll", e))?;
         let made = add(router, &wanted, &queues)?;
         let queue = |(number, fd): (usize, &Arc<OwnedFd>)| {
             (Queue::new(made.0, number, wanted.is_tun, Arc::clone(fd)), Arc::clone(fd))
@@ -307,9 +307,7 @@ impl Taps {
             return Err(e.into());
         }
         router.set_link(made, true);
-        if !std::mem::replace(&mut self.is_watching, true) {
-            link::begin(router);
-        }
+        router.processes.signal(link::PROCESS, 0);
         Ok(made)
     }
     /// Shows the host a link that is up or down, whatever the state of the interface, until that

@@ -1,31 +1,38 @@
 //! Follows what the host does to devices: switched on or off, deleted, another MTU or name. The
-//! kernel tells what has changed (rtnetlink(7)), in each network namespace where there are some.
+//! kernel tells what has changed (rtnetlink(7)), in each network namespace with some, and
+//! so wakes the process; whether a device is still there is looked at once a second.
 #![forbid(unsafe_code)]
 
+use std::time::Duration;
+
+use control::process::{Event, Wake};
 use net::Router;
 
 use super::device;
 use super::interface::{Tap, Taps};
 use crate::host::netlink::{Link, LinkMonitor};
 
-/// Seconds between two looks at what the kernel tells.
-const PERIOD: f64 = 0.2;
-/// Number of these between two checks that all devices are there.
-const FULL: u32 = 5;
+/// Name of the process.
+pub(super) const PROCESS: &str = "tap-link-process";
+/// Seconds between two checks that all devices are there.
+const FULL: f64 = 1.0;
+/// Pause after the kernel has told something: what changes in one go is looked at in one go.
+const SOON: Duration = Duration::from_millis(50);
 
-/// Looks from now on, as long as there are interfaces.
-pub(super) fn begin(router: &mut Router) {
-    router.after(PERIOD, look, 0);
+pub(super) fn register(router: &mut Router) {
+    router.processes.spawn(PROCESS, Box::new(look));
 }
 
-fn look(router: &mut Router, _: u64) {
+fn look(router: &mut Router, _: Event) -> Wake {
     let looked = router.with(|taps: &mut Taps, router| {
         let list = &mut taps.list;
         taps.news.retain(|news| list.iter().any(|tap| tap.namespace == news.namespace()));
         let told = |news: &mut LinkMonitor| (news.namespace(), news.take());
         let told: Vec<_> = taps.news.iter_mut().map(told).collect();
-        taps.looks = taps.looks.wrapping_add(1);
-        let is_full = taps.looks.is_multiple_of(FULL);
+        let is_full = router.now() >= taps.due;
+        if is_full {
+            taps.due = router.now() + FULL;
+        }
         for tap in list {
             let here = told.iter().filter(|(namespace, _)| *namespace == tap.namespace);
             let mut links = here.flat_map(|(_, links)| links);
@@ -37,16 +44,14 @@ fn look(router: &mut Router, _: u64) {
                 follow(tap, link, router);
             }
         }
-        taps.list.is_empty()
+        let is_news = told.iter().any(|(_, links)| !links.is_empty());
+        let pause = Duration::from_secs_f64((taps.due - router.now()).max(0.0));
+        (!taps.list.is_empty()).then_some(match () {
+            () if is_news || taps.news.iter().any(LinkMonitor::is_asking) => Wake::After(SOON),
+            () => Wake::AfterOrEvent(pause),
+        })
     });
-    match looked {
-        Some(true) | None => {
-            if let Some(taps) = router.state_mut::<Taps>() {
-                taps.is_watching = false;
-            }
-        }
-        Some(false) => begin(router),
-    }
+    looked.flatten().unwrap_or(Wake::OnEvent)
 }
 
 fn look_whether_there(tap: &mut Tap, router: &mut Router) {

@@ -37,6 +37,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut *parts.router;
     let node = router.engine.add_input(TapInput::new(&router.interfaces)).map_err(refuse)?;
     router.insert(interface::Taps::new(node));
+    link::register(router);
     router.interfaces.observe(interface::follow);
     router.interfaces.describe(interface::HARDWARE, interface::describe);
     api::register(&mut parts.api);

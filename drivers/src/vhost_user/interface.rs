@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -34,6 +35,8 @@ pub struct Vhosts {
     pub(super) node: NodeIndex,
     /// In the order they were made.
     pub list: Vec<Vhost>,
+    /// Wakes the process when memory of front ends is lost.
+    _losses: OwnedFd,
 }
 
 /// Parameters of a new interface.
@@ -91,8 +94,6 @@ pub struct Connection {
     pub(super) channel: Channel,
     /// Its requests so far.
     pub session: Session,
-    /// Time of the last message, in seconds of the router's clock.
-    pub(super) heard: f64,
 }
 
 /// Rings that threads use.
@@ -144,15 +145,20 @@ impl Wanted {
         }
         Ok(())
     }
-    fn listener(&self) -> Result<Option<Listener>, Error> {
+    fn listener(&self, router: &mut Router) -> Result<Option<Listener>, Error> {
         let text = |e: io::Error| Error::Listen(control::cli::io_text(&e));
-        self.is_server.then(|| Listener::new(Path::new(&self.socket))).transpose().map_err(text)
+        let listen = || {
+            let listener = Listener::new(Path::new(&self.socket))?;
+            router.processes.watch(super::process::NAME, listener.as_fd())?;
+            Ok(listener)
+        };
+        self.is_server.then(listen).transpose().map_err(text)
     }
 }
 
 impl Vhosts {
-    pub(super) fn new(node: NodeIndex) -> Self {
-        Self { node, list: Vec::new() }
+    pub(super) fn new(node: NodeIndex, losses: OwnedFd) -> Self {
+        Self { node, list: Vec::new(), _losses: losses }
     }
     /// Fills in a number, or looks whether the one that is asked for is free.
     fn number(&self, wanted: &mut Wanted, own: Option<InterfaceIndex>) -> Result<(), Error> {
@@ -184,7 +190,7 @@ impl Vhosts {
         if router.engine.data_threads().is_empty() {
             return Err(Error::Refused("the router does not run yet".to_owned()));
         }
-        let listener = wanted.listener()?;
+        let listener = wanted.listener(router)?;
         let (index, senders) = add(router, &wanted)?;
         self.list.push(Vhost {
             wanted,
@@ -223,7 +229,10 @@ impl Vhosts {
         }
         let (node, vhost) = (self.node, &mut self.list[at]);
         let listens_there = vhost.wanted.is_server && vhost.wanted.socket == wanted.socket;
-        let listener = if listens_there && wanted.is_server { None } else { wanted.listener()? };
+        let listener = match listens_there && wanted.is_server {
+            true => None,
+            false => wanted.listener(router)?,
+        };
         if wanted.instance != vhost.wanted.instance {
             router.rename_interface(index, &wanted.name())?;
         }

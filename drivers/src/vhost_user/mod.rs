@@ -30,6 +30,8 @@ mod tx;
 
 use net::{Configuration, Feature, Origin, Parts, refuse};
 
+use crate::host::losses_for;
+
 pub use input::VhostInput;
 
 /// Interfaces to virtual machines.
@@ -46,9 +48,10 @@ pub const FEATURE: Feature = Feature {
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     let router = &mut parts.router;
     let node = router.engine.add_input(VhostInput::new(&router.interfaces)).map_err(refuse)?;
-    router.insert(interface::Vhosts::new(node));
-    router.interfaces.describe(interface::HARDWARE, interface::describe);
     router.processes.spawn(process::NAME, Box::new(process::run));
+    let losses = losses_for(router, process::NAME).map_err(refuse)?;
+    router.insert(interface::Vhosts::new(node, losses));
+    router.interfaces.describe(interface::HARDWARE, interface::describe);
     api::register(&mut parts.api);
     commands::register(&mut parts.cli);
     show::register(&mut parts.cli);

@@ -1,7 +1,11 @@
 //! `vhost-user-process`: the sockets. Front ends are accepted or looked for, heard and answered.
+//!
+//! The process sleeps until something comes on a socket, or it is time to connect. As it is told of
+//! that once, a turn in which there was something to do is followed by another.
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,9 +23,16 @@ pub const NAME: &str = "vhost-user-process";
 pub const RETRY: f64 = 1.0;
 /// Requests of a front end that are heard in one go.
 const MOST_REQUESTS: usize = 600;
-/// Pauses between two looks at sockets where somebody spoke in the last second, and at others.
-const BUSY: Duration = Duration::from_millis(1);
-const IDLE: Duration = Duration::from_millis(50);
+
+/// Work that a turn of the process leaves.
+#[derive(Default)]
+struct Done {
+    /// There was something to do: there may be more.
+    is_busy: bool,
+    /// A connection could not be ended.
+    has_failed: bool,
+    again: Vec<Again>,
+}
 
 /// An interface that runs again, with the threads and modes of its queues and those which have to
 /// be looked at all the time.
@@ -33,8 +44,12 @@ struct Again {
 
 /// A turn.
 pub(super) fn run(router: &mut Router, _: Event) -> Wake {
-    let done = router.with(|all: &mut Vhosts, router| all.turn(router));
-    let Some((wake, again)) = done else { return Wake::AfterOrEvent(IDLE) };
+    let turn = |all: &mut Vhosts, router: &mut Router| {
+        let mut done = Done::default();
+        all.turn(router, &mut done);
+        (all.next_turn(router, &done), done.again)
+    };
+    let Some((wake, again)) = router.with(turn) else { return Wake::OnEvent };
     for Again { index, kept, silent } in again {
         for (number, (thread, mode)) in kept.into_iter().enumerate() {
             // There may be fewer queues or threads than there were.
@@ -49,76 +64,93 @@ pub(super) fn run(router: &mut Router, _: Event) -> Wake {
 }
 
 impl Vhosts {
-    fn turn(&mut self, router: &mut Router) -> (Wake, Vec<Again>) {
-        let (node, mut again) = (self.node, Vec::new());
+    fn turn(&mut self, router: &mut Router, done: &mut Done) {
+        let node = self.node;
         for vhost in &mut self.list {
             if let Link::Down(at) = vhost.link {
-                vhost.look_for(router.now(), at);
+                vhost.look_for(router, at, done);
             }
-            match vhost.tend(router, node) {
-                Ok(started) => again.extend(started),
-                Err(Refused(why)) => {
-                    if let Err(e) = vhost.disconnect(router, node, &why) {
+            match vhost.tend(router, node, done) {
+                Ok(started) => done.again.extend(started),
+                Err(Refused(why)) => match vhost.disconnect(router, node, &why) {
+                    Ok(()) => done.is_busy = true,
+                    Err(e) => {
+                        (done.is_busy, done.has_failed) = (false, true);
                         let name = router.interfaces.name(vhost.index.0).to_owned();
                         let log = router.log.class("vhost-user", "default");
                         log.warn(format_args!("{name}: {e}"));
                     }
-                }
+                },
             }
         }
-        let is_busy = |vhost: &Vhost| match &vhost.link {
-            Link::Up(connection) => router.now() - connection.heard < 1.0,
-            Link::Down(_) => false,
+    }
+    fn next_turn(&self, router: &Router, done: &Done) -> Wake {
+        let now = router.now();
+        let time = |v: &Vhost| match v.link {
+            Link::Down(at) if v.listener.is_none() => Some(at),
+            _ => None,
         };
-        let wake = match () {
-            () if self.list.is_empty() => Wake::OnEvent,
-            () if self.list.iter().any(is_busy) => Wake::AfterOrEvent(BUSY),
-            () => Wake::AfterOrEvent(IDLE),
-        };
-        (wake, again)
+        let again = [(done.is_busy, 0.0), (done.has_failed, RETRY)];
+        let again = again.into_iter().filter(|(is_so, _)| *is_so).map(|(_, pause)| now + pause);
+        match self.list.iter().filter_map(time).chain(again).min_by(f64::total_cmp) {
+            Some(at) => Wake::AfterOrEvent(Duration::from_secs_f64((at - now).max(0.0))),
+            None => Wake::OnEvent,
+        }
     }
 }
 
 impl Vhost {
     /// Takes a front end that has come, or connects to one if it is time.
-    fn look_for(&mut self, now: f64, due: f64) {
-        let channel = match &self.listener {
-            Some(listener) => listener.accept(),
+    fn look_for(&mut self, router: &mut Router, due: f64, done: &mut Done) {
+        let now = router.now();
+        let found = match &self.listener {
+            Some(listener) => listener.accept().map(Ok),
             None if now < due => None,
-            None => match Channel::connect(Path::new(&self.wanted.socket)) {
-                Ok(channel) => Some(channel),
-                Err(e) => {
-                    self.why = format!("cannot connect: {}", control::cli::io_text(&e));
-                    self.errno = errno(&e);
-                    self.link = Link::Down(now + RETRY);
-                    None
-                }
-            },
+            None => Some(Channel::connect(Path::new(&self.wanted.socket))),
         };
-        if let Some(channel) = channel {
-            let session = Session::new(self.wanted.offer);
-            self.link = Link::Up(Box::new(Connection { channel, session, heard: now }));
-            self.errno = 0;
+        let heard = found.map(|channel| {
+            let channel = channel?;
+            router.processes.watch(NAME, channel.as_fd())?;
+            Ok::<_, io::Error>(channel)
+        });
+        match heard {
+            None => (),
+            Some(Ok(channel)) => {
+                done.is_busy = true;
+                let session = Session::new(self.wanted.offer);
+                self.link = Link::Up(Box::new(Connection { channel, session }));
+                self.errno = 0;
+            }
+            Some(Err(e)) => {
+                self.why = format!("cannot connect: {}", control::cli::io_text(&e));
+                self.errno = errno(&e);
+                self.link = Link::Down(now + RETRY);
+            }
         }
     }
     /// Hears what the front end says; its queues, if they run again.
-    fn tend(&mut self, router: &mut Router, node: NodeIndex) -> Result<Option<Again>, Refused> {
+    fn tend(
+        &mut self,
+        router: &mut Router,
+        node: NodeIndex,
+        done: &mut Done,
+    ) -> Result<Option<Again>, Refused> {
         let link = std::mem::replace(&mut self.link, Link::Down(0.0));
         let Link::Up(mut connection) = link else {
             self.link = link;
             return Ok(None);
         };
-        let done = self.answer(router, node, &mut connection);
+        let answered = self.answer(router, node, (&mut connection, done));
         self.link = Link::Up(connection);
-        done
+        answered
     }
     fn answer(
         &mut self,
         router: &mut Router,
         node: NodeIndex,
-        connection: &mut Connection,
+        (connection, done): (&mut Connection, &mut Done),
     ) -> Result<Option<Again>, Refused> {
-        let Connection { channel, session, heard } = connection;
+        let Connection { channel, session } = connection;
         if session.table.is_lost() {
             return Err("its memory is gone".into());
         }
@@ -130,7 +162,7 @@ impl Vhost {
                 Heard::Nonsense => return Err("not a request".into()),
                 Heard::Closed => return Err("disconnected".into()),
             };
-            *heard = router.now();
+            done.is_busy = true;
             if Session::disturbs(&request) {
                 is_changed = true;
                 self.halt(router, node, session).map_err(|e| Refused(e.to_string()))?;

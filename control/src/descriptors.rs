@@ -1,0 +1,101 @@
+//! Descriptors that control waits for (epoll(7)): sockets on which others speak, each with the
+//! number of who hears it. It is told once whenever something has come, so it looks until there is
+//! nothing left.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+/// Descriptors that are ready, taken at a time.
+const MOST: usize = 64;
+
+/// All descriptors of one main loop.
+#[derive(Debug)]
+pub(crate) struct Descriptors {
+    poll: OwnedFd,
+}
+
+impl Descriptors {
+    /// None yet.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { poll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+    }
+    /// Adds one until it is closed.
+    ///
+    /// # Errors
+    /// The kernel's: it cannot be waited for, or is there already.
+    pub fn add(&self, descriptor: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(number);
+        let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.poll, descriptor, data, when)?)
+    }
+    /// Numbers of those at which something has come since they were asked for last.
+    pub fn ready(&self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let mut events = Vec::with_capacity(MOST);
+        loop {
+            events.clear();
+            let at_once = Timespec::default();
+            let got = epoll::wait(&self.poll, spare_capacity(&mut events), Some(&at_once));
+            numbers.extend(events.iter().map(|event: &epoll::Event| event.data.u64()));
+            if got.is_ok_and(|count| count < MOST) || got.is_err() {
+                return numbers;
+            }
+        }
+    }
+}
+
+impl AsFd for Descriptors {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poll.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    #[test]
+    fn each_arrival_is_told_once_until_the_descriptor_is_closed() {
+        let all = Descriptors::new().unwrap();
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        all.add(here.as_fd(), 7).unwrap();
+        assert!(all.add(here.as_fd(), 8).is_err() && all.ready().is_empty());
+        there.write_all(&[1]).unwrap();
+        assert_eq!([all.ready(), all.ready()], [vec![7], vec![]]);
+        there.write_all(&[2]).unwrap();
+        assert_eq!(all.ready(), [7], "the first byte is still there");
+        here.read_exact(&mut [0; 2]).unwrap();
+        drop(there);
+        assert_eq!([all.ready(), all.ready()], [vec![7], vec![]], "the other end is gone");
+        drop(here);
+        assert!(all.ready().is_empty());
+    }
+
+    #[test]
+    fn more_than_one_look_takes_are_told() {
+        let all = Descriptors::new().unwrap();
+        let path = std::env::temp_dir().join(format!("descriptors-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        all.add(listener.as_fd(), 1000).unwrap();
+        let pairs: Vec<_> = (0..150).map(|_| UnixStream::pair().unwrap()).collect();
+        for (number, (here, there)) in (0..).zip(&pairs) {
+            all.add(here.as_fd(), number).unwrap();
+            (&mut &*there).write_all(&[1]).unwrap();
+        }
+        let _connected = UnixStream::connect(&path).unwrap();
+        let mut numbers = all.ready();
+        numbers.sort_unstable();
+        let expected: Vec<_> = (0..150).chain([1000]).collect();
+        assert_eq!(numbers, expected);
+        std::fs::remove_file(path).unwrap();
+    }
+}
