@@ -9,8 +9,9 @@ fn end(socket: &str, role: &str, address: &str) -> Daemon {
     Daemon::start(&[
         &format!("create memif socket id 1 filename {socket}"),
         &format!("create interface memif socket-id 1 {role} secret abc"),
-        "set interface state memif1/0 up",
+        // First, so that it is announced when the link comes up.
         &format!("set interface ip address memif1/0 {address}/24"),
+        "set interface state memif1/0 up",
     ])
 }
 

@@ -58,6 +58,8 @@ pub struct Socket {
 pub(super) struct Caller {
     pub channel: Channel,
     pub session: Master,
+    /// Its request, while the interface that it asked for is switched off.
+    pub waiting: Option<wire::memif::Init>,
     /// The interface it asked for.
     pub interface: Option<InterfaceIndex>,
     /// Deadline, in seconds of the router's clock.

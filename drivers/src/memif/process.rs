@@ -25,6 +25,10 @@ pub const RETRY: f64 = 1.0;
 const PATIENCE: f64 = 5.0;
 /// Slaves of a socket that may be talking at a time.
 const MOST_CALLERS: usize = 64;
+/// Seconds that a slave waits for its interface to be switched on.
+const SWITCHING: f64 = 3.0;
+/// Reason for the end of a handshake that took longer.
+const LATE: &str = "timeout";
 /// Messages of a channel that are heard in one go.
 const MOST_MESSAGES: usize = 600;
 
@@ -162,15 +166,24 @@ impl Memifs {
         (caller, done): (&mut Caller, &mut Done),
     ) -> Result<Option<session::Linked>, Refused> {
         for _ in 0..MOST_MESSAGES {
-            let (message, file) = match next(&caller.channel, router.now() >= caller.deadline)? {
-                Some(heard) => heard,
-                None => return Ok(None),
+            let is_admitted = self.admit(router, socket, caller)?;
+            let (message, file) = match next(&caller.channel, router.now() >= caller.deadline) {
+                Ok(Some(_)) if !is_admitted => return Err("unexpected message".into()),
+                Err(Refused(why)) if !is_admitted && why == LATE => {
+                    return Err("interface is down".into());
+                }
+                heard => match heard? {
+                    Some(heard) => heard,
+                    None => return Ok(None),
+                },
             };
             done.is_busy = true;
             match caller.session.take(&message, file)? {
                 Reply::Ack => (),
                 Reply::Init(init) => {
-                    caller.interface = Some(self.asked_for(router, socket, &init)?)
+                    caller.waiting = Some(init);
+                    caller.deadline = router.now() + SWITCHING;
+                    continue;
                 }
                 Reply::Closed(why) => return Err(Refused(why)),
                 Reply::Connected(linked) => {
@@ -188,20 +201,26 @@ impl Memifs {
         }
         Ok(None)
     }
+    /// Tells a slave that has asked for an interface that it may go on; false while the interface is
+    /// switched off. It may be switched on any moment, and some slaves ask only once.
+    fn admit(&self, router: &Router, socket: u32, caller: &mut Caller) -> Result<bool, Refused> {
+        let Some(init) = &caller.waiting else { return Ok(true) };
+        let index = self.asked_for(socket, init)?;
+        caller.interface = Some(index);
+        if !router.interfaces.at(index).is_some_and(|i| i.admin_up) {
+            return Ok(false);
+        }
+        caller.waiting = None;
+        caller.deadline = router.now() + PATIENCE;
+        caller.channel.say(&Message::Ack, None)?;
+        Ok(true)
+    }
     /// The interface that a slave wants to be connected to, if it may.
-    fn asked_for(
-        &self,
-        router: &Router,
-        socket: u32,
-        init: &Init,
-    ) -> Result<InterfaceIndex, Refused> {
+    fn asked_for(&self, socket: u32, init: &Init) -> Result<InterfaceIndex, Refused> {
         let key = (socket, init.id.get());
         let memif = self.list.iter().find(|m| (m.wanted.socket, m.wanted.id) == key);
         let memif = memif.filter(|m| m.wanted.is_master).ok_or("unmatched interface id")?;
         let wish = memif.wanted.wish();
-        if !router.interfaces.at(memif.index).is_some_and(|i| i.admin_up) {
-            return Err("interface is down".into());
-        }
         if matches!(memif.link, Link::Up(..)) {
             return Err("already connected".into());
         }
@@ -222,7 +241,7 @@ fn next(
 ) -> Result<Option<(Message, Option<std::os::fd::OwnedFd>)>, Refused> {
     match channel.hear() {
         Heard::Message(message, file) => Ok(Some((message, file))),
-        Heard::Nothing if is_late => Err("timeout".into()),
+        Heard::Nothing if is_late => Err(LATE.into()),
         Heard::Nothing => Ok(None),
         Heard::Nonsense => Err("not a message".into()),
         Heard::Closed => Err("disconnected".into()),
@@ -243,7 +262,7 @@ fn accept(
             && channel.say(&session::hello(), None).is_ok();
         if can_talk {
             let session = Master::default();
-            callers.push(Caller { channel, session, interface: None, deadline });
+            callers.push(Caller { channel, session, waiting: None, interface: None, deadline });
         }
     }
 }
