@@ -1,20 +1,28 @@
 //! Descriptors that control waits for (epoll(7)): sockets on which others speak, each with the
 //! number of who hears it. It is told once whenever something has come, so it looks until there is
-//! nothing left.
+//! nothing left. An alarm is one of them (timerfd_create(2)): the event loop's own timers wake it
+//! several times for each that is more than 64 ms away.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 /// Descriptors that are ready, taken at a time.
 const MOST: usize = 64;
+/// Number of the alarm.
+const ALARM: u64 = u64::MAX;
 
 /// All descriptors of one main loop.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     poll: OwnedFd,
+    alarm: OwnedFd,
 }
 
 impl Descriptors {
@@ -23,7 +31,24 @@ impl Descriptors {
     /// # Errors
     /// The kernel's.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { poll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let alarm = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let all = Self { poll: epoll::create(epoll::CreateFlags::CLOEXEC)?, alarm };
+        all.add(all.alarm.as_fd(), ALARM)?;
+        Ok(all)
+    }
+    /// Has all of them be readable after a time, unless another one is said before.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_alarm(&self, after: Duration) -> io::Result<()> {
+        // No time at all would be no alarm.
+        let after = after.max(Duration::from_nanos(1));
+        let none = Timespec::default();
+        let at = Timespec { tv_sec: after.as_secs() as i64, tv_nsec: after.subsec_nanos().into() };
+        let time = Itimerspec { it_interval: none, it_value: at };
+        timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &time)?;
+        Ok(())
     }
     /// Adds one until it is closed.
     ///
@@ -42,7 +67,8 @@ impl Descriptors {
             events.clear();
             let at_once = Timespec::default();
             let got = epoll::wait(&self.poll, spare_capacity(&mut events), Some(&at_once));
-            numbers.extend(events.iter().map(|event: &epoll::Event| event.data.u64()));
+            let all = events.iter().map(|event: &epoll::Event| event.data.u64());
+            numbers.extend(all.filter(|number| *number != ALARM));
             if got.is_ok_and(|count| count < MOST) || got.is_err() {
                 return numbers;
             }
@@ -78,6 +104,22 @@ mod tests {
         assert_eq!([all.ready(), all.ready()], [vec![7], vec![]], "the other end is gone");
         drop(here);
         assert!(all.ready().is_empty());
+    }
+
+    #[test]
+    fn an_alarm_is_of_nobody() {
+        let all = Descriptors::new().unwrap();
+        let is_ready = |patience: i64| {
+            let mut look = [rustix::event::PollFd::new(&all, rustix::event::PollFlags::IN)];
+            let patience = Timespec { tv_sec: patience, tv_nsec: 0 };
+            rustix::event::poll(&mut look, Some(&patience)).unwrap() > 0
+        };
+        all.set_alarm(Duration::from_secs(100)).unwrap();
+        assert!(!is_ready(0));
+        for after in [Duration::ZERO, Duration::from_millis(1)] {
+            all.set_alarm(after).unwrap();
+            assert!(is_ready(20) && all.ready().is_empty() && !is_ready(0));
+        }
     }
 
     #[test]

@@ -240,6 +240,11 @@ impl<C> Processes<C> {
         self.descriptors.as_ref().map(AsFd::as_fd)
     }
 
+    /// Has [`Self::descriptor`] be readable after a time, too; false where it cannot.
+    pub fn set_alarm(&self, after: Duration) -> bool {
+        self.descriptors.as_ref().is_some_and(|all| all.set_alarm(after).is_ok())
+    }
+
     /// Signals to processes at whose descriptors something has come.
     fn hear(&mut self) {
         let ready = self.descriptors.as_ref().map(Descriptors::ready);

@@ -265,13 +265,20 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
                 () = something_came(descriptors.as_ref()) => (),
             }
         };
-        let mut wait = pin!(timeout(pause, called));
+        let is_alarmed =
+            !pause.is_zero() && descriptors.is_some() && router.borrow().processes.set_alarm(pause);
+        let mut wait = pin!(async {
+            match is_alarmed {
+                true => called.await,
+                false => drop(timeout(pause, called).await),
+            }
+        });
         let is_over = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_ready())).await;
         if is_over {
             // Others come first, however much is due.
             tokio::task::yield_now().await;
         } else {
-            let _ = wait.await;
+            wait.await;
         }
     }
 }

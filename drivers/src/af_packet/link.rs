@@ -18,8 +18,6 @@ use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 const PROCESS: &str = "af-packet-link-process";
-/// Seconds between two looks at all devices.
-const USUALLY: f64 = 1.0;
 /// Pause after the kernel has told something, so that what changes in one go is looked at in one
 /// go; and between two looks at all devices while one is being opened.
 const SOON: Duration = Duration::from_millis(50);
@@ -51,7 +49,7 @@ fn look_at_all(router: &mut Router, _: Event) -> Wake {
         let is_opening = |all: &HostInterfaces| all.list.iter().any(|i| i.reopening.is_some());
         let is_due = is_opening(all) || router.now() >= all.due;
         if is_due {
-            all.due = router.now() + USUALLY;
+            all.due = router.now() + router.until_next_second();
         }
         for at in 0..all.list.len() {
             let i = &all.list[at];

@@ -1,4 +1,4 @@
-//! Making and deleting interfaces on devices.
+//! Making and deleting interfaces on devices, which are looked at once a second.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -28,8 +28,6 @@ pub const MAX_QUEUES: u16 = 64;
 pub const ALL_QUEUES: u16 = u16::MAX;
 /// Packets that may wait, each way, when nothing else is said.
 const USUAL_RING: u16 = 1024;
-/// Seconds between two looks at the device.
-const PERIOD: f64 = 0.5;
 
 /// All of them.
 pub struct AfXdps {
@@ -246,7 +244,7 @@ impl AfXdps {
             return Err(e.into());
         }
         if self.list.len() == 1 {
-            router.after(PERIOD, watch, 0);
+            router.after(router.until_next_second(), watch, 0);
         }
         Ok(made)
     }
@@ -293,7 +291,7 @@ fn watch(router: &mut Router, _: u64) {
         router.set_link(*index, *is_running);
     }
     if !states.is_empty() {
-        router.after(PERIOD, watch, 0);
+        router.after(router.until_next_second(), watch, 0);
     }
 }
 

@@ -14,8 +14,6 @@ use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 pub(super) const PROCESS: &str = "tap-link-process";
-/// Seconds between two checks that all devices are there.
-const FULL: f64 = 1.0;
 /// Pause after the kernel has told something: what changes in one go is looked at in one go.
 const SOON: Duration = Duration::from_millis(50);
 
@@ -31,7 +29,7 @@ fn look(router: &mut Router, _: Event) -> Wake {
         let told: Vec<_> = taps.news.iter_mut().map(told).collect();
         let is_full = router.now() >= taps.due;
         if is_full {
-            taps.due = router.now() + FULL;
+            taps.due = router.now() + router.until_next_second();
         }
         for tap in list {
             let here = told.iter().filter(|(namespace, _)| *namespace == tap.namespace);
