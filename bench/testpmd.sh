@@ -44,23 +44,23 @@ memif*)
     role=master theirs=slave
     [ "$kind" = memif ] || { role=slave theirs=master; }
     tell "create memif socket id 1 filename $work/m" > "$work/said"
-    tell "create interface memif socket-id 1 $role ring-size 4096 hw-addr 02:00:00:00:00:aa" > "$work/said"
-    # Its ring has 2^12 descriptors, like ours.
-    vdev="net_memif,role=$theirs,socket=$work/m,socket-abstract=no,id=0,rsize=12,mac=02:00:00:00:00:02"
+    tell "create interface memif socket-id 1 $role ring-size 16384 hw-addr 02:00:00:00:00:aa" > "$work/said"
+    # Its ring has 2^14 descriptors, like ours.
+    vdev="net_memif,role=$theirs,socket=$work/m,socket-abstract=no,id=0,rsize=14,mac=02:00:00:00:00:02"
     ;;
 vhost-*)
     name=VirtualEthernet0/0/0
     packed=0 option=
     [ "$kind" = vhost-user ] || { packed=1 option=packed; }
     tell "create vhost-user socket $work/v server hwaddr 02:00:00:00:00:aa $option" > "$work/said"
-    vdev="net_virtio_user0,path=$work/v,packed_vq=$packed,queue_size=1024,mac=02:00:00:00:00:02"
+    vdev="net_virtio_user0,path=$work/v,packed_vq=$packed,queue_size=16384,mac=02:00:00:00:00:02"
     ;;
 af_xdp)
     name=xdp0
     ip link add fvx0 type veth peer name fvx1
     ip link set fvx0 addrgenmode none up
     ip link set fvx1 addrgenmode none up
-    tell "create interface af_xdp host-if fvx0 name xdp0 rx-queue-size 4096 tx-queue-size 4096" > "$work/said"
+    tell "create interface af_xdp host-if fvx0 name xdp0 rx-queue-size 16384 tx-queue-size 16384" > "$work/said"
     vdev=net_af_xdp0,iface=fvx1
     ;;
 *) echo "no such kind: $kind" >&2; exit 1 ;;
@@ -71,7 +71,7 @@ tell "set interface promiscuous on $name"
 # Starts testpmd with a forwarding mode.
 start() {
     dpdk-testpmd -l 0,1 --main-lcore 1 --no-huge -m 512 --no-pci --file-prefix "fv$$" --vdev "$vdev" -- \
-        --forward-mode="$1" --port-topology=loop --total-num-mbufs=65536 --rxd=4096 --txd=4096 \
+        --forward-mode="$1" --port-topology=loop --total-num-mbufs=65536 --rxd=16384 --txd=16384 \
         -a --stats-period=3600 > "$work/testpmd" 2>&1 < /dev/null &
     peer=$!
     for _ in $(seq 300); do
