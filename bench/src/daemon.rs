@@ -23,6 +23,8 @@ pub enum Cores {
         /// This one.
         main: usize,
     },
+    /// All there are, with a worker on each of these.
+    Workers([usize; 2]),
 }
 
 /// A running daemon, ended when dropped.
@@ -41,7 +43,11 @@ impl Daemon {
     /// # Errors
     /// The system's, or that it does not answer.
     pub fn start(programs: &Programs, cores: Cores, folder: &Path) -> io::Result<Self> {
-        let (Cores::One(core) | Cores::All { main: core }) = cores;
+        let (Cores::One(core) | Cores::All { main: core } | Cores::Workers([core, _])) = cores;
+        let threads = match cores {
+            Cores::Workers([one, two]) => format!("corelist-workers {one},{two}"),
+            _ => format!("main-core {core}"),
+        };
         let folder = folder.join(programs.name);
         fs::create_dir_all(&folder)?;
         let folder = fs::canonicalize(folder)?;
@@ -50,7 +56,7 @@ impl Daemon {
         let _ = fs::remove_file(&socket); // of an earlier run
         let words = format!(
             "unix {{ nodaemon cli-listen {f}/cli.sock runtime-dir {f} log {f}/log }} \
-             cpu {{ main-core {core} }} buffers {{ buffers-per-numa 32768 }} \
+             cpu {{ {threads} }} buffers {{ buffers-per-numa 32768 }} \
              memory {{ main-heap-size 8G main-heap-page-size default }} \
              statseg {{ size 512M socket-name {f}/stats.sock }} \
              socksvr {{ socket-name {f}/api.sock }} api-segment {{ prefix bench{} }}",
@@ -63,7 +69,7 @@ impl Daemon {
         // A child may run where the thread that makes it may.
         let place = move || match cores {
             Cores::One(core) => cpu::pin(core),
-            Cores::All { .. } => Ok(()),
+            Cores::All { .. } | Cores::Workers(_) => Ok(()),
         };
         let spawn = move || place().and_then(|()| command.spawn());
         let child = thread::spawn(spawn).join().expect("spawning does not panic")?;

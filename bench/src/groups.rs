@@ -17,6 +17,7 @@ use crate::plot;
 use crate::scenario::{self, Scenario};
 use crate::traffic;
 use crate::window::Window;
+use crate::workers;
 
 /// The outcome of one scenario for one daemon.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +70,7 @@ pub fn run(options: &Options) -> io::Result<()> {
             "load" => load(options, &folder)?,
             "memory" => memory(options, &folder)?,
             "churn" => churn::run(options, &folder)?,
+            name if workers::ALL.contains(&name) => workers::run(name, options, &folder)?,
             single => {
                 if !has_head {
                     println!("| scenario | daemon | clocks | Mpps | core GHz | MB | nodes |");

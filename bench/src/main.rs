@@ -10,6 +10,7 @@ mod plot;
 mod scenario;
 mod traffic;
 mod window;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 31] = [
+pub const ALL: [&str; 33] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -35,6 +35,8 @@ pub const ALL: [&str; 31] = [
     "load",
     "memory",
     "churn",
+    "workers-ip4",
+    "workers-l2bd",
 ];
 
 /// Options of a measurement.
