@@ -65,7 +65,7 @@ for kind in $kinds; do
         dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --file-prefix "idle$$" \
             --vdev "net_virtio_user0,path=$work/v" -- --total-num-mbufs=16384 --stats-period=3600 > "$work/testpmd" 2>&1 < /dev/null &
         peer=$!
-        for _ in $(seq 100); do grep -q "Port statistics" "$work/testpmd" && break || sleep 0.1; done
+        for _ in $(seq 100); do grep -qs "Port statistics" "$work/testpmd" && break || sleep 0.1; done
         kill -STOP $peer 2>/dev/null || { cat "$work/testpmd" >&2; exit 1; }
         ;;
     af_xdp)

@@ -61,7 +61,7 @@ unix { nodaemon runtime-dir $work/$1 cli-listen $work/$1/cli.sock log $work/$1/l
 statseg { socket-name $work/$1/stats.sock }
 socksvr { socket-name $work/$1/api.sock }
 END
-    within "fvk-$1-m" "$ferrovia" -c "$work/$1/conf" > "$work/$1/output" 2>&1 &
+    ip netns exec "fvk-$1-m" "$ferrovia" -c "$work/$1/conf" > "$work/$1/output" 2>&1 &
     routers="$routers $!"
     for _ in $(seq 100); do tell "$1" show version 2>/dev/null && break || sleep 0.1; done
 }
