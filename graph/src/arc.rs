@@ -252,6 +252,11 @@ impl<'f> ArcPart<'f> {
                 return self.base + if bits == 0 { self.end } else { bits.trailing_zeros() };
             }
         };
+        self.next_of(interface)
+    }
+    /// The next one of packets of an interface.
+    #[inline(always)]
+    pub fn next_of(&self, interface: u32) -> u32 {
         self.base + self.features.from(interface, self.after).unwrap_or(self.end)
     }
 }
@@ -264,6 +269,20 @@ impl Along<'_> {
     #[inline(always)]
     pub fn next(&self, p: &mut Buffer<'_>) -> u32 {
         self.first.next(p)
+    }
+    /// The interface that decides about a packet; `None` where it carries its features itself.
+    #[inline(always)]
+    pub(crate) fn interface(&self, p: &Buffer<'_>) -> Option<u32> {
+        match self.first.side {
+            Side::Receive => Some(p.rx()),
+            Side::Transmit => Some(p.tx()),
+            Side::Carried => None,
+        }
+    }
+    /// The edge to the end of the arc; of a node that is on one arc.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> u32 {
+        self.first.base + self.first.end
     }
     /// As [`Along::next`], of a node that is on two arcs, for a packet on `arc`.
     #[inline(always)]

@@ -33,6 +33,9 @@ pub trait Node: Clone + Send + 'static {
     const STARTS_TRACES: bool = false;
     /// Whether it reads the bytes of usual packets: their first line is fetched ahead.
     const READS_BYTES: bool = true;
+    /// Whether packets that are no fragments pass it untouched and uncounted, along its arc: a node
+    /// in front may take them past it.
+    const FRAGMENTS_ONLY: bool = false;
 
     /// Whether it may be given packets that are only explained ([`Engine::explain`]). It says so
     /// when, for these, it changes nothing but the packet, fields that each clone has for itself,

@@ -48,6 +48,8 @@ pub(super) struct Spec {
     pub starts_traces: bool,
     /// Whether it may be given packets that are only explained.
     pub is_explainable: bool,
+    /// Whether it is there for fragments only.
+    pub fragments_only: bool,
     pub state: InputState,
     pub make: Make,
     /// First the node's own edges, then the drop, then what was connected or arcs added.
@@ -167,6 +169,7 @@ impl Engine {
         let index = self.insert(name, None, make, N::Next::EDGES, N::DROP, counted, N::INPUT)?;
         let spec = &mut self.specs[index.0 as usize];
         (spec.starts_traces, spec.is_explainable) = (N::STARTS_TRACES, N::EXPLAINABLE);
+        spec.fragments_only = N::FRAGMENTS_ONLY;
         Ok(index)
     }
     /// Adds the counters of reasons under a name that no node has: a process, or what clients know
@@ -215,6 +218,7 @@ impl Engine {
             is_input: input.is_some(),
             starts_traces: false,
             is_explainable: false,
+            fragments_only: false,
             state: input.unwrap_or(InputState::Adaptive),
             variant: self.variants.of(&name),
             drop_slot: own.len() as u32,
@@ -324,7 +328,7 @@ impl Engine {
         spec.name = format!("deleted-{}", index.0).into();
         spec.make = Box::new(|v| Box::new(NodeAdapter::new(super::build::Deleted, v)));
         (spec.is_input, spec.error_count) = (false, 0);
-        spec.is_explainable = false;
+        (spec.is_explainable, spec.fragments_only) = (false, false);
         spec.edges = vec![spec.edges[spec.drop_slot as usize].clone()];
         (spec.drop_slot, spec.error_base) = (0, super::errors::DELETED);
         (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), HashMap::new());
@@ -400,6 +404,7 @@ impl Engine {
             interrupt: false,
             to_trace: 0,
             filters_trace: false,
+            fragments_only: s.fragments_only,
             stats: NodeStats::default(),
         }
     }

@@ -4,7 +4,7 @@
 
 use super::Passes;
 use super::core::{ArcEdges, Core, NodeRuntime};
-use crate::arc::{FeatureArc, Start};
+use crate::arc::{ArcPart, FeatureArc, Start};
 use crate::buffer::Buffer;
 use crate::node::{Count, Node, Slot};
 
@@ -37,6 +37,19 @@ impl<'a> Ahead<'a> {
     pub fn start(&self, node: u32, arc: &'static FeatureArc) -> Option<Start<'a>> {
         let arcs: &'a [ArcEdges] = &self.0.get(node as usize)?.arcs;
         arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc)).map(Start::of)
+    }
+    /// The edge of a feature node along its arc, for packets of an interface; `None` where it is
+    /// not on the arc.
+    #[inline(always)]
+    pub fn along(&self, node: u32, arc: &'static FeatureArc, interface: u32) -> Option<Slot> {
+        let arcs: &'a [ArcEdges] = &self.0.get(node as usize)?.arcs;
+        let edges = arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc))?;
+        Some(Slot(ArcPart::of(edges).next_of(interface)))
+    }
+    /// Whether packets that are no fragments pass a node untouched.
+    #[inline(always)]
+    pub fn is_for_fragments(&self, node: u32) -> bool {
+        self.0.get(node as usize).is_some_and(|node| node.fragments_only)
     }
 }
 
@@ -88,6 +101,22 @@ impl<'p, N: Node> Passes<'p, N> {
     ) {
         self.go_over_with::<false, false>(
             places,
+            #[inline(always)]
+            |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
+        );
+    }
+    /// As [`Passes::usual_beyond`], for packets that are to take `edge`, as they do where `verdict`
+    /// says `None`.
+    #[inline(always)]
+    pub fn behind(
+        &mut self,
+        places: std::ops::Range<usize>,
+        edge: Slot,
+        mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        self.go_over_those(
+            places,
+            edge.0,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
         );

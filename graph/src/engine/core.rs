@@ -62,6 +62,8 @@ pub(crate) struct NodeRuntime {
     pub to_trace: u32,
     /// Whether only those that the filter chooses.
     pub filters_trace: bool,
+    /// Whether packets that are no fragments pass it untouched.
+    pub fragments_only: bool,
     pub stats: NodeStats,
 }
 

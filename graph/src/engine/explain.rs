@@ -187,6 +187,7 @@ impl NodeRuntime {
             interrupt: false,
             to_trace: 0,
             filters_trace: false,
+            fragments_only: false,
             stats: NodeStats::default(),
         }
     }

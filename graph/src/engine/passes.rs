@@ -9,7 +9,7 @@ use super::core::{Core, NodeRuntime};
 use super::frame::{AHEAD, fetch, scatter};
 use crate::arc::Along;
 use crate::buffer::{Buffer, FRAME, Flags};
-use crate::node::{Next, Node};
+use crate::node::{Next, Node, Slot};
 
 /// The mark of a packet that [`Passes::usual`] left alone: no node has so many edges.
 const OTHER: u32 = u32::MAX;
@@ -100,6 +100,34 @@ impl<'p, N: Node> Passes<'p, N> {
             },
         );
     }
+    /// As [`Passes::usual`], where all usual packets go on along the arc of this node: which edge
+    /// that is is looked up when the interface changes.
+    #[inline(always)]
+    pub fn usual_along(
+        &mut self,
+        places: Range<usize>,
+        mut verdict: impl FnMut(usize, &mut Buffer<'_>) -> Option<()>,
+    ) {
+        let along = self.along;
+        let (mut known, mut slot) = (None, 0);
+        self.go_over::<true>(
+            places,
+            #[inline(always)]
+            |i, p| {
+                verdict(i, p)?;
+                let interface = along.interface(p);
+                if interface != known || interface.is_none() {
+                    (known, slot) = (interface, along.next(p));
+                }
+                Some(slot)
+            },
+        );
+    }
+    /// The edge to the end of the arc that this node is on.
+    #[inline(always)]
+    pub fn end_of_arc(&self) -> Slot {
+        Slot(self.along.end())
+    }
     /// Over all packets, or over those that are left.
     #[inline(always)]
     fn go_over<const ALL: bool>(
@@ -139,6 +167,28 @@ impl<'p, N: Node> Passes<'p, N> {
             }
             if let Some(edge) = slot_of(nodes, place, &mut p) {
                 *slot = edge;
+            }
+        }
+    }
+    /// Over usual packets that are to take an edge.
+    #[inline(always)]
+    pub(super) fn go_over_those(
+        &mut self,
+        places: Range<usize>,
+        edge: u32,
+        mut slot_of: impl FnMut(&[NodeRuntime], usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        let (base, nodes) = (self.base, &self.core.nodes);
+        let indices = &self.indices[places.clone()];
+        let slots = &mut self.slots[places.clone()];
+        for ((place, &index), slot) in places.zip(indices).zip(slots) {
+            // SAFETY: as in `look`.
+            let mut p = unsafe { Buffer::new(base, index) };
+            if *slot != edge || p.flags().has(SPECIAL) {
+                continue;
+            }
+            if let Some(to) = slot_of(nodes, place, &mut p) {
+                *slot = to;
             }
         }
     }

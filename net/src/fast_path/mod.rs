@@ -8,7 +8,9 @@
 //!
 //! The end of it, [`Outputs`], is that of other fast paths too, such as the one of bridged frames.
 
+mod entry;
 mod outputs;
+mod routed;
 mod through;
 mod tunnels;
 mod underlay;
@@ -25,6 +27,7 @@ use crate::ip6::Input as Input6;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
 pub use outputs::{Exit, Outputs, Pause};
+pub use routed::{Routable, Routed, Shares};
 use through::Through;
 pub use underlay::{Lane, Neighbors, Underlay};
 
@@ -80,13 +83,18 @@ impl FastPath for FastPaths {
             return false;
         }
         // What the first packet is says which version most of them are of.
-        let mut first = EtherType::LENGTH;
+        let (mut first, mut rx) = (EtherType::LENGTH, u32::MAX);
         packets.look(0..packets.all().end.min(1), |_, p| {
             let header = p.header::<Header>();
-            first = header.map_or(first, |header| header.ethertype);
+            (first, rx) = (header.map_or(first, |header| header.ethertype), p.rx());
         });
+        let at = (rx, on.1, on.2);
         match first {
+            EtherType::IP4 if self.ip4.is_paused() => false,
+            EtherType::IP4 if self.ip4.take_to_features(packets, at) => true,
             EtherType::IP4 => self.ip4.take(packets, on),
+            EtherType::IP6 if self.ip6.is_paused() => false,
+            EtherType::IP6 if self.ip6.take_to_features(packets, at) => true,
             EtherType::IP6 => self.ip6.take(packets, on),
             _ => false,
         }

@@ -45,7 +45,7 @@ pub(super) mod share {
 /// Edges of the path, as nodes number them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edges {
-    to_input: Slot,
+    pub to_input: Slot,
     to_lookup: Slot,
     to_rewrite: Slot,
     pub to_midchain: Slot,
@@ -63,8 +63,8 @@ pub(super) struct Nodes {
 /// Packets of version `V`, on one thread.
 #[derive(Clone)]
 pub(super) struct Through<V: Version> {
-    ethertype: EtherType,
-    ports: SlabReader<Port>,
+    pub ethertype: EtherType,
+    pub ports: SlabReader<Port>,
     pub counters: Arc<Counters>,
     forwarding: Forwarding<V::Family>,
     pub adjacencies: SlabReader<Adjacency>,
@@ -73,7 +73,7 @@ pub(super) struct Through<V: Version> {
     pub edges: Edges,
     pub stacked: Stacked,
     pub neighbors: Neighbors,
-    pause: Pause,
+    pub pause: Pause,
 }
 
 /// An interface that packets come in by.
@@ -121,6 +121,11 @@ impl<V: Version> Through<V> {
         let rewrite = ahead.target(lookup, self.edges.to_rewrite)?;
         Some(Nodes { ethernet, input, lookup, rewrite })
     }
+    /// Whether a frame is not to be tried.
+    #[inline(always)]
+    pub fn is_paused(&mut self) -> bool {
+        !self.pause.is_over()
+    }
     /// Takes packets of one table, that of the first; says whether it went over them.
     #[inline(always)]
     pub fn take<N: Node, On: Cpu>(
@@ -128,9 +133,6 @@ impl<V: Version> Through<V> {
         packets: &mut Passes<'_, N>,
         (cpu, epoch, thread): (On, Epoch<'_>, usize),
     ) -> bool {
-        if !self.pause.is_over() {
-            return false;
-        }
         let (ethernet, ahead) = packets.ahead();
         let Some(nodes) = self.nodes(ethernet, ahead) else { return false };
         let mut fib = None;

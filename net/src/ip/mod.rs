@@ -45,7 +45,7 @@ pub use outputs::{OutputArcEnd, add as add_with_outputs};
 pub use own::{DATAGRAM_HEADERS, datagram, send_own};
 pub use reverse_path::{ReversePath, ReversePaths, SourceFamily};
 pub use rewrite::Rewrite;
-pub(crate) use rewrite::{fits_made, is_usual, send_over};
+pub(crate) use rewrite::{fits_made, is_usual, may_go, send_over};
 pub use rewrite_multicast::RewriteMulticast;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;

@@ -202,7 +202,7 @@ pub(crate) fn is_usual(a: &Adjacency) -> bool {
 
 /// Whether a packet has a hop left and fits, as nearly all do.
 #[inline(always)]
-pub(super) fn may_go<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
+pub(crate) fn may_go<V: Version>(p: &Buffer<'_>, mtu: u16) -> bool {
     V::hops(p).is_some_and(|hops| hops > 1) & (p.total_len() <= usize::from(mtu))
 }
 

@@ -95,6 +95,8 @@ pub trait Version: Linked + Debug {
     fn group_mac(p: &Buffer<'_>) -> MacAddr;
     /// Whether a packet is a part of one.
     fn is_fragment(p: &Buffer<'_>) -> bool;
+    /// Whether a packet is certainly no part of one.
+    fn is_whole(packet: &[u8]) -> bool;
     /// The upper layer of a packet for this router.
     ///
     /// # Errors

@@ -107,6 +107,10 @@ impl Version for V4 {
         p.header::<Header>().is_some_and(Header::is_fragment)
     }
     #[inline(always)]
+    fn is_whole(packet: &[u8]) -> bool {
+        Header::ref_from_prefix(packet).is_ok_and(|(header, _)| !header.is_fragment())
+    }
+    #[inline(always)]
     fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {
         let header = p.header::<Header>().ok_or(Error::TooShort)?;
         if header.is_fragment() {

@@ -109,6 +109,10 @@ impl Version for V6 {
         ip6::upper_layer(p.bytes()).is_some_and(|upper| upper.fragment.is_some())
     }
     #[inline(always)]
+    fn is_whole(packet: &[u8]) -> bool {
+        ip6::upper_layer(packet).is_some_and(|upper| upper.fragment.is_none())
+    }
+    #[inline(always)]
     fn upper(p: &Buffer<'_>) -> Result<Upper, Error> {
         let header = p.header::<Header>().ok_or(Error::TooShort)?;
         let found = ip6::upper_layer(p.bytes()).ok_or(Error::BadLength)?;

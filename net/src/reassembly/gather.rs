@@ -131,6 +131,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLAC
     type Error = V::Error;
     type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
+    const FRAGMENTS_ONLY: bool = true;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
