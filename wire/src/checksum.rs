@@ -103,6 +103,38 @@ pub fn update_bytes(checksum: U16, old: &[u8], new: &[u8]) -> U16 {
     Sum { words, is_odd: false }.checksum()
 }
 
+/// Data of a packet that are replaced, for all checksums over them (RFC 1624 equation 3): a sum of
+/// what goes, complemented, and what comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Change(u64);
+
+impl Change {
+    /// Of eight bytes at an even place, such as both addresses of IPv4.
+    #[inline(always)]
+    pub fn of(old: [u8; 8], new: [u8; 8]) -> Self {
+        Self(halves(!u64::from_ne_bytes(old)) + halves(u64::from_ne_bytes(new)))
+    }
+    /// And of four more, such as both ports.
+    #[inline(always)]
+    #[must_use]
+    pub fn and(self, old: [u8; 4], new: [u8; 4]) -> Self {
+        let gone = u64::from(!u32::from_ne_bytes(old));
+        Self(self.0 + gone + u64::from(u32::from_ne_bytes(new)))
+    }
+    /// A checksum after it.
+    #[inline(always)]
+    pub fn apply(self, checksum: U16) -> U16 {
+        Sum { words: self.0 + u64::from(!ne(checksum)), is_odd: false }.checksum()
+    }
+    /// The same of UDP: one that is not there stays so, and 0, which would say so, is the other
+    /// zero (RFC 768).
+    #[inline(always)]
+    pub fn apply_udp(self, checksum: U16) -> U16 {
+        let new = Sum { words: self.0 + u64::from(!ne(checksum)), is_odd: false }.udp_checksum();
+        if checksum == U16::ZERO { checksum } else { new }
+    }
+}
+
 fn ne(word: U16) -> u16 {
     u16::from_ne_bytes(word.to_bytes())
 }

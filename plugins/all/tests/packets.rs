@@ -106,6 +106,8 @@ mod mpls;
 mod mss_clamp;
 #[path = "../../nat44_ed/tests.rs"]
 mod nat44_ed;
+#[path = "../../nat44_ed/fast_path_tests.rs"]
+mod nat44_ed_fast_path;
 #[path = "../../nat44_ei/tests.rs"]
 mod nat44_ei;
 #[path = "../../nat64/tests.rs"]

@@ -58,12 +58,19 @@ impl Core {
             total.set(table.usage().sessions as u64);
         }
     }
-    /// Counts a packet of an interface.
+    /// Counts packets of an interface.
     #[inline(always)]
-    pub fn count(&self, way: Way, is_slow: bool, what: usize, thread: usize, interface: u32) {
+    pub fn count(
+        &self,
+        way: Way,
+        is_slow: bool,
+        (what, count): (usize, u64),
+        thread: usize,
+        interface: u32,
+    ) {
         let rows = &self.counters[usize::from(way == Way::Out2In)][usize::from(is_slow)][what];
         if let Some(counter) = rows.row(thread).get(interface as usize) {
-            counter.add(1);
+            counter.add(count);
         }
     }
     /// Counts a packet between hosts inside.

@@ -27,6 +27,7 @@ mod session_messages;
 mod show;
 mod slow;
 mod state;
+mod usual;
 
 use std::io;
 use std::time::Duration;
@@ -103,7 +104,8 @@ fn add<P: HandsOff>(
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
     let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), P::FAST);
-    let (fast, slow) = node::of(place, core, seed, log::Log::new(router));
+    let log = log::Log::new(router);
+    let (fast, slow) = node::of(router, place, core, (seed, log));
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;
     if let Some(last) = slow_behind {

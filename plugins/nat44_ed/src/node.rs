@@ -7,31 +7,36 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use graph::arc::Along;
-use graph::{BLOCK, Buffer, Edge, Flags, Frame, Names, Node, Packet, Passes, Payload, Record};
+use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
 use infra::rcu::Epoch;
+use net::Router;
 use net::drops::Problem;
-use sessions::{Direction, Flow4, Found, Kind, Look, Seen, SessionIndex};
+use net::fast_path::{Routed, Shares};
+use net::ip::V4;
+use sessions::{Direction, Flow4, Kind, Look, Seen};
 use translation::mss;
 use translation::rewrite::rewrite;
-use translation::session::{
-    BYPASS, DROPS, HAIRPIN, NatTable, Translation, counter_of, expires, pass,
-};
+use translation::session::{DROPS, NatTable, Translation, counter_of, expires, pass};
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::config::Config;
-use crate::core::{Core, Way, find, usual_key};
+use crate::core::{Core, Way, find};
 use crate::log::Log;
 use crate::place::Place;
 use crate::slow::{Asking, Fault, Verdict};
+use crate::usual::Tally;
+
+/// Share of a packet's clocks by node behind the translation, in thousandths.
+const SHARES: Shares = Shares { lookup: 120, rewrite: 150, output: 60 };
 
 /// Translates packets of sessions.
 #[derive(Clone)]
 pub struct Fast<P> {
     place: P,
     core: Core,
+    routed: Routed<V4>,
 }
 
 /// Edges of [`Fast`].
@@ -66,7 +71,7 @@ impl<P: Place> graph::Next for Next<P> {
 
 /// The start of the IP header, table and interface that count for a packet.
 #[inline(always)]
-fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
+pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
     match P::WAY {
         // On the way out the layer 2 header of the adjacency is in front.
         Way::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
@@ -82,21 +87,29 @@ fn is_exempt<P: Place>(p: &Buffer<'_>, seen: Option<&Seen<[u8; 4]>>) -> bool {
     is_multicast || is_done
 }
 
-/// State of a frame.
-struct Work<'a> {
-    core: &'a Core,
-    config: &'a Config,
-    table: &'a mut NatTable,
-    thread: usize,
-    now: f64,
-    epoch: Epoch<'a>,
+/// Direction that packets of a session are counted for.
+pub fn way_of<P: Place>(direction: Direction) -> Way {
+    match direction == Direction::Forward || P::WAY == Way::Output {
+        true => Way::In2Out,
+        false => Way::Out2In,
+    }
 }
 
-/// A block of packets as sessions see them, and the sessions that they may be of.
-struct Block {
-    seen: [Option<Seen<[u8; 4]>>; BLOCK],
-    keys: [Flow4; BLOCK],
-    found: [Found; BLOCK],
+/// State of a frame.
+pub struct Work<'a> {
+    /// What the nodes share.
+    pub core: &'a Core,
+    config: &'a Config,
+    /// The sessions of the thread.
+    pub table: &'a mut NatTable,
+    /// The thread.
+    pub thread: usize,
+    /// The time in seconds.
+    pub now: f64,
+    /// The right to read shared state.
+    pub epoch: Epoch<'a>,
+    /// Usual packets that are not counted yet.
+    pub tally: Tally,
 }
 
 impl<P: Place> Node for Fast<P> {
@@ -109,100 +122,34 @@ impl<P: Place> Node for Fast<P> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
-        let core = &self.core;
+        let (core, routed) = (&self.core, &mut self.routed);
         let config = core.config.read(epoch);
         let sessions = core.sessions.read(epoch).as_ref();
         let Some(mut table) = sessions.and_then(|s| s.lend(thread)) else {
             return frame.forward_all(Next::On(self.place));
         };
-        let mut work = Work { core, config, table: &mut table, thread, now, epoch };
-        let place = self.place;
+        let tally = Tally::NONE;
+        let mut work = Work { core, config, table: &mut table, thread, now, epoch, tally };
+        let (place, cpu) = (self.place, frame.cpu());
         frame.passes(
             #[inline(always)]
             |packets| {
-                let end = packets.all().end;
-                for first in (0..end).step_by(BLOCK) {
-                    work.translate(place, packets, first..(first + BLOCK).min(end));
-                }
+                routed.follow(
+                    packets,
+                    (cpu, epoch, thread),
+                    #[inline(always)]
+                    |packets, places, routable| {
+                        work.translate_usual(packets, places.clone(), routable);
+                        packets.others(places, |_, p| work.one(place, p));
+                    },
+                );
             },
         );
+        work.settle::<P>(u32::MAX);
     }
 }
 
 impl Work<'_> {
-    /// Translates a block of packets: their sessions are looked up together, and what is not of one
-    /// or is unusual is treated packet by packet.
-    #[inline(always)]
-    fn translate<P: Place>(
-        &mut self,
-        place: P,
-        packets: &mut Passes<'_, Fast<P>>,
-        places: Range<usize>,
-    ) {
-        let first = places.start;
-        let mut block =
-            Block { seen: [None; BLOCK], keys: [Flow4::default(); BLOCK], found: [None; BLOCK] };
-        packets.look(
-            places.clone(),
-            #[inline(always)]
-            |place, p| {
-                let (l3, _) = place_of::<P>(self.core, p, self.epoch);
-                let seen = look(p, l3);
-                if let Some(seen) = &seen {
-                    block.keys[place - first] = usual_key(&seen.flow, p.fib(), P::WAY);
-                }
-                block.seen[place - first] = seen;
-            },
-        );
-        let count = places.len();
-        self.table.find_all(&block.keys[..count], &mut block.found[..count]);
-        packets.usual_to(
-            places.clone(),
-            Next::On(place),
-            #[inline(always)]
-            |place, p| {
-                let (seen, found) = (&block.seen[place - first], block.found[place - first]);
-                self.usual::<P>(p, seen.as_ref()?, found?)
-            },
-        );
-        packets.others(places, |_, p| self.one(place, p));
-    }
-    /// Translates a packet of a session, if both are usual.
-    #[inline(always)]
-    fn usual<P: Place>(
-        &mut self,
-        p: &mut Buffer<'_>,
-        seen: &Seen<[u8; 4]>,
-        (at, direction): (SessionIndex, Direction),
-    ) -> Option<()> {
-        let (l3, interface) = place_of::<P>(self.core, p, self.epoch);
-        let is_usual = !is_exempt::<P>(p, Some(seen))
-            && !matches!(seen.kind, Kind::Error(_))
-            && !self.table.is_over(at, self.now)
-            && self.table.at(at).is_some_and(|s| !s.data.is(BYPASS | HAIRPIN))
-            && (P::WAY == Way::Output || !expires(p, l3, self.table, at));
-        if !is_usual {
-            return None;
-        }
-        if P::WAY == Way::Either {
-            p.clear_flags(ARRIVED);
-        }
-        let bytes = p.total_len() - l3.min(p.total_len());
-        let new = pass(self.table, at, direction, seen, bytes, self.now)?;
-        rewrite(p, l3, seen, &new.flow, direction)?;
-        finish(p, l3, seen, &new, self.config.mss);
-        self.count::<P>(direction, seen, interface);
-        Some(())
-    }
-    #[inline(always)]
-    fn count<P: Place>(&self, direction: Direction, seen: &Seen<[u8; 4]>, interface: u32) {
-        let way = match direction == Direction::Forward || P::WAY == Way::Output {
-            true => Way::In2Out,
-            false => Way::Out2In,
-        };
-        let what = counter_of(seen.flow.protocol());
-        self.core.count(way, false, what, self.thread, interface);
-    }
     /// Translates one packet, if it is of a session.
     #[inline(never)]
     fn one<P: Place>(
@@ -243,7 +190,9 @@ impl Work<'_> {
                 self.core.count_hairpin(self.thread, interface);
             }
         }
-        self.count::<P>(direction, &seen, interface);
+        let what = counter_of(seen.flow.protocol());
+        let way = way_of::<P>(direction);
+        self.core.count(way, false, (what, 1), self.thread, interface);
         p.trace(|_| Translated { name: P::FAST, session: true });
         Ok(Next::On(place))
     }
@@ -346,7 +295,7 @@ impl<P: Place> Slow<P> {
                 }
                 Ok(Done::Passed(what)) => {
                     if let Some(what) = what {
-                        core.count(P::WAY, true, what, thread, interface);
+                        core.count(P::WAY, true, (what, 1), thread, interface);
                     }
                     let name = P::SLOW;
                     let session = what.is_some();
@@ -354,7 +303,7 @@ impl<P: Place> Slow<P> {
                     frame.send(held, Out::On);
                 }
                 Err(fault) => {
-                    core.count(P::WAY, true, DROPS, thread, interface);
+                    core.count(P::WAY, true, (DROPS, 1), thread, interface);
                     let has_pool = !core.config.read(epoch).pool.is_empty();
                     let l3 = place_of::<P>(&core, &held.buffer(), epoch).0;
                     let is_told = P::WAY != Way::Out2In && has_pool && fault.is_told();
@@ -421,8 +370,13 @@ enum Done {
 }
 
 /// The nodes of a place.
-pub fn of<P: Place>(place: P, core: &Core, seed: u64, log: Log) -> (Fast<P>, Slow<P>) {
-    let fast = Fast { place, core: core.clone() };
+pub fn of<P: Place>(
+    router: &Router,
+    place: P,
+    core: &Core,
+    (seed, log): (u64, Log),
+) -> (Fast<P>, Slow<P>) {
+    let fast = Fast { place, core: core.clone(), routed: Routed::new(router, SHARES) };
     let (place, random, exhausted) = (PhantomData, seed | 1, None);
     (fast, Slow { place, core: core.clone(), random, exhausted, log })
 }

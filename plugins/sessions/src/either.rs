@@ -6,15 +6,34 @@ use zerocopy::FromZeros;
 use crate::flow::Key;
 use crate::table::{Direction, SessionIndex, Table, named};
 
-/// Keys between the steps of a lookup of many.
-const STEP: usize = 8;
-/// Keys on their way at most: some more than three steps.
-const RING: usize = 32;
+/// Keys that are looked up together.
+pub const KEYS: usize = 64;
 /// No value of a session: there are fewer than this.
 const NO_VALUE: u32 = u32::MAX;
 
 /// What a lookup found.
 pub type Found = Option<(SessionIndex, Direction)>;
+
+/// Lookups of up to [`KEYS`] keys under way: each is [asked](Table::ask) for, then all are
+/// [sought](Table::seek), and each is [found](Table::sought).
+pub struct Sought {
+    hashes: [u64; KEYS],
+    values: [u32; KEYS],
+}
+
+impl Sought {
+    /// None yet.
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self { hashes: [0; KEYS], values: [NO_VALUE; KEYS] }
+    }
+}
+
+impl Default for Sought {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     /// The session one of whose flows this is, and in which direction it goes.
@@ -32,43 +51,65 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
             Ok(flow) | Err(flow) => flow == key,
         })
     }
-    /// The same for many keys, as a pipeline: a few keys ahead of the one that is compared its
-    /// record is fetched, a few more ahead its line.
+    /// The same for many keys: what one step of the lookups asks for comes while it is made for the
+    /// others.
     #[inline(always)]
     pub fn find_all(&self, keys: &[K], found: &mut [Found]) {
-        let (mut hashes, mut values) = ([0; RING], [NO_VALUE; RING]);
-        for turn in 0..keys.len() + 3 * STEP {
-            let before = |steps: usize| turn.checked_sub(steps * STEP).filter(|k| *k < keys.len());
-            if let Some(key) = keys.get(turn) {
-                let hash = key.hash(self.seed);
-                hashes[turn % RING] = hash;
-                self.flows.fetch(hash);
+        let mut sought = Sought::new();
+        for (keys, found) in keys.chunks(KEYS).zip(found.chunks_mut(KEYS)) {
+            for (n, key) in keys.iter().enumerate() {
+                self.ask(&mut sought, n, key);
             }
-            if let Some(key) = before(1) {
-                let hash = hashes[key % RING];
-                let value = self.flows.likely(hash);
-                match value {
-                    Some(value) => self.fetch_record(value),
-                    None => self.flows.fetch_other(hash),
-                }
-                values[key % RING] = value.unwrap_or(NO_VALUE);
-            }
-            if let Some(key) = before(2).filter(|key| values[key % RING] == NO_VALUE)
-                && let Some(value) = self.flows.likely_other(hashes[key % RING])
-            {
-                values[key % RING] = value;
-                self.fetch_record(value);
-            }
-            if let Some(key) = before(3)
-                && let Some(found) = found.get_mut(key)
-            {
-                let value = values[key % RING];
-                *found = match self.is_of(value, &keys[key]) {
-                    true => Some(named(value)),
-                    false => self.find_hashed(&keys[key], hashes[key % RING]),
-                };
+            self.seek(&mut sought, keys.len());
+            for (n, (key, found)) in keys.iter().zip(found).enumerate() {
+                *found = self.sought(&sought, n, key);
             }
         }
+    }
+    /// Begins the lookup of a key, which gets number `n`.
+    #[inline(always)]
+    pub fn ask(&self, sought: &mut Sought, n: usize, key: &K) {
+        let hash = key.hash(self.seed);
+        sought.hashes[n % KEYS] = hash;
+        self.flows.fetch(hash);
+    }
+    /// Goes on with the lookups of the first `count` keys.
+    #[inline(always)]
+    pub fn seek(&self, sought: &mut Sought, count: usize) {
+        let count = count.min(KEYS);
+        // Keys whose first line has nothing like them are few.
+        let (mut others, mut left) = ([0u8; KEYS], 0);
+        for n in 0..count {
+            let value = self.flows.likely(sought.hashes[n]).unwrap_or(NO_VALUE);
+            sought.values[n] = value;
+            others[left] = n as u8;
+            left += usize::from(value == NO_VALUE);
+            self.fetch_record(value);
+        }
+        for n in &others[..left] {
+            self.flows.fetch_other(sought.hashes[usize::from(*n) % KEYS]);
+        }
+        for n in &others[..left] {
+            let n = usize::from(*n) % KEYS;
+            if let Some(value) = self.flows.likely_other(sought.hashes[n]) {
+                sought.values[n] = value;
+                self.fetch_record(value);
+            }
+        }
+    }
+    /// The end of the lookup of the key with number `n`.
+    #[inline(always)]
+    pub fn sought(&self, sought: &Sought, n: usize, key: &K) -> Found {
+        let value = sought.values[n % KEYS];
+        match self.is_of(value, key) {
+            true => Some(named(value)),
+            false => self.find_again(key, sought.hashes[n % KEYS]),
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn find_again(&self, key: &K, hash: u64) -> Found {
+        self.find_hashed(key, hash)
     }
     #[inline(always)]
     fn fetch_record(&self, value: u32) {

@@ -70,6 +70,7 @@ mod flow;
 mod flows;
 mod packet;
 mod rehome;
+mod session;
 mod shared;
 mod table;
 pub mod tcp;
@@ -80,12 +81,13 @@ mod usage;
 use control::feature::Refused as FeatureRefused;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
-pub use either::Found;
+pub use either::{Found, KEYS, Sought};
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use rehome::{Affinity, Lost, Step, Strays};
+pub use session::Session;
 pub use shared::{Lent, Sessions, VISIT, Walked};
-pub use table::{Class, Direction, End, GRACE, New, Refused, Session, SessionIndex, Table};
+pub use table::{Class, Direction, End, GRACE, New, Refused, SessionIndex, Table};
 pub use usage::Usage;
 
 /// Session tables.

@@ -18,8 +18,8 @@ use net::Router;
 use zerocopy::FromZeros;
 
 use crate::flow::Key;
+use crate::session::Session;
 use crate::shared::{Sessions, Walked};
-use crate::table::Session;
 
 /// Sessions that a thread takes over in one visit.
 const TAKEN: usize = 1 << 16;

@@ -10,7 +10,8 @@ use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};
 use crate::rehome::Strays;
-use crate::table::{Class, End, GRACE, Session, Table};
+use crate::session::Session;
+use crate::table::{Class, End, GRACE, Table};
 use crate::usage::Usage;
 
 /// Records that control looks at in one visit to a thread.

@@ -9,6 +9,7 @@ use zerocopy::FromZeros;
 use crate::ages::{Ages, Link, State};
 use crate::flow::Key;
 use crate::flows::Flows;
+use crate::session::Session;
 use crate::usage::Usage;
 
 /// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
@@ -97,37 +98,6 @@ pub enum End {
     Removed,
 }
 
-/// A session. What every packet reads is on one cache line where flows and data are short.
-#[derive(Clone, Copy, Debug, FromZeros)]
-#[repr(C, align(64))]
-pub struct Session<F, R, D> {
-    /// Its packets, as they come.
-    pub forward: F,
-    /// The answers, as they come.
-    pub reverse: R,
-    pub(crate) state: State,
-    /// What the feature knows of it.
-    pub data: D,
-    /// Packets that passed.
-    pub packets: u64,
-    /// Bytes that passed.
-    pub bytes: u64,
-    pub(crate) link: Link,
-}
-
-impl<F, R, D> Session<F, R, D> {
-    /// Its class, by position.
-    #[inline(always)]
-    pub fn class(&self) -> u8 {
-        self.state.class()
-    }
-    /// When a packet passed last, in seconds on the router's clock.
-    #[inline(always)]
-    pub fn heard(&self) -> f64 {
-        self.state.heard()
-    }
-}
-
 /// The sessions of one thread.
 pub struct Table<F, R, D> {
     pub(crate) flows: Flows,
@@ -199,13 +169,18 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn data_mut(&mut self, at: SessionIndex) -> Option<&mut D> {
         self.records.get_mut(at.0 as usize).map(|r| &mut r.data)
     }
+    /// A session that is not over, for a packet of it.
+    #[inline(always)]
+    pub fn living(&mut self, at: SessionIndex, now: f64) -> Option<&mut Session<F, R, D>> {
+        let record = self.records.get_mut(at.0 as usize)?;
+        let is_over = now - record.heard() > self.ages.timeout(record.class());
+        (record.state.is_used() & !is_over).then_some(record)
+    }
     /// Counts a packet of a session, which is not over for its timeout from now on.
     #[inline(always)]
     pub fn passed(&mut self, at: SessionIndex, bytes: usize, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
-            record.state = record.state.heard_at(now);
-            record.packets += 1;
-            record.bytes += bytes as u64;
+            record.passed(bytes, now);
         }
     }
     /// Counts a packet of a session, which lasts no longer for it.

@@ -1,7 +1,7 @@
 //! Common parts of the kinds of NAT of IPv4 (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
 //!
 //! * [`session`]: what a session is, and what becomes of it with each packet;
-//! * [`mod@rewrite`] and [`mss`]: packets that are changed;
+//! * [`mod@rewrite`] and [`mss`]: packets that are changed; [`usual`]: those that nearly all are;
 //! * [`pool`], [`mapping`] and [`ports`]: what hosts have outside;
 //! * [`role`]: sides of interfaces;
 //! * [`users`]: how many sessions each host has;
@@ -22,6 +22,7 @@ pub mod rewrite;
 pub mod role;
 pub mod session;
 pub mod users;
+pub mod usual;
 pub mod words;
 
 use std::net::Ipv4Addr;
