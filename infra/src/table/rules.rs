@@ -223,6 +223,9 @@ pub struct Rules<const W: usize> {
     lines: Vec<Line>,
     entries: Vec<Entry<W>>,
     cuts: Vec<Cut>,
+    /// The place in the list of the first pattern of all keys, which is in no group;
+    /// [`u32::MAX`] without one.
+    any: u32,
 }
 
 /// The size of [`Rules`].
@@ -259,7 +262,7 @@ impl<const W: usize> Group<W> {
 impl<const W: usize> Default for Rules<W> {
     fn default() -> Self {
         let (groups, lines) = (Vec::new(), Vec::new());
-        Self { groups, lines, entries: Vec::new(), cuts: Vec::new() }
+        Self { groups, lines, entries: Vec::new(), cuts: Vec::new(), any: u32::MAX }
     }
 }
 
@@ -285,7 +288,7 @@ impl<const W: usize> Rules<W> {
     /// The place in the list of the first pattern that a key with a byte beside it is like.
     #[inline(always)]
     pub fn find(&self, key: &[u64; W], flags: u8) -> Option<u32> {
-        let mut best = u32::MAX;
+        let mut best = self.any;
         for group in &self.groups {
             if group.first < best {
                 best = self.probe(group, hash(key, &group.mask), (key, flags), best);
@@ -298,7 +301,7 @@ impl<const W: usize> Rules<W> {
     pub fn find_all<'k>(&self, key: impl Fn(usize) -> (&'k [u64; W], u8), found: &mut [u32]) {
         let count = found.len().min(KEYS);
         let found = &mut found[..count];
-        found.fill(u32::MAX);
+        found.fill(self.any);
         let (mut hashes, mut going) = ([0; KEYS], [(0, To::NOWHERE); KEYS]);
         for group in &self.groups {
             if found.iter().all(|best| *best <= group.first) {
@@ -442,14 +445,17 @@ impl<const W: usize> Rules<W> {
             + self.lines.len() * size_of::<Line>()
             + self.entries.len() * size_of::<Entry<W>>()
             + self.cuts.len() * size_of::<Cut>();
-        let (groups, entries) = (self.groups.len(), self.entries.len());
+        let any = usize::from(self.any != u32::MAX);
+        let (groups, entries) = (self.groups.len() + any, self.entries.len() + any);
         Size { groups, entries, cuts: self.cuts.len(), bytes }
     }
     /// The masks of its groups, with the place in the list of the first pattern of each and the
-    /// places in the hash table.
+    /// places in the hash table; last the pattern of all keys, which needs no place.
     pub fn groups(&self) -> impl Iterator<Item = (&[u64; W], u32, u32)> {
+        let any = (self.any != u32::MAX).then_some((&Pattern::<W>::ANY.mask, self.any, 0));
         self.groups
             .iter()
             .map(|group| (&group.mask, group.first, (group.last_line + 1) * PLACES as u32))
+            .chain(any)
     }
 }

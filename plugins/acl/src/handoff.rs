@@ -8,7 +8,7 @@ use graph::{Buffer, Edge, Frame, Node};
 use infra::rcu::SlabReader;
 use net::adjacency::Adjacency;
 
-use super::node::Access;
+use super::node::{Access, Checks};
 use super::place::{handoff_name, name, path};
 use super::session::{Both, Reflected, Threads};
 
@@ -22,7 +22,8 @@ pub struct HandOff<V, const BRIDGED: bool, const WAY: usize> {
 
 impl<V: Reflected, const BRIDGED: bool, const WAY: usize> HandOff<V, BRIDGED, WAY> {
     pub(super) fn of(access: &Access<V, BRIDGED, WAY>) -> Self {
-        let (sessions, adjacencies) = (access.sessions.clone(), access.adjacencies.clone());
+        let checks = &access.checks;
+        let (sessions, adjacencies) = (checks.sessions.clone(), checks.adjacencies.clone());
         Self { version: PhantomData, sessions, adjacencies }
     }
 }
@@ -63,7 +64,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for HandOff<V, BR
         let (epoch, thread, threads) = (frame.epoch(), frame.thread(), Threads::of(frame));
         let seed = V::of(&self.sessions).seed();
         frame.hand_off(Error::Congestion, |p| {
-            let seen = Access::<V, BRIDGED, WAY>::seen(&self.adjacencies, p, epoch);
+            let seen = Checks::<V, BRIDGED, WAY>::seen(&self.adjacencies, p, epoch);
             let to = seen.map_or(thread, |seen| threads.at(seen.flow.meeting(seed)));
             Ok((to, Next::Access(PhantomData)))
         });

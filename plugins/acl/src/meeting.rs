@@ -8,7 +8,7 @@ use sessions::Flow;
 use zerocopy::FromZeros;
 
 use super::Options;
-use super::node::{Access, Block, Found, Pass};
+use super::node::{Access, Block, Checks, Found, Pass};
 use super::rule::Action;
 use super::session::{self, Begun, Here, Moment, Reflected, Threads};
 
@@ -37,7 +37,7 @@ pub(super) struct Meeting<'t, A: sessions::Address> {
     now: u32,
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY> {
+impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY> {
     /// The sessions of this thread.
     pub(super) fn meeting(
         &self,
@@ -79,11 +79,11 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY
         }
     }
     /// Looks the packets of a block up among the sessions, all together. What is of none, is
-    /// traced or in several segments is left to [`Access::judge`].
+    /// traced or in several segments is left to [`Checks::judge`].
     #[inline(never)]
     pub(super) fn meet_block(
         &self,
-        packets: &mut Passes<'_, Self>,
+        packets: &mut Passes<'_, Access<V, BRIDGED, WAY>>,
         places: Range<usize>,
         block: &mut Block<V::Tuple>,
         pass: &mut Pass<'_, V::Address>,

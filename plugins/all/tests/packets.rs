@@ -4,6 +4,8 @@
 mod abf;
 #[path = "../../acl/tests.rs"]
 mod acl;
+#[path = "../../acl/fast_path_tests.rs"]
+mod acl_fast_path;
 #[path = "../../adl/tests.rs"]
 mod adl;
 #[path = "../../arping/tests.rs"]

@@ -55,9 +55,15 @@ struct Writing<const W: usize> {
 impl<const W: usize> Builder<W> {
     /// Begins with a list of patterns. The fields cover all bits that patterns compare.
     pub fn new(patterns: Vec<Pattern<W>>, fields: &'static [Field]) -> Self {
-        let patterns = patterns.into_iter().map(Pattern::with_exact_ranges).collect();
+        let mut patterns: Vec<_> = patterns.into_iter().map(Pattern::with_exact_ranges).collect();
         let stage = Stage::Counting(Counting::default());
-        Self { patterns, fields, stage, at: 0, made: Rules::default() }
+        let mut made = Rules::default();
+        // Nothing comes behind a pattern of all keys.
+        if let Some(any) = patterns.iter().position(|pattern| *pattern == Pattern::ANY) {
+            patterns.truncate(any);
+            made.any = any as u32;
+        }
+        Self { patterns, fields, stage, at: 0, made }
     }
     /// Does a slice; gives the result after the last one.
     pub fn step(&mut self) -> Option<Rules<W>> {
