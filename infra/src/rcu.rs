@@ -17,13 +17,16 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::memory::{HugePages, Reserved};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 
 /// Largest number of participants at one time.
 pub const MAX_PARTICIPANTS: usize = 1024;
+
+/// Largest number of objects that are freed at a time: more than come in between.
+pub const MOST_FREED: usize = 16;
 
 const OFFLINE: u64 = 0;
 const FREE: u64 = u64::MAX;
@@ -121,11 +124,12 @@ pub fn retire(garbage: impl Send + 'static) {
     }
 }
 
-/// Frees what can be freed now; returns how much still waits.
+/// Frees some of what can be freed now; returns how much still waits. Who retires little at a time
+/// pays for little, whatever waits since a thread was late.
 pub fn reclaim() -> usize {
     let retired = || RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut list, mut done) = (retired(), Vec::new());
-    while list.front().is_some_and(|(epoch, _)| passed(*epoch)) {
+    while done.len() < MOST_FREED && list.front().is_some_and(|(epoch, _)| passed(*epoch)) {
         done.extend(list.pop_front());
     }
     drop(list);
@@ -340,12 +344,10 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// reader may be late, and who adds an object may count on the index of the one before it.
     pub fn settle(&self, patience: Duration) {
         const STEP: Duration = Duration::from_micros(50);
-        let steps = patience.as_micros() / STEP.as_micros();
-        for _ in 0..steps {
-            let waits = |&(epoch, index): &(u64, u32)| !(passed(epoch) && self.has_left(index));
-            if !self.free.front().is_some_and(waits) {
-                break;
-            }
+        #[allow(clippy::disallowed_methods, reason = "real time, as threads take it")]
+        let start = Instant::now();
+        let waits = |&(epoch, index): &(u64, u32)| !(passed(epoch) && self.has_left(index));
+        while self.free.front().is_some_and(waits) && start.elapsed() < patience {
             std::thread::sleep(STEP);
         }
     }

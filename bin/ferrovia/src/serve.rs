@@ -37,6 +37,8 @@ const BANNER: &str = "Ferrovia: `help' lists commands, `?' what comes next, TAB 
 const START: Duration = Duration::from_secs(2);
 /// Longest time between two looks at what needs tending.
 const TEND: Duration = Duration::from_secs(1);
+/// Time until the next look where much waits to be freed.
+const SOON: Duration = Duration::from_millis(1);
 /// Longest duration of an orderly end before a disorderly one.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -253,7 +255,8 @@ async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
         // A panic is in the log then, and the next turn comes.
         let turn = || run_due(&mut router.borrow_mut(), &pool);
         let pause = catch_unwind(AssertUnwindSafe(turn)).unwrap_or(TEND);
-        infra::rcu::reclaim();
+        let is_more = infra::rcu::reclaim() > infra::rcu::MOST_FREED;
+        let pause = if is_more { pause.min(SOON) } else { pause };
         // Already on standard error: at this level it goes only to the log.
         process::panics().iter().for_each(|line| panics.notice(line));
         if descriptors.is_none() {

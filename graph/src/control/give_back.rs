@@ -1,19 +1,17 @@
 //! Memory of nodes that are gone: the tables of nodes and counters end behind the last that is in
 //! use.
 
-use std::collections::HashSet;
-
-use super::spec::{Engine, NodeIndex, Spec, Target};
+use super::spec::{Engine, Spec, Target};
 
 /// Fewer nodes than these are kept for the next ones.
 const MANY: usize = 1024;
 
 impl Spec {
     /// Takes off the last edges as long as they lead to nodes that are gone.
-    fn cut_edges(&mut self, gone: &HashSet<NodeIndex>) -> bool {
+    fn cut_edges(&mut self, gone: &[bool]) -> bool {
         let own = self.arcs.iter().map(|arc| (arc.base + arc.room) as usize).max().unwrap_or(0);
         let kept = own.max(self.drop_slot as usize + 1);
-        let is_gone = |edge: &Target| matches!(edge, Target::Node(to) if gone.contains(to));
+        let is_gone = |edge: &Target| matches!(edge, Target::Node(to) if gone[to.0 as usize]);
         let before = self.edges.len();
         while self.edges.len() > kept && self.edges.last().is_some_and(is_gone) {
             self.edges.pop();
@@ -32,16 +30,16 @@ impl Engine {
     /// an edge to them or their numbers any more.
     pub fn give_back(&mut self) {
         self.errors.give_back();
-        let gone: HashSet<_> = self.deleted.iter().copied().collect();
-        let is_gone = |at: usize| gone.contains(&NodeIndex(at as u32));
-        let end = (0..self.specs.len()).rev().find(|at| !is_gone(*at)).map_or(0, |at| at + 1);
+        let mut gone = vec![false; self.specs.len()];
+        self.deleted.iter().for_each(|node| gone[node.0 as usize] = true);
+        let end = gone.iter().rposition(|is_gone| !is_gone).map_or(0, |at| at + 1);
         if self.specs.len() - end < MANY {
             return;
         }
         let mut cut = Vec::new();
         let mut last = end;
         for (at, spec) in (0u32..).zip(&mut self.specs[..end]) {
-            if !is_gone(at as usize) && spec.cut_edges(&gone) {
+            if !gone[at as usize] && spec.cut_edges(&gone) {
                 cut.push((at, spec.edges.len()));
             }
             // An edge between others still leads there.

@@ -54,8 +54,8 @@ pub(super) struct Spec {
     pub make: Make,
     /// First the node's own edges, then the drop, then what was connected or arcs added.
     pub edges: Vec<Target>,
-    /// The first edge to each node, once there are many.
-    pub slots: HashMap<NodeIndex, u32>,
+    /// The first edge to each node, or [`NO_SLOT`], once there are many.
+    pub slots: Vec<u32>,
     /// Payload of each of the node's own edges.
     pub payloads: Vec<&'static str>,
     pub takes: &'static str,
@@ -83,6 +83,8 @@ struct Numbers {
     own: Option<(u32, u32)>,
 }
 
+/// No edge.
+const NO_SLOT: u32 = u32::MAX;
 /// More edges than these are not searched one by one.
 const FEW_EDGES: usize = 32;
 
@@ -101,11 +103,20 @@ impl Spec {
             return slots.filter(|s| s.0 == target).map(|s| s.1).next();
         }
         if self.slots.is_empty() {
-            for (node, slot) in slots {
-                self.slots.entry(node).or_insert(slot);
-            }
+            let all: Vec<_> = slots.collect();
+            all.into_iter().for_each(|(node, slot)| self.note_slot(node, slot));
         }
-        self.slots.get(&target).copied()
+        self.slots.get(target.0 as usize).copied().filter(|slot| *slot != NO_SLOT)
+    }
+    /// Notes an edge to a node, unless there is one.
+    fn note_slot(&mut self, node: NodeIndex, slot: u32) {
+        let at = node.0 as usize;
+        if self.slots.len() <= at {
+            self.slots.resize(at + 1, NO_SLOT);
+        }
+        if self.slots[at] == NO_SLOT {
+            self.slots[at] = slot;
+        }
     }
 }
 
@@ -224,7 +235,7 @@ impl Engine {
             drop_slot: own.len() as u32,
             payloads: own.iter().map(|e| e.payload).collect(),
             arcs: Vec::new(),
-            slots: HashMap::new(),
+            slots: Vec::new(),
             name: Arc::clone(&name),
             make,
             edges,
@@ -331,7 +342,7 @@ impl Engine {
         (spec.is_explainable, spec.fragments_only) = (false, false);
         spec.edges = vec![spec.edges[spec.drop_slot as usize].clone()];
         (spec.drop_slot, spec.error_base) = (0, super::errors::DELETED);
-        (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), HashMap::new());
+        (spec.payloads, spec.arcs, spec.slots) = (Vec::new(), Vec::new(), Vec::new());
         spec.owner = 0;
         self.deleted.push(index);
     }
@@ -355,7 +366,7 @@ impl Engine {
         let slot = spec.edges.len() as u32;
         spec.edges.push(Target::Node(target));
         if !spec.slots.is_empty() {
-            spec.slots.insert(target, slot);
+            spec.note_slot(target, slot);
         }
         if self.threads.are_running() {
             self.hand_out_edge(at, target);

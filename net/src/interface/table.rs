@@ -25,7 +25,7 @@ use crate::router::Router;
 pub type Describe = fn(&Router, &Interface) -> Vec<String>;
 
 /// Longest wait for readers of an interface that is gone, so that the next one has its number.
-const LATE: Duration = Duration::from_millis(50);
+const LATE: Duration = Duration::from_millis(10);
 
 /// All interfaces.
 pub struct Interfaces {

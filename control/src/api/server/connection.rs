@@ -21,8 +21,10 @@ use super::{Server, handshake, now};
 
 /// Longest time that one client is served while others wait.
 const SLICE: Duration = Duration::from_millis(2);
-/// Most messages between two looks at the clock, where the first one took little time.
-const BATCH: usize = 8;
+/// Most messages between two looks at the clock, where those before were quick.
+const BATCH: u32 = 8;
+/// Longest time that a quick message takes.
+const QUICK: Duration = Duration::from_micros(30);
 /// Answers that may wait for a client before it has to read some.
 const HIGH: usize = 1 << 20;
 /// Longest message a client may send.
@@ -188,8 +190,8 @@ impl<C: 'static> Connection<C> {
     }
 
     fn work_slice(&mut self) -> io::Result<Next> {
-        let end = now() + SLICE;
-        let mut count = 1;
+        let (mut last, mut count) = (now(), 1);
+        let end = last + SLICE;
         loop {
             for _ in 0..count {
                 if !self.has_room() {
@@ -200,11 +202,12 @@ impl<C: 'static> Connection<C> {
                     return Ok(next);
                 }
             }
-            let rest = end.saturating_duration_since(now());
-            if rest.is_zero() {
+            let time = now();
+            if time >= end {
                 return Ok(Next::Turn);
             }
-            count = if rest > SLICE / 4 * 3 { BATCH } else { 1 };
+            let is_quick = time - last < QUICK * count && self.job.is_none();
+            (last, count) = (time, if is_quick { BATCH } else { 1 });
         }
     }
 
