@@ -14,6 +14,7 @@ mod buffer;
 mod control;
 mod engine;
 pub mod explain;
+mod hand_off;
 mod node;
 pub mod show;
 pub mod testing;
@@ -33,6 +34,7 @@ pub use engine::{
     Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,
     MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Passes, ROOM, Taken,
 };
+pub use hand_off::{HandOff, HandsOff};
 pub use infra::cpu::Cpu;
 pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,

@@ -69,8 +69,6 @@ pub struct Router {
     pub uses: Registered<fn(&Self) -> Option<String>>,
     /// Called once the threads run; see [`Router::on_start`].
     on_start: Registered<fn(&mut Self)>,
-    /// Called when the statistics are brought up to date; see [`Router::on_statistics`].
-    pub(crate) on_statistics: Registered<fn(&mut Self)>,
     /// Numbers of the host's devices that stand for interfaces.
     pub host_devices: Registered<fn(&Self, InterfaceIndex) -> Option<u32>>,
     /// Checks that `show health` has look.
@@ -218,18 +216,12 @@ impl Router {
             uses: Registered::default(),
             checks: Registered::default(),
             on_start: Registered::default(),
-            on_statistics: Registered::default(),
             host_devices: Registered::default(),
             configured: Vec::new(),
             stanzas: Vec::new(),
             features: Vec::new(),
             states: HashMap::new(),
         })
-    }
-    /// Has `update` called whenever the statistics are brought up to date (`statseg {
-    /// update-interval }`), for what is computed and not counted.
-    pub fn on_statistics(&mut self, update: fn(&mut Self)) {
-        self.on_statistics.push(update);
     }
     /// Has `work` done once the threads of the data plane run, before any command is carried out.
     pub fn on_start(&mut self, work: fn(&mut Self)) {

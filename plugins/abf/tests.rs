@@ -81,6 +81,6 @@ fn a_policy_goes_with_the_interface_of_its_last_path() {
     run(&mut b, "abf attach ip4 policy 1 pg0");
     run(&mut b, "abf attach ip4 policy 2 pg0");
     b.connected(|rig| rig.router.remove_interface(pg2));
-    let left: Vec<_> = attachments(&b.router).map(|(_, _, way)| way.policy).collect();
+    let left: Vec<_> = attachments(&b.router).map(|(_, _, attachment)| attachment.policy).collect();
     assert_eq!(left, [2]);
 }

@@ -28,7 +28,6 @@
 //! * Vectors by interface use `net::interface::COLUMNS` and grow as interfaces are added.
 //! * A counter has one writer, the thread of its row. Zeroing is work for that thread too:
 //!   `graph::Engine::on_threads` with [`Rows::zero`](infra::counter::Rows::zero).
-//! * What is computed now and then is set by a function given to `Router::on_statistics`.
 //! * An object's number that serves again must start at zero: zero its column before.
 //!
 //! The layout is version 2 of the original's; [`layout`] has it. Whoever changes it (adds, removes,

@@ -8,6 +8,8 @@ use syn::{Attribute, Data, DeriveInput, Error, Expr, Fields, Lit, LitStr, Meta, 
 
 /// Edges out of a node: `#[to("node")]`, `#[to("node", payload = Type)]`, one `#[dynamic]` variant
 /// that carries a `graph::Slot`, one `#[along]` variant that goes on along the feature arc.
+/// Names of nodes are constant expressions, which may depend on the parameters of the enum; other
+/// fields of variants are markers of these.
 #[proc_macro_derive(Next, attributes(to, dynamic, along))]
 pub fn next(input: TokenStream) -> TokenStream {
     expand(input, next_impl)
@@ -39,24 +41,25 @@ fn variants(d: &DeriveInput) -> syn::Result<Vec<&Variant>> {
 
 fn next_impl(d: &DeriveInput) -> syn::Result<Tokens> {
     let name = &d.ident;
+    let (parameters, arguments, bounds) = d.generics.split_for_impl();
     let (mut edges, mut arms) = (Vec::new(), Vec::new());
     for v in variants(d)? {
         let id = &v.ident;
         if has(&v.attrs, "dynamic") {
             arms.push(quote!(Self::#id(slot) => slot.0));
         } else if has(&v.attrs, "along") {
-            arms.push(quote!(Self::#id => along.next(p)));
+            arms.push(quote!(Self::#id { .. } => along.next(p)));
         } else {
             let (to, payload) = edge(v)?;
             let payload =
                 payload.map_or_else(|| quote!(""), |p| quote!(<#p as ::graph::Payload>::NAME));
             let slot = edges.len() as u32;
             edges.push(quote!(::graph::Edge { to: #to, payload: #payload }));
-            arms.push(quote!(Self::#id => #slot));
+            arms.push(quote!(Self::#id { .. } => #slot));
         }
     }
     Ok(quote! {
-        impl ::graph::Next for #name {
+        impl #parameters ::graph::Next for #name #arguments #bounds {
             const EDGES: &'static [::graph::Edge] = &[#(#edges),*];
             #[inline(always)]
             #[allow(unused_variables)]
@@ -67,7 +70,7 @@ fn next_impl(d: &DeriveInput) -> syn::Result<Tokens> {
     })
 }
 
-fn edge(v: &Variant) -> syn::Result<(LitStr, Option<Path>)> {
+fn edge(v: &Variant) -> syn::Result<(Expr, Option<Path>)> {
     let attr = find(&v.attrs, "to").ok_or_else(|| {
         Error::new_spanned(v, "say where with #[to(\"node\")], #[dynamic] or #[along]")
     })?;

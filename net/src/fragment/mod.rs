@@ -17,8 +17,7 @@ use std::fmt;
 use std::ops::Range;
 
 use control::feature::Refused;
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
+use graph::{Flags, Frame, Names, Node, Packet, Payload, Record};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::gso;
@@ -184,9 +183,10 @@ pub struct Fragment<V> {
 }
 
 /// Edges of [`Fragment`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
     /// On over the adjacency.
+    #[to(V::NODES.rewrite)]
     Rewrite(V),
 }
 
@@ -211,15 +211,6 @@ pub enum Error {
     FragmentSent,
     /// unknown error.
     Unknown,
-}
-
-impl<V: Version> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Rewrite(_) = self;
-        0
-    }
 }
 
 /// Each thread has a buffer and a sequence of its own.

@@ -1,7 +1,6 @@
 //! `ip4-icmp-error`, `ip6-icmp-error`: tell senders what is wrong with their packets.
 
-use graph::arc::Along;
-use graph::{Buffer, Count, Edge, Flags, Frame, Node, Payload};
+use graph::{Buffer, Count, Flags, Frame, Node, Payload};
 use infra::rcu::Epoch;
 
 use super::{Limit, Problem};
@@ -47,9 +46,10 @@ pub struct IcmpError<V> {
 }
 
 /// Edges of [`IcmpError`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: ErrorSender> {
     /// To find the way back.
+    #[to(V::LOOKUP)]
     Lookup(V),
 }
 
@@ -58,15 +58,6 @@ pub enum Next<V> {
 pub enum Error {
     /// error message dropped.
     Drop,
-}
-
-impl<V: ErrorSender> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::LOOKUP, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Lookup(_) = self;
-        0
-    }
 }
 
 impl<V: ErrorSender> IcmpError<V> {

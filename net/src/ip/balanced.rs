@@ -1,8 +1,5 @@
 //! Edges of nodes whose packets leave by a load balance of their feature's.
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Next};
-
 use crate::adjacency::Link;
 
 /// A kind of packets, which has a link.
@@ -12,21 +9,12 @@ pub trait Linked: Copy + Send + Sync + 'static {
 }
 
 /// The next node of a packet, whose adjacency is the load balance where it takes that.
-#[derive(Clone, Copy)]
-pub enum Balanced<K> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Balanced<K: Linked> {
     /// As the load balance says.
+    #[to(K::LINK.load_balance_node())]
     Onward(K),
     /// To the next feature.
+    #[along]
     Continue,
-}
-
-impl<K: Linked> Next for Balanced<K> {
-    const EDGES: &'static [Edge] = &[Edge { to: K::LINK.load_balance_node(), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Onward(_) => 0,
-            Self::Continue => along.next(p),
-        }
-    }
 }

@@ -9,8 +9,7 @@
 
 use std::convert::Infallible;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Node, Payload, Slot};
+use graph::{Buffer, Flags, Frame, Node, Slot};
 use infra::rcu::{Epoch, Reader};
 use wire::{Protocol, udp};
 
@@ -28,28 +27,19 @@ pub struct Receive<V: Version> {
     pub protocols: Reader<Edges>,
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
-    /// Ways back to sources.
+    /// Reverse paths to sources.
     pub reverse_paths: ReversePaths<V::Family>,
 }
 
 /// Edges of [`Receive`].
-#[derive(Clone, Copy)]
-pub enum Received<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Received<V: Version> {
     /// Something is wrong.
+    #[to(V::NODES.local)]
     Local(V),
     /// A feature, or who takes the protocol.
+    #[dynamic]
     To(Slot),
-}
-
-impl<V: Version> graph::Next for Received<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.local, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Local(_) => 0,
-            Self::To(slot) => slot.0,
-        }
-    }
 }
 
 impl<V: Version> Node for Receive<V> {
@@ -87,58 +77,36 @@ pub struct Local<V: Version> {
     pub protocols: Reader<Edges>,
     /// Nodes by UDP port.
     pub ports: Reader<Edges>,
-    /// Ways back to sources.
+    /// Reverse paths to sources.
     pub reverse_paths: ReversePaths<V::Family>,
 }
 
 /// To the node of its protocol, or to an ICMP error for its sender.
-#[derive(Clone, Copy)]
-pub enum Delivery<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Delivery<V: Version> {
     /// An ICMP error to the sender.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError(V),
     /// The taker.
+    #[dynamic]
     To(Slot),
-}
-
-impl<V: Version> graph::Next for Delivery<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.icmp_error, payload: Problem::NAME }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::IcmpError(_) => 0,
-            Self::To(slot) => slot.0,
-        }
-    }
 }
 
 /// Edges of [`Local`].
-#[derive(Clone, Copy)]
-pub enum Sorted<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Sorted<V: Version> {
     /// An ICMP error to the sender.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError(V),
     /// A fragment.
+    #[to(V::NODES.reassemble)]
     Reassemble(V),
     /// To whom features give what nobody here takes.
+    #[to(V::NODES.punt)]
     Punt(V),
     /// The taker.
+    #[dynamic]
     To(Slot),
-}
-
-impl<V: Version> graph::Next for Sorted<V> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: V::NODES.reassemble, payload: "" },
-        Edge { to: V::NODES.punt, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::IcmpError(_) => 0,
-            Self::Reassemble(_) => 1,
-            Self::Punt(_) => 2,
-            Self::To(slot) => slot.0,
-        }
-    }
 }
 
 impl<V: Version> Node for Local<V> {

@@ -7,8 +7,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record, Slot};
+use graph::{Buffer, Flags, Frame, Names, Node, Record, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
@@ -43,33 +42,20 @@ impl<V: Version> Midchain<V> {
 }
 
 /// Edges of [`Midchain`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
     /// An ICMP error to the sender.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError(V),
     /// To be cut into fragments, which come back.
+    #[to(V::NODES.fragment, payload = Limit)]
     Fragment(V),
     /// Was cut into segments, which come one by one, or follows such a packet.
+    #[to(V::NODES.midchain)]
     Again(V),
     /// On behind the headers, or a feature before that.
+    #[dynamic]
     Output(Slot),
-}
-
-impl<V: Version> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: V::NODES.fragment, payload: Limit::NAME },
-        Edge { to: V::NODES.midchain, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::IcmpError(_) => 0,
-            Self::Fragment(_) => 1,
-            Self::Again(_) => 2,
-            Self::Output(slot) => slot.0,
-        }
-    }
 }
 
 impl<V: Version> Node for Midchain<V> {

@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::{Along, Start};
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
+use graph::arc::Start;
+use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::SlabReader;
 use wire::print;
@@ -33,45 +33,29 @@ pub struct Rewrite<V> {
 }
 
 /// Edges of [`Rewrite`] and [`super::RewriteMulticast`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
     /// The neighbour's address is to be asked for.
+    #[to(V::NODES.resolve)]
     Resolve(V),
     /// An ICMP error to the sender.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError(V),
-    /// To be cut into fragments, which come back.
-    Fragment(V),
     /// The adjacency is one of groups.
+    #[to(V::NODES.rewrite_mcast)]
     Multicast(V),
+    /// To be cut into fragments, which come back.
+    #[to(V::NODES.fragment, payload = Limit)]
+    Fragment(V),
     /// The adjacency leads into a tunnel.
+    #[to(V::NODES.midchain)]
     Tunnel(V),
     /// The neighbour's address is to be asked for, and is of the other version.
+    #[to(V::NODES.resolve_other)]
     ResolveOther(V),
     /// The interface's output, or a feature before it.
+    #[dynamic]
     Output(Slot),
-}
-
-impl<V: Version> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: V::NODES.resolve, payload: "" },
-        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: V::NODES.rewrite_mcast, payload: "" },
-        Edge { to: V::NODES.fragment, payload: Limit::NAME },
-        Edge { to: V::NODES.midchain, payload: "" },
-        Edge { to: V::NODES.resolve_other, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Resolve(_) => 0,
-            Self::IcmpError(_) => 1,
-            Self::Multicast(_) => 2,
-            Self::Fragment(_) => 3,
-            Self::Tunnel(_) => 4,
-            Self::ResolveOther(_) => 5,
-            Self::Output(slot) => slot.0,
-        }
-    }
 }
 
 impl<V: Version> Node for Rewrite<V> {
@@ -182,7 +166,7 @@ pub(crate) fn send_over(p: &mut Buffer<'_>, a: &Adjacency, counters: &[VolumeCou
 
 /// The same, and the next node.
 #[inline(always)]
-fn send<V>(
+fn send<V: Version>(
     p: &mut Buffer<'_>,
     a: &Adjacency,
     counters: &[VolumeCounter],

@@ -10,6 +10,7 @@ use wire::{MacAddr, Protocol};
 
 use super::balanced::Linked;
 use super::reverse_path::SourceFamily;
+use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Family;
 use crate::interface::Counters;
@@ -23,6 +24,8 @@ pub trait Version: Linked + Debug {
 
     /// The version itself: it has no state.
     const SELF: Self;
+    /// Its place in arrays of both versions: 0 for IPv4, 1 for IPv6.
+    const INDEX: usize = matches!(Self::LINK, Link::Ip6) as usize;
     /// Names of its nodes.
     const NODES: Nodes;
     /// Features on what is received, to one receiver.

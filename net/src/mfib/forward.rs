@@ -82,26 +82,14 @@ pub struct Rpf<F: Multicast> {
 }
 
 /// Edges of [`Rpf`].
-#[derive(Clone, Copy)]
-pub enum ForwardNext<F> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum ForwardNext<F: Multicast> {
     /// The route drops.
+    #[to(<F::Version as Version>::NODES.drop)]
     Drop(PhantomData<F>),
     /// Copies are made.
+    #[to(F::NODES.replicate)]
     Replicate,
-}
-
-impl<F: Multicast> graph::Next for ForwardNext<F> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: <F::Version as Version>::NODES.drop, payload: "" },
-        Edge { to: F::NODES.replicate, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Drop(_) => 0,
-            Self::Replicate => 1,
-        }
-    }
 }
 
 impl<F: Multicast> Node for Rpf<F> {

@@ -4,8 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Record, Slot};
+use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::SlabReader;
 
 use super::kind::Multicast;
@@ -29,37 +28,23 @@ pub struct Replicate<F> {
 }
 
 /// Edges of [`Replicate`].
-#[derive(Clone, Copy)]
-pub enum To<F> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum To<F: Multicast> {
     /// To this router.
+    #[to(<F::Version as Version>::NODES.receive)]
     Receive(PhantomData<F>),
     /// To the group on an interface, unless it came in by that.
+    #[to(<F::Version as Version>::NODES.rewrite_mcast)]
     Multicast,
     /// To one neighbour.
+    #[to(<F::Version as Version>::NODES.rewrite)]
     Neighbor,
     /// To an object.
+    #[dynamic]
     Object(Slot),
     /// To an object that takes no such packets.
+    #[to(<F::Version as Version>::NODES.drop)]
     Drop,
-}
-
-impl<F: Multicast> graph::Next for To<F> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: <F::Version as Version>::NODES.receive, payload: "" },
-        Edge { to: <F::Version as Version>::NODES.rewrite_mcast, payload: "" },
-        Edge { to: <F::Version as Version>::NODES.rewrite, payload: "" },
-        Edge { to: <F::Version as Version>::NODES.drop, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Receive(_) => 0,
-            Self::Multicast => 1,
-            Self::Neighbor => 2,
-            Self::Drop => 3,
-            Self::Object(slot) => slot.0,
-        }
-    }
 }
 
 /// Drops of [`Replicate`], and copies that could not be made.
@@ -143,7 +128,11 @@ fn copy<F: Multicast>(
 
 /// Notes on a packet where it goes.
 #[inline(always)]
-fn lead<F>(p: &mut Buffer<'_>, to: Copy, slot: impl Fn(ObjectKind) -> Option<Slot>) -> To<F> {
+fn lead<F: Multicast>(
+    p: &mut Buffer<'_>,
+    to: Copy,
+    slot: impl Fn(ObjectKind) -> Option<Slot>,
+) -> To<F> {
     match to {
         Copy::Receive => {
             p.set_adjacency(0);

@@ -31,8 +31,6 @@ pub trait Family: Version {
     /// Further counters.
     type Count: Count;
 
-    /// 0 for IPv4, 1 for IPv6.
-    const NUMBER: usize;
     /// The node that asks for next hops, and the one that asks for destinations.
     const ASKERS: [&'static str; 2];
     /// Node at which held packets go on.
@@ -175,7 +173,6 @@ impl Family for V4 {
     type Reason = Error4;
     type Count = Count4;
 
-    const NUMBER: usize = 0;
     const ASKERS: [&'static str; 2] = ["ip4-arp", "ip4-glean"];
     const LOOKUP: &'static str = "ip4-lookup";
     /// Operators of the original see a request for each burst of packets; RFC 1122 section 2.3.2.1
@@ -228,7 +225,6 @@ impl Family for V6 {
     type Reason = Error6;
     type Count = Count6;
 
-    const NUMBER: usize = 1;
     const ASKERS: [&'static str; 2] = ["ip6-discover-neighbor", "ip6-glean"];
     const LOOKUP: &'static str = "ip6-lookup";
     /// At most one for each RetransTimer (RFC 4861 section 7.2.2).

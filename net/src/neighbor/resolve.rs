@@ -15,8 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Held, Names, Node, Payload, Record};
+use graph::{Buffer, Flags, Frame, Held, Names, Node, Record};
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, SlabReader};
 use wire::Prefix;
@@ -96,17 +95,22 @@ pub struct Resolver<F: Family, W> {
 }
 
 /// Edges of [`Resolver`].
-#[derive(Clone, Copy)]
-pub enum Next<F> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<F: Family> {
     /// Try again.
+    #[to(F::LOOKUP)]
     Lookup(F),
     /// An ICMP error to the sender.
+    #[to(F::NODES.icmp_error, payload = Problem)]
     Unreachable(F),
     /// A question, to the output of the interface.
+    #[to("interface-output")]
     Output(F),
     /// Try again, a packet of the other version.
+    #[to(F::Other::LOOKUP)]
     OtherLookup(F),
     /// Tell the sender of a packet of the other version.
+    #[to(F::Other::NODES.icmp_error, payload = Problem)]
     OtherUnreachable(F),
 }
 
@@ -128,26 +132,7 @@ impl<F: Family> Next<F> {
 /// Whether a packet is of this version: it may be on its way to a neighbour that is known by an
 /// address of the other one (RFC 8950).
 fn is_own<F: Family>(p: &Buffer<'_>) -> bool {
-    p.bytes().first().is_none_or(|first| usize::from(first >> 4) == 4 + 2 * F::NUMBER)
-}
-
-impl<F: Family> graph::Next for Next<F> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: F::LOOKUP, payload: "" },
-        Edge { to: F::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: "interface-output", payload: "" },
-        Edge { to: F::Other::LOOKUP, payload: "" },
-        Edge { to: F::Other::NODES.icmp_error, payload: Problem::NAME },
-    ];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Lookup(_) => 0,
-            Self::Unreachable(_) => 1,
-            Self::Output(_) => 2,
-            Self::OtherLookup(_) => 3,
-            Self::OtherUnreachable(_) => 4,
-        }
-    }
+    p.bytes().first().is_none_or(|first| usize::from(first >> 4) == 4 + 2 * F::INDEX)
 }
 
 impl<F: Family, W: ResolveTarget> Node for Resolver<F, W> {
@@ -279,7 +264,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
         });
         frame.count(if sent { F::ASKED } else { F::NO_BUFFER }, 1);
         if sent {
-            count(&self.readers.asked[F::NUMBER], frame.thread(), key.0);
+            count(&self.readers.asked[F::INDEX], frame.thread(), key.0);
         }
         Ok(())
     }

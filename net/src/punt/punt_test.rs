@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 
 use control::cli::{Args, Cli, Command, Error};
-use graph::arc::{Along, FeatureArc};
-use graph::{Buffer, BuildError, Edge, Frame, Node, NodeIndex, Payload};
+use graph::arc::FeatureArc;
+use graph::{BuildError, Frame, Node, NodeIndex};
 use infra::rcu::{Reader, Shared};
 
 use super::reasons::Reason;
@@ -72,23 +72,14 @@ struct Punting<V> {
 }
 
 /// Edges of [`Punting`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 enum Next {
     /// Punted.
+    #[to("punt-dispatch", payload = Reason)]
     Punt,
     /// Along the arc.
+    #[along]
     On,
-}
-
-impl graph::Next for Next {
-    const EDGES: &'static [Edge] = &[Edge { to: "punt-dispatch", payload: Reason::NAME }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Punt => 0,
-            Self::On => along.next(p),
-        }
-    }
 }
 
 impl<V: PuntTest> Node for Punting<V> {
@@ -120,19 +111,11 @@ struct ToNeighbor<V> {
 }
 
 /// Edges of [`ToNeighbor`].
-#[derive(Clone, Copy)]
-enum Sent<V> {
+#[derive(Clone, Copy, graph::Next)]
+enum Sent<V: Version> {
     /// Over the adjacency.
+    #[to(V::NODES.rewrite)]
     Rewrite(V),
-}
-
-impl<V: Version> graph::Next for Sent<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Rewrite(_) = self;
-        0
-    }
 }
 
 impl<V: Version> Node for ToNeighbor<V> {

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::feature::Refusal;
-use graph::arc::{Along, FeatureArc};
-use graph::{BuildError, Edge, Frame, Names, Node, Record};
+use graph::arc::FeatureArc;
+use graph::{BuildError, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared};
 
 use crate::adjacency::{self, AdjacencyIndex, Role};
@@ -93,19 +93,11 @@ pub struct Redirect<V> {
 }
 
 /// Edges of [`Redirect`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
     /// Over the adjacency.
+    #[to(V::NODES.rewrite)]
     Rewrite(V),
-}
-
-impl<V: Version> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.rewrite, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut graph::Buffer<'_>) -> u32 {
-        let Self::Rewrite(_) = self;
-        0
-    }
 }
 
 impl<V: Redirecting> Node for Redirect<V> {

@@ -2,8 +2,7 @@
 
 use std::convert::Infallible;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node};
+use graph::{Frame, Node};
 
 use super::counted::Counted;
 use crate::ip::{Headers, Version};
@@ -14,19 +13,11 @@ use crate::ip::{Headers, Version};
 pub struct UdpPunt<V>(pub V);
 
 /// Edges of [`UdpPunt`].
-#[derive(Clone, Copy)]
-pub enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
     /// To who gets what is punted.
+    #[to(V::NODES.punt)]
     Punt(V),
-}
-
-impl<V: Version> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[Edge { to: V::NODES.punt, payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Punt(_) = self;
-        0
-    }
 }
 
 impl<V: Version> Node for UdpPunt<V> {

@@ -101,7 +101,7 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
     const EDGES: &'static [Edge] = &[
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.drop, payload: "" },
-        Edge { to: PLACES[PLACE].handoffs[V::FAMILY], payload: Owner::NAME },
+        Edge { to: PLACES[PLACE].handoffs[V::INDEX], payload: Owner::NAME },
         Edge { to: V::NODES.local, payload: "" },
     ];
     #[inline(always)]
@@ -126,7 +126,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Clone for Gather<V, M, PLA
 }
 
 impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLACE> {
-    const NAME: &'static str = PLACES[PLACE].nodes[V::FAMILY];
+    const NAME: &'static str = PLACES[PLACE].nodes[V::INDEX];
     type Next = Next<V, PLACE>;
     type Error = V::Error;
     type Count = Infallible;
@@ -137,8 +137,8 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLAC
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         let settings = self.settings.read(epoch);
-        let limits = (settings.of(V::FAMILY, PLACES[PLACE].kind), settings.extended[V::FAMILY]);
-        let is_on = PLACE != LOCAL || settings.local[V::FAMILY];
+        let limits = (settings.of(V::INDEX, PLACES[PLACE].kind), settings.extended[V::INDEX]);
+        let is_on = PLACE != LOCAL || settings.local[V::INDEX];
         let mut kept = std::mem::take(&mut self.kept);
         frame.each_or_keep(&mut kept, |p| match self.concerns(p, epoch) {
             true if is_on => Ok(None),
@@ -150,7 +150,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLAC
             self.sort(frame, held, limits, now);
         }
         self.kept = kept;
-        self.reporter.report(V::FAMILY, self.table.len());
+        self.reporter.report(V::INDEX, self.table.len());
     }
     fn end(&mut self, frame: &mut Frame<'_, Self>) {
         self.give_up_all(frame, V::DROPPED, |_| true);
@@ -315,7 +315,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
                     self.time_out(frame, at);
                 }
                 self.reporter.walked();
-                self.reporter.report(V::FAMILY, self.table.len());
+                self.reporter.report(V::INDEX, self.table.len());
             }
             Task::Grow(most) => self.table.set_capacity(most),
             Task::Forget(interface) => {

@@ -2,8 +2,7 @@
 //! others of their packet are.
 #![forbid(unsafe_code)]
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node, Payload};
+use graph::{Buffer, Frame, HandOff, HandsOff, Payload};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::place::PLACES;
@@ -23,47 +22,19 @@ impl Payload for Owner {
 
 /// Hands fragments over, back to the node they came from.
 #[derive(Clone)]
-pub(super) struct HandOff<V: Reassemble, const PLACE: usize> {
-    pub(super) version: V,
-}
+pub(super) struct ToOwner<V: Reassemble, const PLACE: usize>(pub(super) V);
 
-/// Edges of [`HandOff`].
-#[derive(Clone, Copy)]
-pub(super) enum Next<V, const PLACE: usize> {
-    /// To the node that gathers.
-    Back(V),
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub(super) enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
-    const EDGES: &'static [Edge] = &[Edge { to: PLACES[PLACE].nodes[V::FAMILY], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Back(_) = self;
-        0
-    }
-}
-
-impl<V: Reassemble, const PLACE: usize> Node for HandOff<V, PLACE> {
-    const NAME: &'static str = PLACES[PLACE].handoffs[V::FAMILY];
-    type Next = Next<V, PLACE>;
-    type Error = Error;
-    type Count = std::convert::Infallible;
-    const INPUT: &'static str = Owner::NAME;
+impl<V: Reassemble, const PLACE: usize> HandsOff for ToOwner<V, PLACE> {
+    const NAME: &'static str = PLACES[PLACE].handoffs[V::INDEX];
+    const TO: &'static str = PLACES[PLACE].nodes[V::INDEX];
     const DROP: &'static str = V::NODES.drop;
+    const INPUT: &'static str = Owner::NAME;
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let back = Next::Back(self.version);
-        frame.hand_off(Error::Congestion, |p| {
-            let Owner { thread } = p.payload();
-            Ok((thread as usize, back))
-        });
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        _: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, V, On, PLACE> {
+        |p| p.payload::<Owner>().thread as usize
     }
 }

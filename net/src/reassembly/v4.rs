@@ -42,7 +42,6 @@ impl fmt::Display for Key4 {
 
 impl Reassemble for V4 {
     type Key = Key4;
-    const FAMILY: usize = 0;
     const MAY_OVERLAP: bool = true;
     const TIMEOUT_PROBLEM: Option<Problem> = None;
     const DUPLICATE: Error = Error::ReassDuplicateFragment;

@@ -44,7 +44,6 @@ impl fmt::Display for Key6 {
 
 impl Reassemble for V6 {
     type Key = Key6;
-    const FAMILY: usize = 1;
     const MAY_OVERLAP: bool = false;
     const TIMEOUT_PROBLEM: Option<Problem> =
         Some(Problem::ip6(icmp6::Type::TIME_EXCEEDED, icmp6::code::REASSEMBLY_TIME_EXCEEDED, 0));

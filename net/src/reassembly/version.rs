@@ -17,8 +17,6 @@ pub(super) trait Reassemble: Version {
     /// Fields that the fragments of one packet have in common.
     type Key: Copy + Eq + Hash + Debug + Display + Send + 'static;
 
-    /// 0 for IPv4, 1 for IPv6.
-    const FAMILY: usize;
     /// Whether fragments may overlap (RFC 5722 forbids it to those of IPv6).
     const MAY_OVERLAP: bool;
     /// The ICMP error for its sender when a packet stays incomplete.

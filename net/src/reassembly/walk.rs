@@ -9,7 +9,7 @@ use infra::rcu::Shared;
 
 use super::config::Settings;
 use super::gather::{Gather, Method};
-use super::handoff::HandOff;
+use super::handoff::ToOwner;
 use super::place::{PLACES, Place};
 use super::version::Reassemble;
 use super::{Incomplete, Kind, Usage};
@@ -74,18 +74,18 @@ impl Gatherer {
         settings: &Shared<Settings>,
     ) -> Result<Self, BuildError> {
         let place = &PLACES[PLACE];
-        let most = settings.current().of(V::FAMILY, place.kind).most as usize;
+        let most = settings.current().of(V::INDEX, place.kind).most as usize;
         let (adjacencies, events) = (router.adjacencies.reader(), router.events.sender());
         let new = Gather::<V, M, PLACE>::new(settings.reader(), adjacencies, events, most);
         let engine = &mut router.engine;
         let node = engine.add(new)?;
-        let handoff = engine.add(HandOff::<V, PLACE> { version: V::SELF })?;
+        let handoff = engine.add(graph::HandOff(ToOwner::<V, PLACE>(V::SELF)))?;
         if let Some(arcs) = place.arcs {
-            engine.place(arcs[V::FAMILY], place.nodes[V::FAMILY])?;
-            engine.starts(handoff, arcs[V::FAMILY])?;
+            engine.place(arcs[V::INDEX], place.nodes[V::INDEX])?;
+            engine.starts(handoff, arcs[V::INDEX])?;
         }
         Ok(Self {
-            family: V::FAMILY,
+            family: V::INDEX,
             place,
             node,
             visit: visit::<V, M, PLACE>,

@@ -47,9 +47,6 @@ pub(super) fn register(router: &mut Router, settings: Settings) -> io::Result<()
 fn update(router: &mut Router) {
     router.publish_counters();
     router.with(|collector: &mut Collector, router| collector.update(router));
-    for update in router.on_statistics.clone().iter() {
-        update(router);
-    }
 }
 
 impl Collector {

@@ -72,7 +72,7 @@ pub struct Attached {
 
 /// The policies for packets of IPv4 and IPv6 that an interface receives, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ways(pub [Vec<Attached>; 2]);
+pub struct Attachments(pub [Vec<Attached>; 2]);
 
 /// All policies.
 #[derive(Default)]
@@ -124,9 +124,11 @@ pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Policy)> {
 
 /// A policy's interfaces, with the version of the packets, a place in [`LINKS`].
 pub fn attachments(router: &Router) -> impl Iterator<Item = (InterfaceIndex, usize, &Attached)> {
-    router.settings::<Ways>().flat_map(|(interface, ways)| {
-        let all = ways.0.iter().enumerate();
-        all.flat_map(move |(version, ways)| ways.iter().map(move |way| (interface, version, way)))
+    router.settings::<Attachments>().flat_map(|(interface, attachments)| {
+        let all = attachments.0.iter().enumerate();
+        all.flat_map(move |(version, attachments)| {
+            attachments.iter().map(move |attachment| (interface, version, attachment))
+        })
     })
 }
 
@@ -218,7 +220,7 @@ pub fn remove(router: &mut Router, id: u32, gone: &[Path]) -> Result<(), Error> 
         let left = [0, 1].map(|at| kept(&policy.paths[at], &stays));
         return set_paths(router, id, left);
     }
-    if attachments(router).any(|(_, _, way)| way.policy == id) {
+    if attachments(router).any(|(_, _, attachment)| attachment.policy == id) {
         return Err(Error::InUse(id));
     }
     forget(router, id);
@@ -251,13 +253,13 @@ pub fn attach(
     let policy = router.own::<Policies>().0.get(&id).ok_or(Error::Unknown(id))?;
     let followed = policy.followed[version].as_ref().ok_or(Error::OtherVersion(id))?;
     let (list, balance) = (policy.list, followed.load_balance());
-    let mut ways = router.setting::<Ways>(interface);
-    if ways.0[version].iter().any(|way| way.policy == id) {
+    let mut attachments = router.setting::<Attachments>(interface);
+    if attachments.0[version].iter().any(|attachment| attachment.policy == id) {
         return Err(Error::Attached(id));
     }
-    let at = ways.0[version].partition_point(|way| way.priority <= priority);
-    ways.0[version].insert(at, Attached { priority, policy: id, list, balance });
-    Ok(router.put(interface, ways)?)
+    let at = attachments.0[version].partition_point(|attachment| attachment.priority <= priority);
+    attachments.0[version].insert(at, Attached { priority, policy: id, list, balance });
+    Ok(router.put(interface, attachments)?)
 }
 
 /// Detaches a policy.
@@ -272,13 +274,13 @@ pub fn detach(
 ) -> Result<(), Error> {
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     router.own::<Policies>().0.get(&id).ok_or(Error::Unknown(id))?;
-    let mut ways = router.setting::<Ways>(interface);
-    let count = ways.0[version].len();
-    ways.0[version].retain(|way| way.policy != id);
-    if ways.0[version].len() == count {
+    let mut attachments = router.setting::<Attachments>(interface);
+    let count = attachments.0[version].len();
+    attachments.0[version].retain(|attachment| attachment.policy != id);
+    if attachments.0[version].len() == count {
         return Err(Error::NotAttached(id));
     }
-    Ok(router.put(interface, ways)?)
+    Ok(router.put(interface, attachments)?)
 }
 
 impl GivenPaths for Policies {
@@ -294,7 +296,7 @@ impl GivenPaths for Policies {
         set_paths(router, *id, left).is_ok()
     }
     fn end(router: &mut Router, id: &u32) {
-        let at = attachments(router).filter(|(_, _, way)| way.policy == *id);
+        let at = attachments(router).filter(|(_, _, attachment)| attachment.policy == *id);
         let at: Vec<_> = at.map(|(interface, version, _)| (interface, version)).collect();
         for (interface, version) in at {
             detach(router, *id, interface, version).expect("it was attached just now");
@@ -305,14 +307,22 @@ impl GivenPaths for Policies {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
-    let ways = router.attach::<Ways>().map_err(refuse)?;
+    let reader = router.attach::<Attachments>().map_err(refuse)?;
     let lists = acl::all(router).reader();
     let engine = &mut router.engine;
-    engine.add_feature(&IP4_UNICAST, Input::<V4>::new(&ways, &lists)).map_err(refuse)?;
-    engine.add_feature(&IP6_UNICAST, Input::<V6>::new(&ways, &lists)).map_err(refuse)?;
-    router.attach_at::<Ways, _>([
-        AttachedAt { arc: &IP4_UNICAST, node: V4::NODE, is_on: |ways| !ways.0[0].is_empty() },
-        AttachedAt { arc: &IP6_UNICAST, node: V6::NODE, is_on: |ways| !ways.0[1].is_empty() },
+    engine.add_feature(&IP4_UNICAST, Input::<V4>::new(&reader, &lists)).map_err(refuse)?;
+    engine.add_feature(&IP6_UNICAST, Input::<V6>::new(&reader, &lists)).map_err(refuse)?;
+    router.attach_at::<Attachments, _>([
+        AttachedAt {
+            arc: &IP4_UNICAST,
+            node: V4::NODE,
+            is_on: |attachments| !attachments.0[0].is_empty(),
+        },
+        AttachedAt {
+            arc: &IP6_UNICAST,
+            node: V6::NODE,
+            is_on: |attachments| !attachments.0[1].is_empty(),
+        },
     ]);
     router.insert(Policies::default());
     router.interfaces.observe(fib::forget_paths::<Policies>);

@@ -8,50 +8,46 @@ use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, SlabReader};
 use net::ip::{Balanced, V4, V6};
 
-use super::{Attached, Ways};
+use super::{Attached, Attachments};
 
 /// A version whose packets policies forward.
 pub trait Forwarded: Matched {
     /// Name of the node.
     const NODE: &'static str;
-    /// Its place among [`LINKS`](super::LINKS).
-    const PLACE: usize;
 }
 
 impl Forwarded for V4 {
     const NODE: &'static str = "abf-input-ip4";
-    const PLACE: usize = 0;
 }
 
 impl Forwarded for V6 {
     const NODE: &'static str = "abf-input-ip6";
-    const PLACE: usize = 1;
 }
 
 /// Asks the policies of an interface about packets.
 #[derive(Clone)]
 pub struct Input<V> {
     version: V,
-    ways: SlabReader<Ways>,
+    attachments: SlabReader<Attachments>,
     lists: SlabReader<List>,
 }
 
 impl<V: Forwarded> Input<V> {
-    pub(super) fn new(ways: &SlabReader<Ways>, lists: &SlabReader<List>) -> Self {
-        Self { version: V::SELF, ways: ways.clone(), lists: lists.clone() }
+    pub(super) fn new(attachments: &SlabReader<Attachments>, lists: &SlabReader<List>) -> Self {
+        Self { version: V::SELF, attachments: attachments.clone(), lists: lists.clone() }
     }
     /// The policy whose list has the first rule about a packet, and what that says.
     #[inline(always)]
     fn find<'e>(
         &'e self,
-        ways: &'e [Attached],
+        attachments: &'e [Attached],
         p: &Buffer<'_>,
         epoch: Epoch<'e>,
     ) -> Option<(&'e Attached, Action)> {
         let tuple = V::read(p.bytes());
-        ways.iter().find_map(|way| {
-            let verdict = V::find(self.lists.read(way.list, epoch)?, &tuple)?;
-            Some((way, verdict.action))
+        attachments.iter().find_map(|attachment| {
+            let verdict = V::find(self.lists.read(attachment.list, epoch)?, &tuple)?;
+            Some((attachment, verdict.action))
         })
     }
 }
@@ -85,20 +81,23 @@ impl<V: Forwarded> Node for Input<V> {
         frame.each(
             #[inline(always)]
             |p| {
-                let ways = self.ways.read(p.rx(), epoch).map_or(&[][..], |ways| &ways.0[V::PLACE]);
-                let found = self.find(ways, p, epoch);
+                let attachments = self
+                    .attachments
+                    .read(p.rx(), epoch)
+                    .map_or(&[][..], |attachments| &attachments.0[V::INDEX]);
+                let found = self.find(attachments, p, epoch);
                 p.trace(|_| Seen {
                     node: V::NODE,
-                    found: found.map(|(way, action)| (*way, action)),
+                    found: found.map(|(attachment, action)| (*attachment, action)),
                 });
                 match found {
                     Some((_, Action::Deny)) => {
                         missed += 1;
                         Ok(Balanced::Continue)
                     }
-                    Some((way, _)) => {
+                    Some((attachment, _)) => {
                         matched += 1;
-                        p.set_adjacency(way.balance);
+                        p.set_adjacency(attachment.balance);
                         Ok(Balanced::Onward(version))
                     }
                     None => Ok(Balanced::Continue),
@@ -121,9 +120,11 @@ impl Record for Seen {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, found } = self;
         match found {
-            Some((way, Action::Deny)) => write!(f, "  {node}: policy {} denies", way.policy),
-            Some((way, _)) => {
-                write!(f, "  {node}: policy {} lb-index {}", way.policy, way.balance)
+            Some((attachment, Action::Deny)) => {
+                write!(f, "  {node}: policy {} denies", attachment.policy)
+            }
+            Some((attachment, _)) => {
+                write!(f, "  {node}: policy {} lb-index {}", attachment.policy, attachment.balance)
             }
             None => write!(f, "  {node}: no match"),
         }

@@ -10,8 +10,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use graph::arc::{Along, FeatureArc};
-use graph::{BLOCK, Buffer, BuildError, Edge, Frame, Node, Packet, Passes};
+use graph::arc::FeatureArc;
+use graph::{BLOCK, Buffer, BuildError, Frame, Node, Packet, Passes};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
@@ -24,7 +24,7 @@ use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 use sessions::Seen;
 use wire::upper;
 
-use super::handoff::HandOff;
+use super::handoff::BySession;
 use super::list::{List, Verdict};
 use super::meeting::{Meeting, Met};
 use super::place::{handoff_name, name, path};
@@ -34,24 +34,14 @@ use super::trace::Checked;
 use super::{Applied, Lists, Options};
 
 /// Edges of [`Access`].
-#[derive(Clone, Copy)]
-pub enum Next<V, const BRIDGED: bool, const WAY: usize> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Reflected, const BRIDGED: bool, const WAY: usize> {
     /// It passes.
+    #[along]
     Continue,
     /// Its session belongs to another thread.
+    #[to(handoff_name::<V>(path(BRIDGED), WAY))]
     HandOff(PhantomData<V>),
-}
-
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> graph::Next for Next<V, BRIDGED, WAY> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: handoff_name::<V>(path(BRIDGED), WAY), payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Continue => along.next(p),
-            Self::HandOff(_) => 0,
-        }
-    }
 }
 
 /// Drops of [`Access`].
@@ -491,8 +481,8 @@ fn add_of<V: Reflected, const BRIDGED: bool>(
 ) -> Result<(), BuildError> {
     let input = Access::<V, BRIDGED, 0>::new(router, lists, settings);
     let output = Access::<V, BRIDGED, 1>::new(router, lists, settings);
-    router.engine.add(HandOff::<V, BRIDGED, 0>::of(&input))?;
-    router.engine.add(HandOff::<V, BRIDGED, 1>::of(&output))?;
+    router.engine.add(graph::HandOff(BySession::<V, BRIDGED, 0>::of(&input)))?;
+    router.engine.add(graph::HandOff(BySession::<V, BRIDGED, 1>::of(&output)))?;
     router.engine.add_feature(arcs[0], input)?;
     router.engine.add_feature(arcs[1], output)?;
     Ok(())

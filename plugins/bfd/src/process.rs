@@ -4,8 +4,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use graph::{Frame, Names, Node, Record};
 use net::ip::{V4, V6, Version};
 
 /// Leads packets out.
@@ -13,29 +12,20 @@ use net::ip::{V4, V6, Version};
 pub struct Process;
 
 /// Edges of [`Process`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next {
     /// To a neighbour, over IPv4.
+    #[to(V4::NODES.rewrite)]
     Rewrite4,
     /// To a neighbour, over IPv6.
+    #[to(V6::NODES.rewrite)]
     Rewrite6,
     /// By the routes of IPv4.
+    #[to("ip4-lookup")]
     Lookup4,
     /// By the routes of IPv6.
+    #[to("ip6-lookup")]
     Lookup6,
-}
-
-impl graph::Next for Next {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: V4::NODES.rewrite, payload: "" },
-        Edge { to: V6::NODES.rewrite, payload: "" },
-        Edge { to: "ip4-lookup", payload: "" },
-        Edge { to: "ip6-lookup", payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        self as u32
-    }
 }
 
 impl Node for Process {

@@ -5,8 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record};
+use graph::{BuildError, Flags, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::fib::{Popped, flow};
@@ -110,30 +109,17 @@ struct Impose<V> {
 }
 
 /// Edges of [`Impose`].
-#[derive(Clone, Copy)]
-enum Next<V> {
+#[derive(Clone, Copy, graph::Next)]
+enum Next<V: Inner> {
     /// To the table.
+    #[to("bier-lookup")]
     Lookup(PhantomData<V>),
     /// Nowhere: it came from there.
+    #[to("bier-drop")]
     Drop,
     /// Was cut into segments, which come one by one, or follows such a packet.
+    #[to(V::NAME)]
     Again,
-}
-
-impl<V: Inner> graph::Next for Next<V> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: "bier-lookup", payload: "" },
-        Edge { to: "bier-drop", payload: "" },
-        Edge { to: V::NAME, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Lookup(_) => 0,
-            Self::Drop => 1,
-            Self::Again => 2,
-        }
-    }
 }
 
 impl<V: Inner> Node for Impose<V> {

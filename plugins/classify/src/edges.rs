@@ -19,8 +19,6 @@ pub(super) const FRAME_WORDS: [(&str, u32); 4] =
 
 /// A version whose packets have a route that leads to a table.
 pub trait Numbered: Version {
-    /// 0 for IPv4, 1 for IPv6.
-    const NUMBER: usize;
     /// The edges that clients know by number.
     const EDGES: &'static [Edge];
 }
@@ -30,7 +28,6 @@ const fn to(node: &'static str) -> Edge {
 }
 
 impl Numbered for V4 {
-    const NUMBER: usize = 0;
     const EDGES: &'static [Edge] = &[
         to("ip4-drop"),
         to("ip4-punt"),
@@ -44,7 +41,6 @@ impl Numbered for V4 {
 }
 
 impl Numbered for V6 {
-    const NUMBER: usize = 1;
     const EDGES: &'static [Edge] = &[
         to("ip6-drop"),
         to("ip6-punt"),

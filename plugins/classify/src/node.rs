@@ -18,11 +18,11 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::ip::{Balanced, V4, V6, Version};
+use net::ip::{Balanced, Linked, V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
-use super::edges::{Numbered, ReceivedNext, RoutedNext, SentNext};
+use super::edges::{ReceivedNext, RoutedNext, SentNext};
 use super::reasons::{FrameError, InputError, OutputError};
 use super::table::{Action, Headers, Hit, Match, Moment, NONE, Session, Table, walk};
 use super::uses::Tables;
@@ -92,7 +92,7 @@ fn permitted(number: u32) -> Option<Continue> {
 
 /// As ACLs say it whose packets a session may redirect.
 #[inline(always)]
-fn unless_denied<V>(number: u32) -> Option<Balanced<V>> {
+fn unless_denied<V: Linked>(number: u32) -> Option<Balanced<V>> {
     (number != DENY).then_some(Balanced::Continue)
 }
 
@@ -106,7 +106,7 @@ macro_rules! classified {
         impl Classified<$use> for $version {
             type Error = <$version as Version>::Error;
             type Next = $next;
-            const KIND: usize = <$version as Numbered>::NUMBER;
+            const KIND: usize = <$version as Version>::INDEX;
             const REASONS: [Self::Error; 2] = [Self::Error::$miss, Self::Error::$deny];
             const DROP: &'static str = <$version as Version>::NODES.drop;
             const COUNTED_AT: &'static str = <$version as Version>::NODES.input;
@@ -225,8 +225,7 @@ impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (thread, now, epoch) = (frame.thread(), frame.now(), frame.epoch());
-        let at = Moment { thread, now, epoch };
+        let (at, epoch) = (Moment::of(frame), frame.epoch());
         let mut tally = Tally::default();
         let mut begun = [(None, 0); FRAME];
         frame.passes(|packets| {

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use graph::Buffer;
+use graph::{Buffer, Frame, Node};
 use infra::counter::{Cell, Counter, Rows};
 use infra::cpu::prefetch_ptr;
 use infra::rcu::{Epoch, SharedSlab, SlabReader};
@@ -114,6 +114,14 @@ pub struct Moment<'e> {
     pub now: f64,
     /// The right to read.
     pub epoch: Epoch<'e>,
+}
+
+impl<'e> Moment<'e> {
+    /// Those of a frame.
+    #[inline(always)]
+    pub fn of<N: Node, On>(frame: &Frame<'e, N, On>) -> Self {
+        Self { thread: frame.thread(), now: frame.now(), epoch: frame.epoch() }
+    }
 }
 
 /// A packet's headers, as offsets in its buffer.

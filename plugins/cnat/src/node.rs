@@ -11,8 +11,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Payload, Record};
+use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
 use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
@@ -79,41 +78,27 @@ impl<V: Translated, const AT: usize> Translate<V, AT> {
 }
 
 /// Edges of [`Translate`].
-#[derive(Clone, Copy, Debug)]
-pub enum Next<V, const AT: usize> {
+#[derive(Clone, Copy, Debug, graph::Next)]
+pub enum Next<V: Translated, const AT: usize> {
     /// On along the arc.
+    #[along]
     On,
     /// To where the route of its new ends leads.
+    #[to(V::LOOKUP)]
     Lookup(PhantomData<V>),
     /// On the thread that has its session.
+    #[to(V::NAMES[AT])]
     Again,
     /// The sender is to be told that it has been on its way too long.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     Icmp,
     /// As it is, by a load balance.
+    #[to(V::LINK.load_balance_node())]
     Balance,
 }
 
 impl<V: Translated, const AT: usize> Next<V, AT> {
     const LOOKUP: Self = Self::Lookup(PhantomData);
-}
-
-impl<V: Translated, const AT: usize> graph::Next for Next<V, AT> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: V::LOOKUP, payload: "" },
-        Edge { to: V::NAMES[AT], payload: "" },
-        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: V::LINK.load_balance_node(), payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::On => along.next(p),
-            Self::Lookup(_) => 0,
-            Self::Again => 1,
-            Self::Icmp => 2,
-            Self::Balance => 3,
-        }
-    }
 }
 
 /// Drops of [`Translate`].
@@ -171,7 +156,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
         let threads = Threads::of(frame);
         let Self { core, random, .. } = self;
         let all = &core.sessions;
-        let others = match V::NUMBER {
+        let others = match V::INDEX {
             0 => all.v6.lend(thread).map(|table| table.usage().sessions),
             _ => all.v4.lend(thread).map(|table| table.usage().sessions),
         };
@@ -198,7 +183,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
         frame.hand_off(Error::Congestion, |p| {
             let (to, next) = visit.one::<AT>(p)?;
             translated += u64::from(!matches!(next, Next::On | Next::Again | Next::Icmp));
-            p.trace(|_| Traced { next: format!("{next:?}"), version: V::NUMBER });
+            p.trace(|_| Traced { next: format!("{next:?}"), version: V::INDEX });
             Ok((to, next))
         });
         frame.count(Count::Translated, translated);
@@ -223,8 +208,8 @@ impl<V: Translated> Visit<'_, V> {
             return otherwise;
         }
         if !self.threads.is_alone() {
-            let way = Affinity::new(seen.flow.meeting(self.seed), self.owner(&seen.flow));
-            let owner = self.threads.to(way, Some(self.strays));
+            let affinity = Affinity::new(seen.flow.meeting(self.seed), self.owner(&seen.flow));
+            let owner = self.threads.to(affinity, Some(self.strays));
             if owner != here {
                 return Ok((owner, Next::Again));
             }
@@ -298,8 +283,8 @@ impl<V: Translated> Visit<'_, V> {
     /// Whether answers come to this thread.
     fn is_own(&self, answer: &Flow<V::Address>) -> bool {
         let hash = self.end_hash(answer.dst, answer.dst_port);
-        let way = Affinity::new(answer.meeting(self.seed), hash);
-        self.threads.is_alone() || self.threads.to(way, Some(self.strays)) == self.thread
+        let affinity = Affinity::new(answer.meeting(self.seed), hash);
+        self.threads.is_alone() || self.threads.to(affinity, Some(self.strays)) == self.thread
     }
     /// Makes a session for a packet that none is known of; `None` when it needs none.
     #[cold]
@@ -329,8 +314,8 @@ impl<V: Translated> Visit<'_, V> {
             }
             SNAT => {
                 let config = self.config;
-                let sources = config.sources_of(V::NUMBER, flow.scope as u16);
-                let addr = sources.and_then(|s| Some((s, V::address(s.addrs[V::NUMBER]?)?)));
+                let sources = config.sources_of(V::INDEX, flow.scope as u16);
+                let addr = sources.and_then(|s| Some((s, V::address(s.addrs[V::INDEX]?)?)));
                 let Some((sources, addr)) = addr else { return Ok(None) };
                 if flow.src == addr || !self.is_wanted(flow, rx.copied().unwrap_or_default()) {
                     return Ok(None);
@@ -346,7 +331,7 @@ impl<V: Translated> Visit<'_, V> {
         let is_served = || self.keeper.table.find_reverse(&flow.reversed()).is_some();
         match self.config.policy {
             Policy::None => true,
-            Policy::Interfaces => on.included[V::NUMBER] && !is_excluded(),
+            Policy::Interfaces => on.included[V::INDEX] && !is_excluded(),
             Policy::Kubernetes => {
                 (on.included[POD] && !is_excluded()) || (on.included[HOST] && is_served())
             }
@@ -394,8 +379,8 @@ impl<V: Translated> Visit<'_, V> {
     ) -> Result<SessionIndex, Error> {
         let protocol = flow.protocol();
         let is_echo = matches!(protocol, Protocol::ICMP | Protocol::ICMP6);
-        let is_own = sources.table[V::NUMBER] == flow.scope as u16;
-        let scope = if is_own { sources.answers[V::NUMBER].into() } else { flow.scope };
+        let is_own = sources.table[V::INDEX] == flow.scope as u16;
+        let scope = if is_own { sources.answers[V::INDEX].into() } else { flow.scope };
         let answer = |port: u16| {
             let far_port = if is_echo { port } else { flow.dst_port };
             Flow::new((flow.dst, far_port), (addr, port), protocol, scope)

@@ -16,8 +16,6 @@ use crate::session::{Both, Of};
 pub trait Translated: Version {
     /// Its addresses.
     type Address: Look + Ends + Debug + Sync;
-    /// 0 for IPv4, 1 for IPv6.
-    const NUMBER: usize;
     /// Names of the nodes, by place.
     const NAMES: [&'static str; 6];
     /// Features on what is received.
@@ -34,7 +32,6 @@ pub trait Translated: Version {
 
 impl Translated for V4 {
     type Address = [u8; 4];
-    const NUMBER: usize = 0;
     const NAMES: [&'static str; 6] = [
         "cnat-lookup-ip4",
         "cnat-input-ip4",
@@ -61,7 +58,6 @@ impl Translated for V4 {
 
 impl Translated for V6 {
     type Address = [u8; 16];
-    const NUMBER: usize = 1;
     const NAMES: [&'static str; 6] = [
         "cnat-lookup-ip6",
         "cnat-input-ip6",

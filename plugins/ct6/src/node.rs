@@ -3,8 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
+use graph::{Buffer, BuildError, Frame, HandOff, HandsOff, Names, Node, Record};
 use net::Router;
 use net::ethernet::Tagged;
 use net::interface::INTERFACE_OUTPUT;
@@ -28,26 +27,17 @@ const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 
 /// A node that tracks packets one way.
 #[derive(Clone)]
-pub struct Track<const WAY: usize>(All);
+pub struct Track<const SIDE: usize>(All);
 
 /// Edges of [`Track`].
-#[derive(Clone, Copy)]
-pub enum Next<const WAY: usize> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<const SIDE: usize> {
     /// On along the arc.
+    #[along]
     On,
     /// To the thread that has the connection.
+    #[to(HANDOFF[SIDE])]
     Elsewhere,
-}
-
-impl<const WAY: usize> graph::Next for Next<WAY> {
-    const EDGES: &'static [Edge] = &[Edge { to: HANDOFF[WAY], payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Elsewhere => 0,
-            Self::On => along.next(p),
-        }
-    }
 }
 
 /// Counters of what goes out.
@@ -82,8 +72,8 @@ pub enum ErrorIn {
 
 /// The IPv6 packet of a buffer; `None` when it is none.
 #[inline(always)]
-fn packet<'p, const WAY: usize>(p: &'p Buffer<'_>) -> Option<&'p [u8]> {
-    if WAY != OUT {
+fn packet<'p, const SIDE: usize>(p: &'p Buffer<'_>) -> Option<&'p [u8]> {
+    if SIDE != OUT {
         return Some(p.bytes());
     }
     match Tagged::read(p.bytes()) {
@@ -94,8 +84,8 @@ fn packet<'p, const WAY: usize>(p: &'p Buffer<'_>) -> Option<&'p [u8]> {
 
 /// A packet as connections see it.
 #[inline(always)]
-fn seen<const WAY: usize>(p: &Buffer<'_>) -> Option<Seen<[u8; 16]>> {
-    <[u8; 16]>::look(packet::<WAY>(p)?, p.ports(), 0)
+fn seen<const SIDE: usize>(p: &Buffer<'_>) -> Option<Seen<[u8; 16]>> {
+    <[u8; 16]>::look(packet::<SIDE>(p)?, p.ports(), 0)
 }
 
 /// Whether a packet is for this link only: multicast, link-local or neighbour discovery.
@@ -201,46 +191,20 @@ impl Node for Track<1> {
 
 /// Hands packets to the thread of their connection.
 #[derive(Clone)]
-pub struct HandOff<const WAY: usize>(All);
+struct ByConnection<const SIDE: usize>(All);
 
-/// Edges of [`HandOff`].
-#[derive(Clone, Copy)]
-pub enum Back<const WAY: usize> {
-    /// Back to the node that tracks it.
-    Track,
-}
-
-impl<const WAY: usize> graph::Next for Back<WAY> {
-    const EDGES: &'static [Edge] = &[Edge { to: NAMES[WAY], payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Track = self;
-        0
-    }
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl<const WAY: usize> Node for HandOff<WAY> {
-    const NAME: &'static str = HANDOFF[WAY];
-    type Next = Back<WAY>;
-    type Error = Error;
-    type Count = Infallible;
-    const DROP: &'static str = if WAY == OUT { "error-drop" } else { "ip6-drop" };
+impl<const SIDE: usize> HandsOff for ByConnection<SIDE> {
+    const NAME: &'static str = HANDOFF[SIDE];
+    const TO: &'static str = NAMES[SIDE];
+    const DROP: &'static str = if SIDE == OUT { "error-drop" } else { "ip6-drop" };
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On, SIDE> {
         let (thread, threads, seed) = (frame.thread(), Threads::of(frame), self.0.seed());
-        frame.hand_off(Error::Congestion, |p| {
-            let to = seen::<WAY>(p).map_or(thread, |seen| threads.at(seen.flow.meeting(seed)));
-            Ok((to, Back::Track))
-        });
+        move |p| seen::<SIDE>(p).map_or(thread, |seen| threads.at(seen.flow.meeting(seed)))
     }
 }
 
@@ -259,9 +223,9 @@ impl Record for Tracked {
 pub(super) fn add(router: &mut Router, all: &All) -> Result<(), BuildError> {
     let engine = &mut router.engine;
     engine.add(Track::<OUT>(all.clone()))?;
-    engine.add(HandOff::<OUT>(all.clone()))?;
+    engine.add(HandOff(ByConnection::<OUT>(all.clone())))?;
     engine.add(Track::<1>(all.clone()))?;
-    engine.add(HandOff::<1>(all.clone()))?;
+    engine.add(HandOff(ByConnection::<1>(all.clone())))?;
     engine.place(&INTERFACE_OUTPUT, NAMES[OUT])?;
     engine.place(&IP6_UNICAST, NAMES[1])
 }

@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use graph::arc::Along;
-use graph::{Buffer, Continue, Edge, Frame, Node, Packet};
+use graph::{Buffer, Continue, Frame, Node, Packet};
 use net::events::{Event, EventSender};
 use wire::dhcp::{CLIENT_PORT, kind, kind_of, read};
 use wire::{MacAddr, Protocol, ethernet, ip4, ip6, udp};
@@ -204,17 +203,11 @@ pub struct Proxy4<const TO_CLIENT: bool>(pub(super) EventSender<Arrived>);
 pub const PROXY4: [&str; 2] = ["dhcp-proxy-to-server", "dhcp-proxy-to-client"];
 
 /// Edges of [`Proxy4`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next4 {
     /// It comes from a server.
+    #[to(PROXY4[1])]
     ToClient,
-}
-
-impl graph::Next for Next4 {
-    const EDGES: &'static [Edge] = &[Edge { to: PROXY4[1], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
 }
 
 /// Whether a message is a server's: some say that they are a client's and are not.

@@ -5,8 +5,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Record, Slot};
+use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record, Slot};
 use infra::rcu::SlabReader;
 use l2::packet::Layer2;
 use net::Router;
@@ -40,26 +39,17 @@ pub struct ToInterface<V> {
 }
 
 /// Edges of [`ToInterface`] and [`Reinject`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next {
     /// To layer 2.
+    #[to("l2-output")]
     Layer2,
     /// To a feature of routed packets.
+    #[dynamic]
     Feature(Slot),
     /// On among those.
+    #[along]
     Continue,
-}
-
-impl graph::Next for Next {
-    const EDGES: &'static [Edge] = &[Edge { to: "l2-output", payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Layer2 => 0,
-            Self::Feature(slot) => slot.0,
-            Self::Continue => along.next(p),
-        }
-    }
 }
 
 /// Has a packet be a frame again; `None` where it did not come as one.

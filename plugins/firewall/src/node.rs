@@ -4,8 +4,7 @@
 //! What the router forwards and sends itself is judged where it leaves, when both zones are known;
 //! what is for the router itself where it is delivered.
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Node, Payload};
+use graph::{BuildError, Frame, Node};
 use infra::counter::{Counter, Rows, VolumeCounter};
 use infra::rcu::{Reader, SlabReader};
 use net::Router;
@@ -19,7 +18,7 @@ use net::ip6::{IP6_LOCAL, IP6_OUTPUT};
 use translation::handoff::Threads;
 use wire::{icmp4, icmp6};
 
-use super::handoff::HandOff;
+use super::handoff::BySession;
 use super::log::Entry;
 use super::pass::{Pass, Tally};
 use super::place::{LOCAL, OUTPUT, handoff_name, name};
@@ -29,33 +28,20 @@ use super::session::{Both, Guarded};
 use super::{Firewall, Member};
 
 /// Edges of [`Guard`].
-#[derive(Clone, Copy)]
-pub enum Next<V, const AT: usize> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Guard, const AT: usize> {
     /// It passes.
+    #[along]
     Continue,
     /// Another thread has its session.
+    #[to(handoff_name::<V>(AT))]
     HandOff(V),
     /// It is rejected: an ICMP error to its sender.
+    #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError,
     /// It is rejected: it has become a TCP reset.
+    #[to(V::LOOKUP)]
     Reset,
-}
-
-impl<V: Guard, const AT: usize> graph::Next for Next<V, AT> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: handoff_name::<V>(AT), payload: "" },
-        Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
-        Edge { to: V::LOOKUP, payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Continue => along.next(p),
-            Self::HandOff(_) => 0,
-            Self::IcmpError => 1,
-            Self::Reset => 2,
-        }
-    }
 }
 
 /// Drops.
@@ -229,7 +215,7 @@ fn add_at<V: Guard, const AT: usize>(
         log: router.events.sender(),
         limit: Limit::new(),
     };
-    router.engine.add(HandOff::of(&node))?;
+    router.engine.add(graph::HandOff(BySession::of(&node)))?;
     router.engine.add(node)?;
     Ok(())
 }

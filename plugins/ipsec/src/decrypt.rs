@@ -1,8 +1,7 @@
 //! `esp4-decrypt`, `ah4-decrypt` and their siblings: packets are opened (RFC 4303 section 3.4, RFC
 //! 4302 section 3.4).
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node, Packet, Payload};
+use graph::{Buffer, Frame, HandOff, HandsOff, Node, Packet, Payload};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::Link;
@@ -46,38 +45,23 @@ pub const TUNNELS: usize = 4;
 pub const MPLS: Protocol = Protocol(137);
 
 /// Edges of [`Decrypt`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next<const AT: usize> {
     /// Another thread works with the association.
+    #[to(HANDOFFS[AT], payload = Work)]
     HandOff,
     /// An IPv4 packet.
+    #[to("ip4-input")]
     Ip4,
     /// An IPv6 packet.
+    #[to("ip6-input")]
     Ip6,
     /// A labelled packet.
+    #[to("mpls-input")]
     Mpls,
     /// A frame.
+    #[to("ethernet-input")]
     Ethernet,
-}
-
-impl<const AT: usize> graph::Next for Next<AT> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: HANDOFFS[AT], payload: Work::NAME },
-        Edge { to: "ip4-input", payload: "" },
-        Edge { to: "ip6-input", payload: "" },
-        Edge { to: "mpls-input", payload: "" },
-        Edge { to: "ethernet-input", payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::HandOff => 0,
-            Self::Ip4 => 1,
-            Self::Ip6 => 2,
-            Self::Mpls => 3,
-            Self::Ethernet => 4,
-        }
-    }
 }
 
 impl<const AT: usize> Next<AT> {
@@ -401,37 +385,24 @@ impl<const AT: usize> Node for Decrypt<AT> {
 
 /// Hands packets to the thread of their association.
 #[derive(Clone)]
-pub struct HandOff<const AT: usize>(pub Associations);
+pub struct ByAssociation<const AT: usize>(pub Associations);
 
-/// The edge of [`HandOff`].
-#[derive(Clone, Copy)]
-pub struct Back<const AT: usize>;
-
-impl<const AT: usize> graph::Next for Back<AT> {
-    const EDGES: &'static [Edge] = &[Edge { to: NODES[AT], payload: Work::NAME }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
-}
-
-impl<const AT: usize> Node for HandOff<AT> {
+impl<const AT: usize> HandsOff for ByAssociation<AT> {
     const NAME: &'static str = HANDOFFS[AT];
-    const INPUT: &'static str = Work::NAME;
-    type Next = Back<AT>;
-    type Error = super::Congestion;
-    type Count = std::convert::Infallible;
+    const TO: &'static str = NODES[AT];
     const DROP: &'static str = Decrypt::<AT>::DROP;
+    const INPUT: &'static str = Work::NAME;
+    const OUTPUT: &'static str = Work::NAME;
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On, AT> {
         let (epoch, thread, all) = (frame.epoch(), frame.thread(), &self.0);
-        frame.hand_off(super::Congestion::Drop, |p| {
-            let work = p.payload::<Work>();
-            let sa = all.sas.read(work.sa, epoch);
-            let to = sa.map_or(thread, |sa| all.thread_of(sa, thread, epoch));
-            p.set_payload(work);
-            Ok((to, Back))
-        });
+        move |p| {
+            let sa = all.sas.read(p.payload::<Work>().sa, epoch);
+            sa.map_or(thread, |sa| all.thread_of(sa, thread, epoch))
+        }
     }
 }

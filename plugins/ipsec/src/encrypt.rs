@@ -5,7 +5,9 @@
 use std::fmt;
 
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
+use graph::{
+    Buffer, Edge, Flags, Frame, HandOff, HandsOff, Names, Node, Packet, Payload, Record, Slot,
+};
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::chain::Hop;
 use net::gso::{self, UNDONE};
@@ -367,38 +369,26 @@ impl<const AT: usize> Node for Encrypt<AT> {
 
 /// Hands packets to the thread of their association.
 #[derive(Clone)]
-pub struct HandOff<const AT: usize>(pub Encrypt<AT>);
+pub struct ByAssociation<const AT: usize>(pub Encrypt<AT>);
 
-/// The edge of [`HandOff`].
-#[derive(Clone, Copy)]
-pub struct Back<const AT: usize>;
-
-impl<const AT: usize> graph::Next for Back<AT> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: NODES[AT], payload: if AT < TUNNELS { Work::NAME } else { "" } }];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
-}
-
-impl<const AT: usize> Node for HandOff<AT> {
+impl<const AT: usize> HandsOff for ByAssociation<AT> {
     const NAME: &'static str = HANDOFFS[AT];
-    const INPUT: &'static str = if AT < TUNNELS { Work::NAME } else { "" };
-    type Next = Back<AT>;
-    type Error = super::Congestion;
-    type Count = std::convert::Infallible;
+    const TO: &'static str = NODES[AT];
     const DROP: &'static str = Encrypt::<AT>::DROP;
+    const INPUT: &'static str = if AT < TUNNELS { Work::NAME } else { "" };
+    const OUTPUT: &'static str = Self::INPUT;
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On, AT> {
         let (epoch, thread, this) = (frame.epoch(), frame.thread(), &self.0);
-        frame.hand_off(super::Congestion::Drop, |p| {
+        move |p| {
             let work = this.work(p, epoch);
             let sa = work.and_then(|(work, _)| this.all.sas.read(work.sa, epoch));
-            let to = sa.map_or(thread, |sa| this.all.thread_of(sa, thread, epoch));
-            Ok((to, Back))
-        });
+            sa.map_or(thread, |sa| this.all.thread_of(sa, thread, epoch))
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use std::io;
 use std::ops::Range;
 
 use control::feature::{Refusal, Refused};
-use graph::{Claim, Payload, Reason};
+use graph::{Claim, HandOff, Payload, Reason};
 use infra::counter::{Counter, Rows, VolumeCounter};
 use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
 use net::interface::AttachedAt;
@@ -79,14 +79,6 @@ pub struct Work {
 
 impl Payload for Work {
     const NAME: &'static str = "ipsec-work";
-}
-
-/// Drops of nodes that hand packets over.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Congestion {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Drop,
 }
 
 /// The setting of an interface: its database of policies, by place.
@@ -298,7 +290,7 @@ fn add_encrypt<const AT: usize>(
 ) -> Result<(), graph::BuildError> {
     let (all, protecting) = (all.clone(), protecting.clone());
     let node = encrypt::Encrypt::<AT> { all, protecting, stacked: Stacked::new(router) };
-    router.engine.add(encrypt::HandOff(node.clone()))?;
+    router.engine.add(HandOff(encrypt::ByAssociation(node.clone())))?;
     router.engine.add(node).map(drop)
 }
 
@@ -309,7 +301,7 @@ fn add_decrypt<const AT: usize>(
 ) -> Result<(), graph::BuildError> {
     let received = router.interfaces.counters().rx.clone();
     let (all, carried) = (all.clone(), carried.clone());
-    router.engine.add(decrypt::HandOff::<AT>(all.clone()))?;
+    router.engine.add(HandOff(decrypt::ByAssociation::<AT>(all.clone())))?;
     router.engine.add(decrypt::Decrypt::<AT> { all, carried, received }).map(drop)
 }
 

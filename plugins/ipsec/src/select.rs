@@ -5,8 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
+use graph::{Buffer, Flags, Frame, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::{Adjacency, Role};
@@ -128,29 +127,17 @@ pub struct Input<const IS_6: bool> {
 }
 
 /// Edges of [`Input`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum InputNext<const IS_6: bool> {
     /// To be opened: ESP.
+    #[to(["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload = Work)]
     Esp,
     /// To be opened: AH.
+    #[to(["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload = Work)]
     Ah,
     /// On with the features of the interface.
+    #[along]
     Continue,
-}
-
-impl<const IS_6: bool> graph::Next for InputNext<IS_6> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: ["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload: Work::NAME },
-        Edge { to: ["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload: Work::NAME },
-    ];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Esp => 0,
-            Self::Ah => 1,
-            Self::Continue => along.next(p),
-        }
-    }
 }
 
 /// Drops of [`Input`].
@@ -282,33 +269,20 @@ pub struct Output<const IS_6: bool> {
 }
 
 /// Edges of [`Output`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum OutputNext<const IS_6: bool> {
     /// To be sealed by ESP.
+    #[to(["esp4-encrypt", "esp6-encrypt"][IS_6 as usize], payload = Work)]
     Esp,
     /// To be sealed by AH.
+    #[to(["ah4-encrypt", "ah6-encrypt"][IS_6 as usize], payload = Work)]
     Ah,
     /// It was cut into segments, which come one by one.
+    #[to(OUTPUT[IS_6 as usize])]
     Again,
     /// On with the features of the interface.
+    #[along]
     Continue,
-}
-
-impl<const IS_6: bool> graph::Next for OutputNext<IS_6> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: ["esp4-encrypt", "esp6-encrypt"][IS_6 as usize], payload: Work::NAME },
-        Edge { to: ["ah4-encrypt", "ah6-encrypt"][IS_6 as usize], payload: Work::NAME },
-        Edge { to: OUTPUT[IS_6 as usize], payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Esp => 0,
-            Self::Ah => 1,
-            Self::Again => 2,
-            Self::Continue => along.next(p),
-        }
-    }
 }
 
 /// Drops of [`Output`].

@@ -34,8 +34,7 @@ impl Node for Rewrite {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (thread, now, epoch) = (frame.thread(), frame.now(), frame.epoch());
-        let at = Moment { thread, now, epoch };
+        let (at, epoch) = (Moment::of(frame), frame.epoch());
         frame.each(
             #[inline(always)]
             |p| {

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Names, Node, Record};
+use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Reader, SlabReader};
 use net::interface::{Counters, Port};
 use net::ip::{V6, Version};
@@ -51,23 +50,14 @@ pub struct Decap<const IS_FEATURE: bool> {
 }
 
 /// Edges of [`Decap`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_FEATURE: bool> {
     /// A frame came out.
+    #[to("ethernet-input")]
     Frame,
     /// On with the features of the interface.
+    #[along]
     Continue,
-}
-
-impl<const IS_FEATURE: bool> graph::Next for Next<IS_FEATURE> {
-    const EDGES: &'static [Edge] = &[Edge { to: "ethernet-input", payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Frame => 0,
-            Self::Continue => along.next(p),
-        }
-    }
 }
 
 /// Drops of [`Decap`].

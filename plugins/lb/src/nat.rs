@@ -66,7 +66,7 @@ pub enum Count {
 }
 
 impl<V: Spreadable> Node for Answers<V> {
-    const NAME: &'static str = NODES[V::NUMBER];
+    const NAME: &'static str = NODES[V::INDEX];
     type Next = Continue;
     type Error = Infallible;
     type Count = Count;

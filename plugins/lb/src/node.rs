@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use graph::{Buffer, Frame, Names, Node, Record};
 use infra::counter::VolumeCounter;
 use infra::rcu::Epoch;
-use net::ip::V4;
 use sessions::{Address, Flow, Key, Seen};
 use wire::Protocol;
 
@@ -199,7 +198,7 @@ fn send<V: Spreadable, const HOW: usize>(
                 _ => translate(p, seen, (to, vip.target_port)),
             };
             done.ok_or(Error::Protocol)?;
-            Ok(if V::NUMBER == V4::NUMBER { Next::Ip4 } else { Next::Ip6 })
+            Ok(if V::INDEX == 0 { Next::Ip4 } else { Next::Ip6 })
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::marker::PhantomData;
 
 use graph::{Frame, Node};
-use net::ip::V4;
 
 use crate::core::Core;
 use crate::node::{Count, Error, Next, Visit};
@@ -29,7 +28,7 @@ impl<V: Spreadable> NodePort<V> {
 }
 
 impl<V: Spreadable> Node for NodePort<V> {
-    const NAME: &'static str = NODES[V::NUMBER];
+    const NAME: &'static str = NODES[V::INDEX];
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -50,7 +49,7 @@ impl<V: Spreadable> Node for NodePort<V> {
                 let headers = usize::try_from(p.offset() - p.l3_offset());
                 headers.ok().and_then(|len| p.prepend(len)).ok_or(Error::Protocol)?;
                 let seen = look::<V>(p).ok_or(Error::Protocol)?;
-                let key = (V::NUMBER != V4::NUMBER, seen.flow.dst_port);
+                let key = (V::INDEX != 0, seen.flow.dst_port);
                 let at = ports.binary_search_by_key(&key, |(key, _)| *key);
                 let (_, number) = ports[at.map_err(|_| Error::Protocol)?];
                 let vip = visit.vip(number).ok_or(Error::NoServer)?;

@@ -19,8 +19,6 @@ const GRE: usize = 4;
 pub trait Spreadable: Version {
     /// Its addresses.
     type Address: Look + Ends + Debug + Sync;
-    /// 0 for IPv4, 1 for IPv6.
-    const NUMBER: usize;
     /// Names of the nodes, by kind of encapsulation and whether for a port; empty where there are
     /// none.
     const NAMES: [[&'static str; 2]; 4];
@@ -34,7 +32,6 @@ pub trait Spreadable: Version {
 
 impl Spreadable for V4 {
     type Address = [u8; 4];
-    const NUMBER: usize = 0;
     const NAMES: [[&'static str; 2]; 4] = [
         ["lb4-gre4", "lb4-gre4-port"],
         ["lb4-gre6", "lb4-gre6-port"],
@@ -55,7 +52,6 @@ impl Spreadable for V4 {
 
 impl Spreadable for V6 {
     type Address = [u8; 16];
-    const NUMBER: usize = 1;
     const NAMES: [[&'static str; 2]; 4] = [
         ["lb6-gre4", "lb6-gre4-port"],
         ["lb6-gre6", "lb6-gre6-port"],

@@ -19,15 +19,12 @@ use super::Both;
 pub trait Clamped: Version {
     /// Names of the nodes for received and sent packets.
     const NAMES: [&'static str; 2];
-    /// Position in [`Both`].
-    const FAMILY: usize;
     /// Start of the TCP header in an IP packet, in bytes, if it has one here.
     fn tcp_at(packet: &[u8]) -> Option<usize>;
 }
 
 impl Clamped for V4 {
     const NAMES: [&'static str; 2] = ["tcp-mss-clamping-ip4-in", "tcp-mss-clamping-ip4-out"];
-    const FAMILY: usize = 0;
     #[inline(always)]
     fn tcp_at(packet: &[u8]) -> Option<usize> {
         let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
@@ -38,7 +35,6 @@ impl Clamped for V4 {
 
 impl Clamped for V6 {
     const NAMES: [&'static str; 2] = ["tcp-mss-clamping-ip6-in", "tcp-mss-clamping-ip6-out"];
-    const FAMILY: usize = 1;
     #[inline(always)]
     fn tcp_at(packet: &[u8]) -> Option<usize> {
         let upper = ip6::upper_layer(packet)?;
@@ -94,7 +90,7 @@ impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
         let mut clamped = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            let most = self.settings.read(interface, epoch).map_or(0, |both| both[V::FAMILY].mss);
+            let most = self.settings.read(interface, epoch).map_or(0, |both| both[V::INDEX].mss);
             // On the way out the layer 2 header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),

@@ -5,8 +5,7 @@
 //! inside goes by it too. Where a mapping chooses the port, the flow outside is known without a
 //! session. Protocols without ports go by their far end.
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node};
+use graph::{Buffer, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Affinity as Path, Flow4, Look};
 use translation::handoff::{Count, Error, Threads};
@@ -46,22 +45,14 @@ pub struct HandOff<P> {
 }
 
 /// Edges of [`HandOff`].
-#[derive(Clone, Copy)]
-pub enum Next<P> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<P: HandsOff> {
     /// On its thread now.
+    #[to(P::FAST)]
     Fast(P),
     /// It has been translated, behind this node.
+    #[along]
     On(P),
-}
-
-impl<P: HandsOff> graph::Next for Next<P> {
-    const EDGES: &'static [Edge] = &[Edge { to: P::FAST, payload: "" }];
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Fast(_) => 0,
-            Self::On(_) => along.next(p),
-        }
-    }
 }
 
 impl<P> HandOff<P> {

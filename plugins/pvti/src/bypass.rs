@@ -4,8 +4,7 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Node};
+use graph::{Buffer, Flags, Frame, Node};
 use infra::rcu::{Epoch, Reader};
 use net::ip::Version;
 use wire::{Protocol, udp};
@@ -25,23 +24,14 @@ pub struct Bypass<V, const IS_6: bool> {
 }
 
 /// Edges of [`Bypass`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_6: bool> {
     /// It is a tunnel's.
+    #[to(INPUT[IS_6 as usize])]
     Input,
     /// On with the features of the interface.
+    #[along]
     Continue,
-}
-
-impl<const IS_6: bool> graph::Next for Next<IS_6> {
-    const EDGES: &'static [Edge] = &[Edge { to: INPUT[IS_6 as usize], payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Input => 0,
-            Self::Continue => along.next(p),
-        }
-    }
 }
 
 /// Counters of [`Bypass`].

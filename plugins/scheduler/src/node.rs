@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::MutexGuard;
 
 use classify::{Headers, Match, Table};
-use graph::arc::{Along, Beside};
-use graph::{Buffer, BuildError, Cpu, Edge, Frame, Held, Names, Node, Record};
+use graph::arc::Beside;
+use graph::{Buffer, BuildError, Cpu, Frame, HandOff, HandsOff, Held, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::Router;
@@ -134,23 +134,14 @@ impl Clone for Output {
 }
 
 /// Edges of [`Output`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, graph::Next)]
 pub(super) enum Next {
     /// Another thread queues it.
+    #[to(HANDOFF)]
     HandOff,
     /// On along the features.
+    #[along]
     On,
-}
-
-impl graph::Next for Next {
-    const EDGES: &'static [Edge] = &[Edge { to: HANDOFF, payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::HandOff => 0,
-            Self::On => along.next(p),
-        }
-    }
 }
 
 /// Drops of [`Output`].
@@ -346,40 +337,23 @@ impl Node for Output {
 
 /// Hands packets to the thread of their port.
 #[derive(Clone)]
-struct HandOff(Readers);
+struct ByPort(Readers);
 
-/// Edges of [`HandOff`].
-#[derive(Clone, Copy, Debug, graph::Next)]
-enum Back {
-    /// To the queues.
-    #[to("scheduler-output")]
-    Queue,
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-enum HandOffError {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl Node for HandOff {
+impl HandsOff for ByPort {
     const NAME: &'static str = HANDOFF;
-    type Next = Back;
-    type Error = HandOffError;
-    type Count = std::convert::Infallible;
+    const TO: &'static str = "scheduler-output";
     const READS_BYTES: bool = false;
 
     #[inline(always)]
-    fn process<C: Cpu>(&mut self, frame: &mut Frame<'_, Self, C>) {
-        let (epoch, thread) = (frame.epoch(), frame.thread());
-        let Self(readers) = self;
-        frame.hand_off(HandOffError::Congestion, |p| {
+    fn threads<'a, On: Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On> {
+        let (epoch, thread, Self(readers)) = (frame.epoch(), frame.thread(), self);
+        move |p| {
             let port = readers.port(p, epoch);
-            let to = port.map_or(thread, |(_, plan, _)| readers.thread_for(plan, thread, epoch));
-            Ok((to, Back::Queue))
-        });
+            port.map_or(thread, |(_, plan, _)| readers.thread_for(plan, thread, epoch))
+        }
     }
 }
 
@@ -407,7 +381,7 @@ impl Record for Judged {
 /// Adds the nodes.
 pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
     let engine = &mut router.engine;
-    engine.add(HandOff(readers.clone()))?;
+    engine.add(HandOff(ByPort(readers.clone())))?;
     engine.add(Output::new(readers.clone()))?;
     engine.place_beside(&INTERFACE_OUTPUT, OUTPUT, Beside::After("span-output"))
 }

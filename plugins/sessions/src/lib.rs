@@ -36,8 +36,8 @@
 //!     …
 //! ```
 //!
-//! * **Owner.** A node in front hands packets over: `frame.hand_off(Error::Congestion, |p| Ok((
-//!   thread, next)))` with `thread = frame.thread_of(flow.meeting(sessions.seed()))`.
+//! * **Owner.** A node in front hands packets over ([`graph::HandsOff`]) to
+//!   `frame.thread_of(flow.meeting(sessions.seed()))`.
 //!   [`Flow::meeting`] is the same for both directions. Where they differ because addresses are
 //!   translated, a port is chosen so that both flows meet.
 //! * **Other threads.** When their number changes, a feature has its sessions go over

@@ -3,8 +3,7 @@
 
 use std::convert::Infallible;
 
-use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, Node};
+use graph::{BuildError, Frame, Node};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::interface::{AttachedAt, InterfaceIndex};
@@ -44,23 +43,14 @@ pub struct Input<F> {
 }
 
 /// Edges of [`Input`].
-#[derive(Clone, Copy)]
-pub enum Next<F> {
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<F: Family> {
     /// Sessions are looked up.
+    #[to(F::LOOKUP)]
     Lookup(F),
     /// On along the arc.
+    #[along]
     On,
-}
-
-impl<F: Family> graph::Next for Next<F> {
-    const EDGES: &'static [Edge] = &[Edge { to: F::LOOKUP, payload: "" }];
-    #[inline(always)]
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::Lookup(_) => 0,
-            Self::On => along.next(p),
-        }
-    }
 }
 
 /// Whether a packet is neighbour discovery: it is the link's own.

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use graph::arc::Along;
-use graph::{
-    Buffer, BuildError, CounterText, Edge, Flags, Frame, Names, Node, Packet, Payload, Record,
-};
+use graph::{Buffer, BuildError, CounterText, Flags, Frame, Names, Node, Packet, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::fib::flow;
@@ -85,32 +82,20 @@ impl<const KIND: u8> graph::Count for Good<KIND> {
 }
 
 /// Edges of [`Translate`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 enum Next<const KIND: u8> {
     /// IPv4, looked up.
+    #[to("ip4-lookup")]
     Lookup4,
     /// IPv6, looked up.
+    #[to("ip6-lookup")]
     Lookup6,
     /// To an ICMP error for the sender.
+    #[to(if is_ip4(KIND) { V4::NODES.icmp_error } else { V6::NODES.icmp_error }, payload = Problem)]
     Problem,
     /// Was cut into segments, which come one by one, or follows such a packet.
+    #[to(name(KIND))]
     Again,
-}
-
-impl<const KIND: u8> graph::Next for Next<KIND> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: "ip4-lookup", payload: "" },
-        Edge { to: "ip6-lookup", payload: "" },
-        Edge {
-            to: if is_ip4(KIND) { V4::NODES.icmp_error } else { V6::NODES.icmp_error },
-            payload: Problem::NAME,
-        },
-        Edge { to: name(KIND), payload: "" },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        self as u32
-    }
 }
 
 /// Translates packets.

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use control::feature::Refused;
 use control::process::Wake;
-use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Node, Packet};
+use graph::{Buffer, Flags, Frame, HandOff, HandsOff, Node, Packet};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Link;
@@ -214,26 +213,20 @@ impl Node for Open {
 
 /// Puts headers on what returns: IPv4 or IPv6 packets.
 #[derive(Clone)]
-struct Close<const WAY: usize> {
+struct Close<const AT: usize> {
     backs: SlabReader<Back<{ Style::FLOW }>>,
     all: All,
 }
 
 /// Edges of [`Close`].
-#[derive(Clone, Copy)]
-enum Next<const WAY: usize> {
+#[derive(Clone, Copy, graph::Next)]
+enum Next<const AT: usize> {
     /// To the next segment.
+    #[to("ip6-lookup")]
     Segment,
     /// To the thread that has the flow.
+    #[to(HANDOFF[AT])]
     Elsewhere,
-}
-
-impl<const WAY: usize> graph::Next for Next<WAY> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: "ip6-lookup", payload: "" }, Edge { to: HANDOFF[WAY], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        self as u32
-    }
 }
 
 /// Counters of [`Close`].
@@ -245,7 +238,7 @@ enum Count {
 }
 
 /// The flow of a packet that an interface returns.
-fn returned<const WAY: usize>(
+fn returned<const AT: usize>(
     backs: &SlabReader<Back<{ Style::FLOW }>>,
     p: &Buffer<'_>,
     epoch: infra::rcu::Epoch<'_>,
@@ -254,9 +247,9 @@ fn returned<const WAY: usize>(
     Some((index, flow(p.bytes(), index)?))
 }
 
-impl<const WAY: usize> Node for Close<WAY> {
-    const NAME: &'static str = NAMES[WAY];
-    type Next = Next<WAY>;
+impl<const AT: usize> Node for Close<AT> {
+    const NAME: &'static str = NAMES[AT];
+    type Next = Next<AT>;
     type Error = Error;
     type Count = Count;
 
@@ -271,8 +264,7 @@ impl<const WAY: usize> Node for Close<WAY> {
             #[inline(always)]
             |p| {
                 let table = table.as_mut().ok_or(Error::NoHeader)?;
-                let (index, flow) =
-                    returned::<WAY>(&self.backs, p, epoch).ok_or(Error::NoHeader)?;
+                let (index, flow) = returned::<AT>(&self.backs, p, epoch).ok_or(Error::NoHeader)?;
                 if threads.at(flow.meeting(table.seed())) != thread {
                     return Ok(Next::Elsewhere);
                 }
@@ -281,7 +273,7 @@ impl<const WAY: usize> Node for Close<WAY> {
                 let at = at.ok_or(Error::NoHeader)?;
                 table.passed(at, p.total_len(), now);
                 let headers = table.data_mut(at).ok_or(Error::NoHeader)?;
-                if !spend(p, VERSIONS[WAY]) {
+                if !spend(p, VERSIONS[AT]) {
                     return Err(Error::NoHeader);
                 }
                 let bytes = headers.bytes.get(..headers.len.into()).ok_or(Error::NoHeader)?;
@@ -296,48 +288,30 @@ impl<const WAY: usize> Node for Close<WAY> {
 
 /// Hands packets to the thread of their flow.
 #[derive(Clone)]
-struct HandOff<const WAY: usize> {
+struct ByFlow<const AT: usize> {
     backs: SlabReader<Back<{ Style::FLOW }>>,
     all: All,
 }
 
-/// The edge of [`HandOff`].
-#[derive(Clone, Copy)]
-struct ToNode<const WAY: usize>;
-
-impl<const WAY: usize> graph::Next for ToNode<WAY> {
-    const EDGES: &'static [Edge] = &[Edge { to: NAMES[WAY], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-enum Full {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl<const WAY: usize> Node for HandOff<WAY> {
-    const NAME: &'static str = HANDOFF[WAY];
-    type Next = ToNode<WAY>;
-    type Error = Full;
-    type Count = Infallible;
+impl<const AT: usize> HandsOff for ByFlow<AT> {
+    const NAME: &'static str = HANDOFF[AT];
+    const TO: &'static str = NAMES[AT];
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On, AT> {
         let epoch = frame.epoch();
         let (thread, threads, seed) = (frame.thread(), Threads::of(frame), self.all.seed());
-        frame.hand_off(Full::Congestion, |p| {
-            let flow = match WAY {
+        move |p| {
+            let flow = match AT {
                 OPEN => ip6::upper_layer(p.bytes())
                     .and_then(|upper| flow(p.bytes().get(upper.offset..)?, p.adjacency())),
-                _ => returned::<WAY>(&self.backs, p, epoch).map(|(_, flow)| flow),
+                _ => returned::<AT>(&self.backs, p, epoch).map(|(_, flow)| flow),
             };
-            Ok((flow.map_or(thread, |flow| threads.at(flow.meeting(seed))), ToNode))
-        });
+            flow.map_or(thread, |flow| threads.at(flow.meeting(seed)))
+        }
     }
 }
 
@@ -383,9 +357,9 @@ pub fn add(
     engine.add_feature(&IP4_UNICAST, Close::<CLOSE4> { backs: b, all: a }).map_err(refuse)?;
     engine.add_feature(&IP6_UNICAST, Close::<CLOSE6> { backs: c, all: d }).map_err(refuse)?;
     let ((b, a), (c, d), (e, f)) = (to(), to(), to());
-    engine.add(HandOff::<OPEN> { backs: b, all: a }).map_err(refuse)?;
-    engine.add(HandOff::<CLOSE4> { backs: c, all: d }).map_err(refuse)?;
-    engine.add(HandOff::<CLOSE6> { backs: e, all: f }).map_err(refuse)?;
+    engine.add(HandOff(ByFlow::<OPEN> { backs: b, all: a })).map_err(refuse)?;
+    engine.add(HandOff(ByFlow::<CLOSE4> { backs: c, all: d })).map_err(refuse)?;
+    engine.add(HandOff(ByFlow::<CLOSE6> { backs: e, all: f })).map_err(refuse)?;
     router.insert(Flows(all));
     router.on_threads.push(threads_changed);
     let body = |router: &mut Router, _| {

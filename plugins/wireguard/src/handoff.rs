@@ -3,54 +3,32 @@
 
 use std::convert::Infallible;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node, Payload};
+use graph::{Buffer, Frame, HandOff, HandsOff, Node, Payload};
 
 use super::tables::ForPeer;
 use super::{input, output};
 
 /// Nodes that hand over, and those behind them, of what is sent and of what is received.
-const WAYS: [([&str; 2], [&str; 2]); 2] =
+const NODES: [([&str; 2], [&str; 2]); 2] =
     [(output::HANDOFF, output::NAMES[1]), (input::HANDOFF, input::NAMES[1])];
 
 /// Hands packets over.
 #[derive(Clone)]
-pub struct HandOff<const IS_6: bool, const INPUT: bool>;
+pub struct ByPeer<const IS_6: bool, const INPUT: bool>;
 
-/// The edge of [`HandOff`].
-#[derive(Clone, Copy)]
-pub struct There<const IS_6: bool, const INPUT: bool>;
-
-impl<const IS_6: bool, const INPUT: bool> graph::Next for There<IS_6, INPUT> {
-    const EDGES: &'static [Edge] =
-        &[Edge { to: WAYS[INPUT as usize].1[IS_6 as usize], payload: ForPeer::NAME }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        0
-    }
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl<const IS_6: bool, const INPUT: bool> Node for HandOff<IS_6, INPUT> {
-    const NAME: &'static str = WAYS[INPUT as usize].0[IS_6 as usize];
-    type Next = There<IS_6, INPUT>;
-    type Error = Error;
-    type Count = Infallible;
-    const INPUT: &'static str = ForPeer::NAME;
+impl<const IS_6: bool, const INPUT: bool> HandsOff for ByPeer<IS_6, INPUT> {
+    const NAME: &'static str = NODES[INPUT as usize].0[IS_6 as usize];
+    const TO: &'static str = NODES[INPUT as usize].1[IS_6 as usize];
     const DROP: &'static str = if IS_6 { "ip6-drop" } else { "ip4-drop" };
+    const INPUT: &'static str = ForPeer::NAME;
+    const OUTPUT: &'static str = ForPeer::NAME;
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        frame.hand_off(Error::Congestion, |p| {
-            let ForPeer { thread, .. } = p.payload();
-            Ok((thread as usize, There))
-        });
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        _: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, On, IS_6, INPUT> {
+        |p| p.payload::<ForPeer>().thread as usize
     }
 }
 

@@ -33,30 +33,17 @@ pub struct Input<const IS_6: bool, const POST: bool> {
 }
 
 /// Edges of [`Input`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_6: bool> {
     /// An IPv4 packet.
+    #[to("ip4-input")]
     Ip4,
     /// An IPv6 packet.
+    #[to("ip6-input")]
     Ip6,
     /// To the thread that has the peer.
+    #[to(HANDOFF[IS_6 as usize], payload = ForPeer)]
     Elsewhere,
-}
-
-impl<const IS_6: bool> graph::Next for Next<IS_6> {
-    const EDGES: &'static [graph::Edge] = &[
-        graph::Edge { to: "ip4-input", payload: "" },
-        graph::Edge { to: "ip6-input", payload: "" },
-        graph::Edge { to: HANDOFF[IS_6 as usize], payload: ForPeer::NAME },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &graph::arc::Along<'_>, _: &mut graph::Buffer<'_>) -> u32 {
-        match self {
-            Self::Ip4 => 0,
-            Self::Ip6 => 1,
-            Self::Elsewhere => 2,
-        }
-    }
 }
 
 /// Drops of [`Input`], and what control has against a handshake.

@@ -40,7 +40,7 @@ pub use keypair::testing as window;
 pub use output::Error as OutputDrops;
 pub use peer::{MAX_PEERS, NewPeer, add as add_peer, remove as remove_peer};
 
-use handoff::HandOff;
+use handoff::ByPeer;
 use input::Input;
 use output::Output;
 use peer::Peer;
@@ -153,10 +153,10 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     add!(Input::<false, true>::new(readers.clone(), notices.clone(), arrived.clone()));
     add!(Input::<true, false>::new(readers.clone(), notices.clone(), arrived.clone()));
     add!(Input::<true, true>::new(readers, notices, arrived));
-    add!(HandOff::<false, false>);
-    add!(HandOff::<true, false>);
-    add!(HandOff::<false, true>);
-    add!(HandOff::<true, true>);
+    add!(graph::HandOff(ByPeer::<false, false>));
+    add!(graph::HandOff(ByPeer::<true, false>));
+    add!(graph::HandOff(ByPeer::<false, true>));
+    add!(graph::HandOff(ByPeer::<true, true>));
     router.insert(Wireguard {
         interfaces: BTreeMap::new(),
         peers: BTreeMap::new(),

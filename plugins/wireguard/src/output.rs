@@ -265,12 +265,12 @@ impl<const IS_6: bool, const POST: bool> Node for Output<IS_6, POST> {
                 let ForPeer { peer, .. } = p.payload();
                 return self.send(p, peer, now, epoch);
             }
-            let way = (p.tx(), p.adjacency(), destination(p.bytes()));
+            let route = (p.tx(), p.adjacency(), destination(p.bytes()));
             let peer = match known {
-                Some((same, peer)) if same == way => peer,
-                _ => self.tables.peer_of(way.0, way.1, || way.2, epoch),
+                Some((same, peer)) if same == route => peer,
+                _ => self.tables.peer_of(route.0, route.1, || route.2, epoch),
             };
-            known = Some((way, peer));
+            known = Some((route, peer));
             let peer = peer.ok_or(Error::Peer)?;
             let owner = threads.at(peer.into());
             if owner != thread {

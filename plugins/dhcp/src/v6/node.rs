@@ -1,7 +1,6 @@
 //! `dhcpv6-client`: answers of servers, handed to control.
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node};
+use graph::{Frame, Node};
 use net::events::EventSender;
 use wire::dhcp6::kind;
 
@@ -16,17 +15,11 @@ pub const CLIENT: &str = "dhcpv6-client";
 pub struct Client6(pub EventSender<Arrived>);
 
 /// Edges of [`Client6`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next {
     /// For a relay.
+    #[to(PROXY6[1])]
     ToProxy,
-}
-
-impl graph::Next for Next {
-    const EDGES: &'static [Edge] = &[Edge { to: PROXY6[1], payload: "" }];
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        self as u32
-    }
 }
 
 /// Drops of [`Client6`], and reasons of control to disregard an answer.

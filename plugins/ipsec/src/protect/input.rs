@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node, Payload};
+use graph::{Frame, Node};
 use hashbrown::HashMap;
 use infra::rcu::{Reader, SlabReader};
 use net::interface::{Counters, Port};
@@ -33,23 +32,14 @@ pub struct TunInput<const IS_6: bool> {
 }
 
 /// Edges of [`TunInput`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_6: bool> {
     /// To be opened.
+    #[to(["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize], payload = Work)]
     Open,
     /// To those who asked for what no tunnel is for.
+    #[to("punt-dispatch", payload = Reason)]
     Punt,
-}
-
-impl<const IS_6: bool> graph::Next for Next<IS_6> {
-    const EDGES: &'static [Edge] = &[
-        Edge { to: ["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize], payload: Work::NAME },
-        Edge { to: "punt-dispatch", payload: Reason::NAME },
-    ];
-    #[inline(always)]
-    fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        self as u32
-    }
 }
 
 /// Drops of [`TunInput`].
