@@ -550,9 +550,10 @@ fn bridged_frames_meet_the_policer_of_their_session() {
     assert_eq!(tos, [46, 0, 0x45 >> 2, 46], "marked where there is a header");
     assert_eq!(out[2], other);
     assert_eq!(colors(&bench, 0), [3, 0, 1]);
-    let dump = |kind| PolicerClassifyOf { kind };
     for (kind, count) in [(0, 0), (1, 0), (2, 1)] {
-        assert_eq!(dump(kind).count(&mut bench), count);
+        let kind = classify::PolicerClassifyTable(kind);
+        let dump = classify::PolicerClassifyDump { kind, sw_if_index: InterfaceIndex(u32::MAX) };
+        bench.talk(|local, router| assert_eq!(local.dump(router, &dump).len(), count));
     }
 }
 
@@ -663,21 +664,6 @@ fn frames_are_handed_to_the_thread_of_their_policer() {
         let by_first: u64 =
             counters(&bench.router).iter().map(|c| c.row(0)[0].value().packets).sum();
         assert_eq!(by_first, 12, "all by the first that had a frame");
-    }
-}
-
-/// Interfaces whose tables of a kind choose policers.
-struct PolicerClassifyOf {
-    kind: u8,
-}
-
-impl PolicerClassifyOf {
-    fn count(&self, bench: &mut Bench) -> usize {
-        let kind = classify::PolicerClassifyTable(self.kind);
-        bench.talk(|local, router| {
-            let all = InterfaceIndex(u32::MAX);
-            local.dump(router, &classify::PolicerClassifyDump { kind, sw_if_index: all }).len()
-        })
     }
 }
 

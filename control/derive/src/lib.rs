@@ -69,7 +69,7 @@ pub fn arguments(input: TokenStream) -> TokenStream {
 /// Makes the variants of an enum words of a command line: `round-robin` for `RoundRobin`, unless
 /// `#[word("rr")]` says another. A variant with one field is its word and a value behind it.
 ///
-/// An enum without fields is also `Display`, `FromStr` and `Serialize` by its words. With
+/// The enum is also `Display` and `Serialize` by its words, and one without fields `FromStr`. With
 /// `#[number(Type)]` the variants are the constants of these [`numbers`](control::numbers) under
 /// the same names in capitals.
 #[proc_macro_derive(Words, attributes(word, number))]

@@ -21,6 +21,10 @@ pub fn words(input: &DeriveInput) -> syn::Result<TokenStream> {
     let values = values.join("|");
     let is_plain = choices.iter().all(|c| c.value.is_none());
     let body = if is_plain { plain(name, &choices) } else { with_values(name, &choices) };
+    let print = choices.iter().map(|Choice { ident, word, value }| match value {
+        Some(_) => quote!(Self::#ident(value) => ::core::write!(f, "{} {value}", #word)),
+        None => quote!(Self::#ident => f.pad(#word)),
+    });
     let numbers = numbers(input, &choices)?;
     Ok(quote! {
         impl ::control::cli::Words for #name {
@@ -28,6 +32,19 @@ pub fn words(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
         #body
         #numbers
+        impl ::core::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self { #(#print,)* }
+            }
+        }
+        impl ::control::cli::Serialize for #name {
+            fn serialize<S: ::control::cli::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
     })
 }
 
@@ -68,21 +85,6 @@ fn plain(name: &Ident, choices: &[Choice<'_>]) -> TokenStream {
                 }
             }
         }
-        impl ::core::fmt::Display for #name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.pad(match self {
-                    #(Self::#idents => #words,)*
-                })
-            }
-        }
-        impl ::control::cli::Serialize for #name {
-            fn serialize<S: ::control::cli::Serializer>(
-                &self,
-                serializer: S,
-            ) -> ::core::result::Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
     }
 }
 
@@ -92,10 +94,6 @@ fn with_values(name: &Ident, choices: &[Choice<'_>]) -> TokenStream {
         Some(_) => quote!(if args.keyword(#word) { return Ok(Self::#ident(args.value(#word)?)); }),
         None => quote!(if args.keyword(#word) { return Ok(Self::#ident); }),
     });
-    let print = choices.iter().map(|Choice { ident, word, value }| match value {
-        Some(_) => quote!(Self::#ident(value) => { line.keyword(#word, value); }),
-        None => quote!(Self::#ident => { line.word(#word); }),
-    });
     quote! {
         impl ::control::cli::Value for #name {
             fn take(
@@ -104,11 +102,6 @@ fn with_values(name: &Ident, choices: &[Choice<'_>]) -> TokenStream {
             ) -> ::core::result::Result<Self, ::control::cli::Error> {
                 #(#take)*
                 Err(args.error(::core::format_args!("invalid {what}")))
-            }
-        }
-        impl ::control::cli::PrintValue for #name {
-            fn print(&self, line: &mut ::control::cli::Line<'_>) {
-                match self { #(#print)* }
             }
         }
     }

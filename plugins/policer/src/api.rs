@@ -371,7 +371,7 @@ fn bind(router: &mut Router, policer: u32, worker: u32, on: bool) -> Result<(), 
 }
 
 fn add(router: &mut Router, name: &str, infos: PolicerConfig) -> Result<PolicerReply, Retval> {
-    Ok(PolicerReply { policer_index: super::add(router, name, infos.native()?)? })
+    Ok(PolicerReply { policer_index: super::add_at(router, name, None, infos.native()?)? })
 }
 
 fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerReply, Retval> {

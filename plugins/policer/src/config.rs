@@ -2,10 +2,10 @@
 
 use control::cli::{Arguments, Words};
 use infra::meter::{Algorithm, Color, Fill, Meter, Profile};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use wire::Dscp;
 
-use super::{PolicerType, RateType, RoundType, Verdict};
+use super::{PolicerType, RateType, RoundType};
 
 /// The algorithm of a policer.
 #[derive(Words, Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,12 +39,6 @@ pub enum Action {
     /// They go on with this DSCP.
     #[word("mark-and-transmit")]
     Mark(Dscp),
-}
-
-impl Serialize for Action {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Verdict::from(*self))
-    }
 }
 
 /// The unit of rates.
@@ -119,19 +113,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            kind: Kind::OneBucket,
-            cir: 0,
-            eir: 0,
-            cb: 0,
-            eb: 0,
-            rate: Unit::Kbps,
-            round: Rounding::Closest,
-            color_aware: false,
-            conform_action: Action::Transmit,
-            exceed_action: Action::Drop,
-            violate_action: Action::Drop,
-        }
+        Self::finish(Default::default()).expect("every argument has a default")
     }
 }
 

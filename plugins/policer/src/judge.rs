@@ -1,4 +1,4 @@
-//! The policer of a packet and its verdict, shared by the nodes.
+//! The policer of a packet and what it says, shared by the nodes.
 //!
 //! A policer belongs to one thread, its owner: that which has the first packet for it, or the one
 //! it is bound to. Packets elsewhere are handed over. Where the owner has ended, or the thread
@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use graph::arc::FeatureArc;
-use graph::{Buffer, Count, Edge, Flags, Frame, Node, Reason};
+use classify::Moment;
+use graph::{Buffer, Flags, Frame, HandOff, HandsOff};
 use infra::counter::{Rows, VolumeCounter};
 use infra::meter::Color;
 use infra::rcu::{Epoch, Reader, SlabReader};
@@ -18,41 +18,6 @@ use super::{Action, Applied, Policer};
 
 /// Length of an Ethernet header without tags.
 const ETHERNET: usize = 14;
-
-/// A place where packets are policed.
-pub trait Station: Copy + Send + Sync + 'static {
-    /// The node that polices, and the one that hands packets to the policer's thread.
-    const NAMES: [&'static str; 2];
-    /// The arcs of IPv4 and IPv6; twice the same where there is one.
-    const ARCS: [&'static FeatureArc; 2];
-    /// The drop node.
-    const DROP: &'static str;
-    /// The header in front of that of IP.
-    const FRONT: Front = Front::Nothing;
-    /// Whether packets are sent ones.
-    const IS_OUTPUT: bool = false;
-    /// Drops.
-    type Error: Reason;
-    /// Counters besides drops.
-    type Count: Count;
-    /// Beyond the rate.
-    const DROPPED: Self::Error;
-    /// Within the rate.
-    const PASSED: Option<Self::Count>;
-    /// The policer of a packet.
-    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
-}
-
-/// The header in front of a packet's IP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Front {
-    /// None.
-    Nothing,
-    /// The policer of the packet's adjacency.
-    Adjacency,
-    /// The policer of a frame as it was received.
-    Frame,
-}
 
 /// The state that the nodes read.
 #[derive(Clone)]
@@ -65,63 +30,21 @@ pub struct Judge {
     pub(super) threads: Reader<Range<usize>>,
 }
 
-/// The verdict on a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes on, marked if it says so.
-    Pass(Option<Dscp>),
-    /// It is beyond its rate.
-    Drop,
-    /// Another thread decides.
-    Elsewhere,
-}
-
-impl From<Action> for Verdict {
-    fn from(action: Action) -> Self {
-        match action {
-            Action::Drop => Self::Drop,
-            Action::Transmit => Self::Pass(None),
-            Action::Mark(dscp) => Self::Pass(Some(dscp)),
-        }
-    }
-}
-
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Pass(None) => f.write_str("transmit"),
-            Self::Pass(Some(dscp)) => write!(f, "mark-and-transmit {dscp}"),
-            Self::Drop => f.write_str("drop"),
-            Self::Elsewhere => f.write_str("handoff"),
-        }
-    }
-}
-
-/// A thread and a time.
-#[derive(Clone, Copy)]
-pub struct Moment<'e> {
-    thread: usize,
-    now: f64,
-    epoch: Epoch<'e>,
-}
-
-impl<'e> Moment<'e> {
-    /// Policers of a frame.
-    #[inline(always)]
-    pub fn of<N: Node, On>(frame: &Frame<'e, N, On>) -> Self {
-        Self { thread: frame.thread(), now: frame.now(), epoch: frame.epoch() }
-    }
-}
-
 impl Judge {
-    /// Action on a packet, as a policer says. The packet keeps the colour it was found to
-    /// have, for policers further on that are aware of it.
+    /// Action on a packet, as a policer says; `None` when another thread decides. The packet keeps
+    /// its colour, for policers further on that are aware of it.
     #[inline(always)]
-    pub fn judge(&self, policer: Option<u32>, p: &mut Buffer<'_>, at: &Moment<'_>) -> Verdict {
-        let Some(policer) = policer else { return Verdict::Pass(None) };
-        let Some(found) = self.policers.read(policer, at.epoch) else { return Verdict::Pass(None) };
-        if self.thread_for(found, at) != at.thread {
-            return Verdict::Elsewhere;
+    pub fn judge(
+        &self,
+        policer: Option<u32>,
+        p: &mut Buffer<'_>,
+        at: &Moment<'_>,
+    ) -> Option<Action> {
+        let found =
+            policer.and_then(|policer| Some((policer, self.policers.read(policer, at.epoch)?)));
+        let Some((policer, found)) = found else { return Some(Action::Transmit) };
+        if self.owner(found, at) != at.thread {
+            return None;
         }
         let bytes = p.total_len();
         let color = found.config.color(&found.meter, at.now, bytes, color_of(p));
@@ -129,23 +52,22 @@ impl Judge {
         if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
             counter.add(1, bytes as u64);
         }
-        found.verdicts[color as usize]
-    }
-    /// The thread that decides about packets of a policer; this one where there is none.
-    #[inline(always)]
-    pub fn thread(&self, policer: Option<u32>, at: &Moment<'_>) -> usize {
-        let found = policer.and_then(|policer| self.policers.read(policer, at.epoch));
-        found.map_or(at.thread, |found| self.thread_for(found, at))
+        Some(found.actions[color as usize])
     }
     /// The thread that decides about packets of a policer.
     #[inline(always)]
-    fn thread_for(&self, policer: &Policer, at: &Moment<'_>) -> usize {
+    fn owner(&self, policer: &Policer, at: &Moment<'_>) -> usize {
         let threads = self.threads.read(at.epoch);
         if !threads.contains(&at.thread) {
             return at.thread;
         }
         policer.owner.claim(at.thread, |owner| threads.contains(&owner))
     }
+}
+
+/// An action in a trace; `None` is that of another thread.
+pub fn shown(action: Option<Action>) -> String {
+    action.map_or_else(|| "handoff".to_owned(), |action| action.to_string())
 }
 
 /// A policer found it beyond its committed rate.
@@ -203,50 +125,37 @@ pub fn behind_ethernet(p: &Buffer<'_>) -> Option<usize> {
     (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)
 }
 
-/// Hands packets to the thread that their policer belongs to.
+/// A node that polices.
+pub trait Polices: Clone + Send + 'static {
+    /// Its name, and that of the node that hands packets to the thread of their policer.
+    const NAMES: [&'static str; 2];
+    /// As [`graph::Node::DROP`].
+    const DROP: &'static str = "error-drop";
+    /// The policer of a packet.
+    fn policer(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
+    /// The state of policers.
+    fn judge(&self) -> &Judge;
+}
+
+/// Hands packets to the thread of their policer.
 #[derive(Clone)]
-pub struct HandOff<S> {
-    pub(super) station: S,
-    pub(super) judge: Judge,
-}
+pub struct ToOwner<S>(pub S);
 
-/// Edges of [`HandOff`].
-#[derive(Clone, Copy)]
-pub enum Next<S> {
-    /// The node that polices.
-    Police(S),
-}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
-
-impl<S: Station> graph::Next for Next<S> {
-    const EDGES: &'static [Edge] = &[Edge { to: S::NAMES[0], payload: "" }];
-    #[inline(always)]
-    fn slot(self, _: &graph::arc::Along<'_>, _: &mut Buffer<'_>) -> u32 {
-        let Self::Police(_) = self;
-        0
-    }
-}
-
-impl<S: Station> Node for HandOff<S> {
+impl<S: Polices> HandsOff for ToOwner<S> {
     const NAME: &'static str = S::NAMES[1];
-    type Next = Next<S>;
-    type Error = Error;
-    type Count = std::convert::Infallible;
+    const TO: &'static str = S::NAMES[0];
     const DROP: &'static str = S::DROP;
 
     #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let at = Moment::of(frame);
-        frame.hand_off(Error::Congestion, |p| {
-            let policer = S::policer(&self.judge, p, at.epoch);
-            Ok((self.judge.thread(policer, &at), Next::Police(self.station)))
-        });
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, S, On> {
+        let (at, judge) = (Moment::of(frame), self.0.judge());
+        move |p| {
+            let policer = self.0.policer(p, at.epoch);
+            let found = policer.and_then(|policer| judge.policers.read(policer, at.epoch));
+            found.map_or(at.thread, |found| judge.owner(found, &at))
+        }
     }
 }

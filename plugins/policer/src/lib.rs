@@ -32,7 +32,7 @@ use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse}
 
 pub use api::*;
 pub use config::{Action, Config, Kind, Rounding, Unit};
-pub use judge::{Verdict, color_of};
+pub use judge::color_of;
 
 use judge::Judge;
 
@@ -59,7 +59,7 @@ pub struct Policer {
     /// Its configuration.
     pub config: Config,
     /// On green, yellow and red packets.
-    verdicts: [Verdict; 3],
+    actions: [Action; 3],
     meter: Meter,
     owner: Owner,
 }
@@ -67,8 +67,8 @@ pub struct Policer {
 impl Policer {
     fn new(name: &str, config: Config, now: f64, thread: Option<usize>) -> Result<Self, Error> {
         let meter = Meter::new(config.profile().map_err(Error::Unfit)?, now);
-        let verdicts = config.actions().map(Verdict::from);
-        Ok(Self { name: name.to_owned(), config, verdicts, meter, owner: Owner::new(thread) })
+        let (actions, owner) = (config.actions(), Owner::new(thread));
+        Ok(Self { name: name.to_owned(), config, actions, meter, owner })
     }
     /// Tokens in its buckets when they were filled last, and when that was, in seconds.
     pub fn levels(&self) -> ((f64, f64), f64) {
@@ -157,19 +157,8 @@ pub fn counted(router: &Router, index: u32) -> [Volume; 3] {
         .map(|color| counters(router)[color as usize].sum(index as usize))
 }
 
-/// Makes a policer; returns its number.
-///
-/// # Errors
-/// [`Error`]; nothing has changed then.
-pub fn add(router: &mut Router, name: &str, config: Config) -> Result<u32, Error> {
-    add_at(router, name, None, config)
-}
-
 /// Makes a policer with a number, which others name it by, or any; returns the number.
-///
-/// # Errors
-/// [`Error`]; nothing has changed then.
-pub fn add_at(
+pub(crate) fn add_at(
     router: &mut Router,
     name: &str,
     index: Option<u32>,
@@ -200,10 +189,7 @@ pub fn add_at(
 }
 
 /// Changes the configuration of a policer; its buckets are full again.
-///
-/// # Errors
-/// [`Error`]; nothing has changed then.
-pub fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
+pub(crate) fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
     let old = at(router, index)?;
     let new = Policer::new(&old.name, config, router.now(), old.thread())?;
     router.own_mut::<Policers>().slab.replace(index, new);
@@ -211,19 +197,13 @@ pub fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Err
 }
 
 /// Fills the buckets of a policer.
-///
-/// # Errors
-/// [`Error::Unknown`].
-pub fn reset(router: &mut Router, index: u32) -> Result<(), Error> {
+pub(crate) fn reset(router: &mut Router, index: u32) -> Result<(), Error> {
     let config = at(router, index)?.config;
     update(router, index, config)
 }
 
 /// Deletes a policer; its packets are policed no longer.
-///
-/// # Errors
-/// [`Error::Unknown`].
-pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
+pub(crate) fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
     let name = at(router, index)?.name.clone();
     let users =
         router.settings::<Applied>().filter(|(_, applied)| applied.0.contains(&Some(index)));
@@ -242,10 +222,7 @@ pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
 }
 
 /// Binds a policer to a worker, counted from 0; `None`: to the first that has a packet for it.
-///
-/// # Errors
-/// [`Error::Unknown`], [`Error::NoWorker`].
-pub fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Error> {
+pub(crate) fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Error> {
     let policer = at(router, index)?;
     let thread = worker.map(|worker| worker.saturating_add(1));
     if thread.is_some_and(|thread| !router.engine.data_threads().contains(&thread)) {
@@ -272,15 +249,12 @@ pub fn apply(
 }
 
 /// The policer of punted packets of a version, if there is one.
-pub fn of_punted(router: &Router, is_ip6: bool) -> Option<u32> {
+pub(crate) fn of_punted(router: &Router, is_ip6: bool) -> Option<u32> {
     router.own::<Policers>().punts.current()[usize::from(is_ip6)]
 }
 
 /// Polices punted packets of a version, by another policer than before, or no longer.
-///
-/// # Errors
-/// [`Error::Unknown`]; nothing has changed then.
-pub fn apply_to_punted(
+pub(crate) fn apply_to_punted(
     router: &mut Router,
     is_ip6: bool,
     policer: Option<u32>,

@@ -4,9 +4,11 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::marker::PhantomData;
 
+use classify::Moment;
 use graph::arc::{Along, FeatureArc};
-use graph::{Buffer, BuildError, Edge, Frame, Names, Node, Record};
+use graph::{Buffer, BuildError, Count, Edge, Frame, HandOff, Names, Node, Reason, Record};
 use infra::rcu::{Epoch, SlabReader};
 use net::Router;
 use net::adjacency::Adjacency;
@@ -16,8 +18,43 @@ use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 
-use super::Applied;
-use super::judge::{Front, HandOff, Judge, Moment, Station, Verdict, behind_ethernet, mark};
+use super::judge::{Judge, Polices, ToOwner, behind_ethernet, mark, shown};
+use super::{Action, Applied};
+
+/// A place where packets are policed.
+pub trait Station: Copy + Send + Sync + 'static {
+    /// The node that polices, and the one that hands packets to the policer's thread.
+    const NAMES: [&'static str; 2];
+    /// The arcs of IPv4 and IPv6; twice the same where there is one.
+    const ARCS: [&'static FeatureArc; 2];
+    /// The drop node.
+    const DROP: &'static str = "error-drop";
+    /// The header in front of that of IP.
+    const FRONT: Front = Front::Nothing;
+    /// Whether packets are sent ones.
+    const IS_OUTPUT: bool = false;
+    /// Drops.
+    type Error: Reason;
+    /// Counters besides drops.
+    type Count: Count;
+    /// Beyond the rate.
+    const DROPPED: Self::Error;
+    /// Within the rate.
+    const PASSED: Option<Self::Count>;
+    /// The policer of a packet.
+    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
+}
+
+/// The header in front of a packet's IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// None.
+    Nothing,
+    /// That of the packet's adjacency.
+    Adjacency,
+    /// That of a frame as it was received.
+    Frame,
+}
 
 /// Received packets.
 #[derive(Clone, Copy)]
@@ -37,7 +74,7 @@ pub struct FrameOutput;
 
 /// Punted packets of a version.
 #[derive(Clone, Copy)]
-pub struct Punted<V>(pub V);
+pub struct Punted<V>(PhantomData<V>);
 
 /// Drops of [`Police`] on interfaces.
 #[derive(Clone, Copy, graph::Reason)]
@@ -49,7 +86,7 @@ pub enum Error {
 
 /// Counters of [`Police`] on interfaces besides drops.
 #[derive(Clone, Copy, graph::Count)]
-pub enum Count {
+pub enum Passed {
     /// Packets Transmitted.
     #[name("Packets Transmitted")]
     Transmitted,
@@ -69,13 +106,12 @@ macro_rules! on_interfaces {
         impl Station for $station {
             const NAMES: [&'static str; 2] = [$node, $handoff];
             const ARCS: [&'static FeatureArc; 2] = $arcs;
-            const DROP: &'static str = "error-drop";
             const FRONT: Front = Front::$front;
             const IS_OUTPUT: bool = $is_out;
             type Error = Error;
-            type Count = Count;
+            type Count = Passed;
             const DROPPED: Error = Error::Dropped;
-            const PASSED: Option<Count> = Some(Count::Transmitted);
+            const PASSED: Option<Passed> = Some(Passed::Transmitted);
             #[inline(always)]
             fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
                 let interface = if $is_out { p.tx() } else { p.rx() };
@@ -96,23 +132,9 @@ on_interfaces! {
 pub(super) const PUNTS: [(&FeatureArc, &str); 2] =
     [(V4::PUNT_ARC, "ip4-punt-policer"), (V6::PUNT_ARC, "ip6-punt-policer")];
 
-/// A version whose punted packets are policed.
-pub trait Punting: Version {
-    /// 0 for IPv4, 1 for IPv6.
-    const NUMBER: usize;
-}
-
-impl Punting for V4 {
-    const NUMBER: usize = 0;
-}
-
-impl Punting for V6 {
-    const NUMBER: usize = 1;
-}
-
-impl<V: Punting> Station for Punted<V> {
+impl<V: Version> Station for Punted<V> {
     const NAMES: [&'static str; 2] =
-        [PUNTS[V::NUMBER].1, ["ip4-punt-policer-handoff", "ip6-punt-policer-handoff"][V::NUMBER]];
+        [PUNTS[V::INDEX].1, ["ip4-punt-policer-handoff", "ip6-punt-policer-handoff"][V::INDEX]];
     const ARCS: [&'static FeatureArc; 2] = [V::PUNT_ARC; 2];
     const DROP: &'static str = V::NODES.drop;
     type Error = PuntError;
@@ -121,23 +143,34 @@ impl<V: Punting> Station for Punted<V> {
     const PASSED: Option<Infallible> = None;
     #[inline(always)]
     fn policer(judge: &Judge, _: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-        judge.punts.read(epoch)[V::NUMBER]
+        judge.punts.read(epoch)[V::INDEX]
     }
 }
 
 /// Polices packets.
 #[derive(Clone)]
 pub struct Police<S> {
-    station: S,
+    station: PhantomData<S>,
     judge: Judge,
     adjacencies: SlabReader<Adjacency>,
+}
+
+impl<S: Station> Polices for Police<S> {
+    const NAMES: [&'static str; 2] = S::NAMES;
+    const DROP: &'static str = S::DROP;
+    fn policer(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
+        S::policer(&self.judge, p, epoch)
+    }
+    fn judge(&self) -> &Judge {
+        &self.judge
+    }
 }
 
 /// Edges of [`Police`].
 #[derive(Clone, Copy)]
 pub enum Next<S> {
     /// Another thread decides.
-    HandOff(S),
+    HandOff(PhantomData<S>),
     /// Along the arc of IPv4 (0) or IPv6 (1).
     On(usize),
 }
@@ -168,15 +201,14 @@ impl<S: Station> Node for Police<S> {
             #[inline(always)]
             |p| {
                 let policer = S::policer(&self.judge, p, epoch);
-                let verdict = self.judge.judge(policer, p, &at);
+                let action = self.judge.judge(policer, p, &at);
                 let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
-                p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), verdict });
-                match verdict {
-                    Verdict::Elsewhere => return Ok(Next::HandOff(self.station)),
-                    Verdict::Drop => return Err(S::DROPPED),
-                    Verdict::Pass(_) => (),
+                p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), action });
+                match action {
+                    None => return Ok(Next::HandOff(PhantomData)),
+                    Some(Action::Drop) => return Err(S::DROPPED),
+                    Some(_) => passed += 1,
                 }
-                passed += 1;
                 let l3 = match S::FRONT {
                     Front::Nothing => Some(0),
                     Front::Adjacency => {
@@ -185,7 +217,7 @@ impl<S: Station> Node for Police<S> {
                     }
                     Front::Frame => behind_ethernet(p),
                 };
-                if let (Verdict::Pass(Some(dscp)), Some(l3)) = (verdict, l3) {
+                if let (Some(Action::Mark(dscp)), Some(l3)) = (action, l3) {
                     mark(p, l3, dscp);
                 }
                 let is_ip6 = l3.and_then(|l3| p.bytes().get(l3)).is_some_and(|b| b >> 4 == 6);
@@ -202,13 +234,13 @@ impl<S: Station> Node for Police<S> {
 struct Policed {
     interface: u32,
     policer: u32,
-    verdict: Verdict,
+    action: Option<Action>,
 }
 
 impl Record for Policed {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { interface, policer, verdict } = self;
-        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next {verdict}")
+        let (Self { interface, policer, .. }, next) = (self, shown(self.action));
+        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next {next}")
     }
 }
 
@@ -218,23 +250,24 @@ pub(super) fn has_layer_2(router: &Router) -> bool {
 }
 
 /// Adds the nodes of a station.
-fn add<S: Station>(router: &mut Router, station: S, judge: &Judge) -> Result<(), BuildError> {
+fn add<S: Station>(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
     let (judge, adjacencies) = (judge.clone(), router.adjacencies.reader());
-    router.engine.add(HandOff { station, judge: judge.clone() })?;
+    let node = Police::<S> { station: PhantomData, judge, adjacencies };
+    router.engine.add(HandOff(ToOwner(node.clone())))?;
     let [first, second] = S::ARCS;
-    router.engine.add_feature(first, Police { station, judge, adjacencies })?;
+    router.engine.add_feature(first, node)?;
     if std::ptr::eq(first, second) { Ok(()) } else { router.engine.place(second, S::NAMES[0]) }
 }
 
 /// Adds the nodes, and switches those of interfaces by their setting.
 pub(super) fn register(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
-    add(router, Input, judge)?;
-    add(router, Output, judge)?;
-    add(router, Punted(V4), judge)?;
-    add(router, Punted(V6), judge)?;
+    add::<Input>(router, judge)?;
+    add::<Output>(router, judge)?;
+    add::<Punted<V4>>(router, judge)?;
+    add::<Punted<V6>>(router, judge)?;
     if has_layer_2(router) {
-        add(router, FrameInput, judge)?;
-        add(router, FrameOutput, judge)?;
+        add::<FrameInput>(router, judge)?;
+        add::<FrameOutput>(router, judge)?;
     }
     attach(router);
     Ok(())

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use net::Router;
 
-use super::{Config, Policer, Verdict};
+use super::{Config, Policer};
 
 #[derive(Serialize)]
 struct Bucket {
@@ -80,7 +80,7 @@ impl fmt::Display for Shown {
         let Config { kind, cir, eir, cb, eb, rate, round, .. } = c;
         writeln!(f, "Name \"{name}\" type {kind} cir {cir} eir {eir} cb {cb} eb {eb}")?;
         writeln!(f, "rate type {rate}, round type {round}")?;
-        let [conform, exceed, violate] = c.actions().map(Verdict::from);
+        let [conform, exceed, violate] = c.actions();
         write!(f, "conform action {conform}, exceed action {exceed}")?;
         writeln!(f, ", violate action {violate}")?;
         let rates = if c.has_one_rate() { "single" } else { "dual" };
