@@ -497,7 +497,8 @@ fn clients_and_operators_are_told_what_is_wrong() {
             set_admin(router, &key, is_up).unwrap();
         }
         let events = local.events::<BfdUdpSessionEvent>();
-        let states: Vec<_> = events.iter().map(|e| (e.state, e.sw_if_index)).collect();
+        let states: Vec<_> =
+            events.iter().map(|e| (e.session.state, e.session.sw_if_index)).collect();
         let on = InterfaceIndex(1);
         assert_eq!(states, [(BfdState::ADMIN_DOWN, on), (BfdState::DOWN, on)]);
         let set =
@@ -506,7 +507,10 @@ fn clients_and_operators_are_told_what_is_wrong() {
         assert_eq!(local.call(router, &set(4, 21)), Err(Retval::INVALID_ARGUMENT));
         assert_eq!(local.call(router, &set(4, 20)), Ok(()));
         let rows = local.dump(router, &BfdUdpSessionDump {});
-        assert_eq!((rows.len(), rows[0].state, rows[0].detect_mult), (1, BfdState::DOWN, 3));
+        assert_eq!(
+            (rows.len(), rows[0].session.state, rows[0].session.detect_mult),
+            (1, BfdState::DOWN, 3)
+        );
     });
     assert_eq!(parse(&[0x20; 3]), Err(Malformed::Length));
 }

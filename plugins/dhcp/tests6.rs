@@ -318,16 +318,18 @@ fn a_link_that_was_down_is_asked_about() {
 fn message(msg_type: Dhcpv6MsgType, on: InterfaceIndex, stop: bool) -> Dhcp6PdSendClientMessage {
     let prefix = Ip6Prefix { address: "2001:db8:aa00::".parse().unwrap(), len: 56 };
     Dhcp6PdSendClientMessage {
-        sw_if_index: on,
-        server_index: u32::MAX,
-        irt: 1,
-        mrt: 2,
-        mrc: 3,
-        mrd: 0,
-        stop,
-        msg_type,
-        t1: 20,
-        t2: 40,
+        message: ClientMessage {
+            sw_if_index: on,
+            server_index: u32::MAX,
+            irt: 1,
+            mrt: 2,
+            mrc: 3,
+            mrd: 0,
+            stop,
+            msg_type,
+            t1: 20,
+            t2: 40,
+        },
         prefixes: vec![Dhcp6PdPrefixInfo { prefix, valid_time: INFINITE, preferred_time: 60 }],
     }
 }
@@ -383,11 +385,11 @@ fn programs_send_messages_and_hear_of_answers() {
     assert_eq!(wait(&mut rig, 9.0).len(), 0);
     rig.talk(|talker, router| {
         let mut to_one = message(Dhcpv6MsgType::REQUEST, pg2, false);
-        to_one.server_index = 5;
+        to_one.message.server_index = 5;
         assert_eq!(talker.call(router, &to_one).unwrap_err(), Retval::NO_SUCH_ENTRY);
-        to_one.server_index = 0;
+        to_one.message.server_index = 0;
         talker.call(router, &to_one).unwrap();
-        to_one.stop = true;
+        to_one.message.stop = true;
         talker.call(router, &to_one).unwrap();
     });
     let request = only(settle(&mut rig), kind::REQUEST);

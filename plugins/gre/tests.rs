@@ -104,7 +104,7 @@ fn frames_travel_plain_and_mirrored() {
 fn clients_make_list_and_delete_tunnels() {
     let mut rig = rig(FEATURE);
     let addr = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
-    let tunnel = GreTunnelV2 {
+    let fields = GreTunnel {
         kind: GreTunnelType::TEB,
         mode: TunnelMode::P2P,
         flags: EncapDecapFlags::NONE,
@@ -114,20 +114,22 @@ fn clients_make_list_and_delete_tunnels() {
         sw_if_index: InterfaceIndex(0),
         src: addr("2001:db8:1::1"),
         dst: addr("2a01::1"),
-        key: 5,
     };
+    let tunnel = GreTunnelV2 { tunnel: fields, key: 5 };
     rig.talk(|client, router| {
         let with = |is_add, tunnel| GreTunnelAddDelV2 { is_add, tunnel };
         let made = client.call(router, &with(true, tunnel)).unwrap();
         assert_eq!(router.interfaces.name(made.sw_if_index.0), "gre7");
         let all = || InterfaceIndex(u32::MAX);
         let rows = client.dump(router, &GreTunnelV2Dump { sw_if_index: all() });
-        let expected = GreTunnelV2 { sw_if_index: made.sw_if_index, ..tunnel };
+        let fields = GreTunnel { sw_if_index: made.sw_if_index, ..fields };
+        let expected = GreTunnelV2 { tunnel: fields, ..tunnel };
         assert_eq!(rows[0].tunnel, expected);
         assert_eq!(client.dump(router, &GreTunnelDump { sw_if_index: all() }).len(), 1);
         let mut refused = |is_add, tunnel| client.call(router, &with(is_add, tunnel)).err();
         assert_eq!(refused(true, tunnel), Some(Retval::TUNNEL_EXISTS));
-        let odd = GreTunnelV2 { kind: GreTunnelType(9), ..tunnel };
+        let kind = GreTunnelType(9);
+        let odd = GreTunnelV2 { tunnel: GreTunnel { kind, ..fields }, ..tunnel };
         assert_eq!(refused(true, odd), Some(Retval::INVALID_VALUE));
         let other = GreTunnelV2 { key: 6, ..tunnel };
         assert_eq!(refused(false, other), Some(Retval::NO_SUCH_ENTRY));

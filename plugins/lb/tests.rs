@@ -364,15 +364,17 @@ fn clients_make_list_and_delete_vips_and_servers() {
     let mut b = bench(&[]);
     let addr = |text: &str| -> Address { text.parse::<IpAddr>().unwrap().into() };
     let vip = |protocol, port, is_del| LbAddDelVipV2 {
-        pfx: prefix("90.0.0.0/8"),
-        protocol,
-        port,
-        encap: LbEncapType::L3DSR,
-        dscp: 7,
-        kind: LbSrvType::CLUSTERIP,
-        target_port: 0,
-        node_port: 0,
-        new_flows_table_length: 1024,
+        vip: VipFields {
+            pfx: prefix("90.0.0.0/8"),
+            protocol,
+            port,
+            encap: LbEncapType::L3DSR,
+            dscp: 7,
+            kind: LbSrvType::CLUSTERIP,
+            target_port: 0,
+            node_port: 0,
+            new_flows_table_length: 1024,
+        },
         src_ip_sticky: true,
         is_del,
     };
@@ -393,7 +395,8 @@ fn clients_make_list_and_delete_vips_and_servers() {
         local.call(router, &server(6, 80, "10.0.1.3", 100, false)).unwrap();
         let refused = local.call(router, &vip(255, 0, false)).err();
         assert_eq!(refused, Some(Retval::VALUE_EXIST));
-        let unknown = LbAddDelVipV2 { encap: LbEncapType(7), ..vip(17, 80, false) };
+        let mut unknown = vip(17, 80, false);
+        unknown.vip.encap = LbEncapType(7);
         assert_eq!(local.call(router, &unknown).err(), Some(Retval::INVALID_ARGUMENT));
         let any = PrefixMatcher { le: 0, ge: 0 };
         let dump = |pfx, pfx_matcher, protocol, port| LbVipDump {

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
 use net::interface::api::types::IfStatusFlags;
 use net::{InterfaceIndex, Router};
 use wire::bfd::State;
@@ -146,9 +146,9 @@ pub struct BfdUdpDel {
 #[details(BfdUdpSessionDetails)]
 pub struct BfdUdpSessionDump {}
 
-/// A session.
-#[derive(Message)]
-pub struct BfdUdpSessionDetails {
+/// Fields of a session.
+#[derive(Fields)]
+pub struct SessionFields {
     /// its interface; 4294967295 for several hops
     pub sw_if_index: InterfaceIndex,
     /// address of this end
@@ -169,6 +169,14 @@ pub struct BfdUdpSessionDetails {
     pub desired_min_tx: u32,
     /// intervals without a packet until it is down
     pub detect_mult: u8,
+}
+
+/// A session.
+#[derive(Message)]
+pub struct BfdUdpSessionDetails {
+    /// the session
+    #[flatten]
+    pub session: SessionFields,
 }
 
 /// Put a session up or down.
@@ -197,26 +205,9 @@ pub struct WantBfdEvents {
 /// The state of a session has changed.
 #[derive(Message)]
 pub struct BfdUdpSessionEvent {
-    /// its interface; 4294967295 for several hops
-    pub sw_if_index: InterfaceIndex,
-    /// address of this end
-    pub local_addr: Address,
-    /// address of the other end
-    pub peer_addr: Address,
-    /// the state it has now
-    pub state: BfdState,
-    /// whether packets are authenticated
-    pub is_authenticated: bool,
-    /// number of the key for both ends
-    pub bfd_key_id: u8,
-    /// number of the configured key
-    pub conf_key_id: u32,
-    /// microseconds between two packets that can be received
-    pub required_min_rx: u32,
-    /// microseconds between two packets sent
-    pub desired_min_tx: u32,
-    /// intervals without a packet until it is down
-    pub detect_mult: u8,
+    /// the session, as it is now
+    #[flatten]
+    pub session: SessionFields,
 }
 
 /// Set a key that no session uses.
@@ -314,10 +305,10 @@ fn key(on: InterfaceIndex, local: Address, peer: Address) -> Result<Key, Retval>
 }
 
 /// The parts of a session that details and events have.
-fn details(s: &Session) -> BfdUdpSessionDetails {
+fn fields(s: &Session) -> SessionFields {
     let by = s.configured();
     let Parameters { desired_min_tx_us, required_min_rx_us, detect_mult } = s.machine.parameters;
-    BfdUdpSessionDetails {
+    SessionFields {
         sw_if_index: s.key.interface.unwrap_or(InterfaceIndex(u32::MAX)),
         local_addr: s.key.local.into(),
         peer_addr: s.key.peer.into(),
@@ -334,19 +325,7 @@ fn details(s: &Session) -> BfdUdpSessionDetails {
 impl BfdUdpSessionEvent {
     /// Of a session as it is now.
     pub(super) fn of(s: &Session) -> Self {
-        let of = details(s);
-        Self {
-            sw_if_index: of.sw_if_index,
-            local_addr: of.local_addr,
-            peer_addr: of.peer_addr,
-            state: of.state,
-            is_authenticated: of.is_authenticated,
-            bfd_key_id: of.bfd_key_id,
-            conf_key_id: of.conf_key_id,
-            required_min_rx: of.required_min_rx,
-            desired_min_tx: of.desired_min_tx,
-            detect_mult: of.detect_mult,
-        }
+        Self { session: fields(s) }
     }
 }
 
@@ -434,7 +413,7 @@ fn register_sessions(api: &mut Api<Router>) {
             Ok(super::remove(router, &key(m.sw_if_index, m.local_addr, m.peer_addr)?)?)
         })
         .dump(|router: &mut Router, _: BfdUdpSessionDump| {
-            super::sessions(router).map(details).collect()
+            super::sessions(router).map(|s| BfdUdpSessionDetails { session: fields(s) }).collect()
         })
         .call(|router: &mut Router, m: BfdUdpSessionSetFlags| {
             let key = key(m.sw_if_index, m.local_addr, m.peer_addr)?;

@@ -1,22 +1,30 @@
 //! Messages of the module `classify` about filters of traces and captures.
 
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
 use net::{InterfaceIndex, Router};
 
 use super::filter::{self, FilterOwner};
 use super::tables::Classifier;
 use super::{Error, NONE};
 
-/// The number of a table.
-#[derive(Message)]
-pub struct ClassifyPcapLookupTableReply {
+/// A table.
+#[derive(Fields)]
+pub struct TableReply {
     /// the table; 4294967295 for none
     pub table_index: u32,
 }
 
+/// Tables.
+#[derive(Fields)]
+pub struct TablesReply {
+    /// in the order in which they are asked
+    #[counted(count: u32)]
+    pub indices: Vec<u32>,
+}
+
 /// Find the table with a mask in a filter of captures.
 #[derive(Message)]
-#[reply(ClassifyPcapLookupTableReply)]
+#[replies(TableReply)]
 pub struct ClassifyPcapLookupTable {
     #[preset(4294967295)]
     /// the interface whose filter it is; 4294967295 for that of all
@@ -34,7 +42,7 @@ pub struct ClassifyPcapLookupTable {
 
 /// Have a filter of captures begin with a table.
 #[derive(Message)]
-#[reply(ClassifyPcapSetTableReply)]
+#[replies(TableReply)]
 pub struct ClassifyPcapSetTable {
     /// the interface whose filter it is; 4294967295 for that of all
     pub sw_if_index: InterfaceIndex,
@@ -46,32 +54,17 @@ pub struct ClassifyPcapSetTable {
     pub sort_masks: bool,
 }
 
-/// The first table.
-#[derive(Message)]
-pub struct ClassifyPcapSetTableReply {
-    /// the table
-    pub table_index: u32,
-}
-
 /// List the tables of a filter of captures.
 #[derive(Message)]
-#[reply(ClassifyPcapGetTablesReply)]
+#[replies(TablesReply)]
 pub struct ClassifyPcapGetTables {
     /// the interface whose filter it is; 4294967295 for that of all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The tables of a filter.
-#[derive(Message)]
-pub struct ClassifyPcapGetTablesReply {
-    #[counted(count: u32)]
-    /// in the order in which they are asked
-    pub indices: Vec<u32>,
-}
-
 /// Find the table with a mask in the filter of traces.
 #[derive(Message)]
-#[reply(ClassifyTraceLookupTableReply)]
+#[replies(TableReply)]
 pub struct ClassifyTraceLookupTable {
     #[preset(0)]
     /// vectors of 16 bytes left out before the mask
@@ -84,16 +77,9 @@ pub struct ClassifyTraceLookupTable {
     pub mask: Vec<u8>,
 }
 
-/// The number of a table.
-#[derive(Message)]
-pub struct ClassifyTraceLookupTableReply {
-    /// the table; 4294967295 for none
-    pub table_index: u32,
-}
-
 /// Have the filter of traces begin with a table.
 #[derive(Message)]
-#[reply(ClassifyTraceSetTableReply)]
+#[replies(TableReply)]
 pub struct ClassifyTraceSetTable {
     #[preset(4294967295)]
     /// the table; 4294967295 for no filter
@@ -103,25 +89,10 @@ pub struct ClassifyTraceSetTable {
     pub sort_masks: bool,
 }
 
-/// The first table.
-#[derive(Message)]
-pub struct ClassifyTraceSetTableReply {
-    /// the table
-    pub table_index: u32,
-}
-
 /// List the tables of the filter of traces.
 #[derive(Message)]
-#[reply(ClassifyTraceGetTablesReply)]
+#[replies(TablesReply)]
 pub struct ClassifyTraceGetTables {}
-
-/// The tables of a filter.
-#[derive(Message)]
-pub struct ClassifyTraceGetTablesReply {
-    #[counted(count: u32)]
-    /// in the order in which they are asked
-    pub indices: Vec<u32>,
-}
 
 /// The filter of captures on an interface, or on all.
 fn of(router: &Router, interface: InterfaceIndex) -> Result<FilterOwner, Retval> {
@@ -166,27 +137,27 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: ClassifyPcapLookupTable| {
             let vectors = (m.skip_n_vectors, m.match_n_vectors);
             let table_index = lookup(router, of(router, m.sw_if_index)?, vectors, &m.mask)?;
-            Ok(ClassifyPcapLookupTableReply { table_index })
+            Ok(TableReply { table_index })
         })
         .call(|router, m: ClassifyPcapSetTable| {
             let of = of(router, m.sw_if_index)?;
             let table_index = set(router, of, m.table_index, m.sort_masks)?;
-            Ok(ClassifyPcapSetTableReply { table_index })
+            Ok(TableReply { table_index })
         })
         .call(|router, m: ClassifyPcapGetTables| {
             let indices = tables(router, of(router, m.sw_if_index)?);
-            Ok(ClassifyPcapGetTablesReply { indices })
+            Ok(TablesReply { indices })
         })
         .call(|router, m: ClassifyTraceLookupTable| {
             let vectors = (m.skip_n_vectors, m.match_n_vectors);
             let table_index = lookup(router, FilterOwner::Trace, vectors, &m.mask)?;
-            Ok(ClassifyTraceLookupTableReply { table_index })
+            Ok(TableReply { table_index })
         })
         .call(|router, m: ClassifyTraceSetTable| {
             let table_index = set(router, FilterOwner::Trace, m.table_index, m.sort_masks)?;
-            Ok(ClassifyTraceSetTableReply { table_index })
+            Ok(TableReply { table_index })
         })
         .call(|router, _: ClassifyTraceGetTables| {
-            Ok(ClassifyTraceGetTablesReply { indices: tables(router, FilterOwner::Trace) })
+            Ok(TablesReply { indices: tables(router, FilterOwner::Trace) })
         });
 }

@@ -3,42 +3,24 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Output, Print};
+use control::configuration::Lines;
 use net::Router;
-use translation::words::{Lines as Text, word};
+use translation::words::{AddressRange, Lines as Text, word};
 
 use crate::core::host_of;
 use crate::state::{self, DsLite};
 
-/// `dslite add pool address`.
-#[derive(Debug, PartialEq)]
+/// Add addresses that hosts share, or take them out
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dslite add pool address")]
+#[stage(Attachments)]
 struct SetPool {
-    range: [Ipv4Addr; 2],
+    /// the first, or the first and the last with - between them
+    #[positional]
+    addresses: AddressRange,
+    /// no longer
     del: bool,
-}
-
-impl Command for SetPool {
-    const PATHS: &'static [&'static str] = &["dslite add pool address"];
-    const ABOUT: &'static str = "Add addresses that hosts share, or take them out";
-    const USAGE: &'static str = "<first> [- <last>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let first = args.value("address")?;
-        let last = if args.keyword("-") { args.value("address")? } else { first };
-        Ok(Self { range: [first, last], del: args.keyword("del") })
-    }
-}
-
-impl Print for SetPool {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        let [first, last] = &self.range;
-        line.value(first);
-        if first != last {
-            line.keyword("-", last);
-        }
-        line.flag("del", self.del);
-    }
 }
 
 /// Set the end of tunnels at the provider; :: for none
@@ -100,7 +82,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         lines.push(&SetAftr { address: lite.aftr.1, ip4: named(lite.aftr.0) });
     }
     for addr in &lite.config.current().pool {
-        lines.push(&SetPool { range: [*addr; 2], del: false });
+        lines.push(&SetPool { addresses: AddressRange([*addr; 2]), del: false });
     }
 }
 
@@ -129,7 +111,7 @@ fn sessions(router: &mut Router) -> Result<Text, state::Error> {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPool| {
-        Ok(state::set_addresses(router, set.range, !set.del)?)
+        Ok(state::set_addresses(router, set.addresses.0, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetAftr| {
         Ok(state::set_aftr(router, (set.ip4.unwrap_or(Ipv4Addr::UNSPECIFIED), set.address))?)

@@ -1,7 +1,7 @@
 //! Messages of the module `gre`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Record, Retval};
+use control::api::{Api, Fields, Message, Record, Retval};
 use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
@@ -17,7 +17,7 @@ control::numbers! {
 }
 
 /// A GRE tunnel.
-#[derive(Clone, Copy, Debug, PartialEq, Record)]
+#[derive(Clone, Copy, Debug, PartialEq, Fields, Record)]
 pub struct GreTunnel {
     /// payload
     #[name("type")]
@@ -43,25 +43,9 @@ pub struct GreTunnel {
 /// A GRE tunnel with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct GreTunnelV2 {
-    /// payload
-    #[name("type")]
-    pub kind: GreTunnelType,
-    /// one far end or several
-    pub mode: TunnelMode,
-    /// fields that are copied
-    pub flags: EncapDecapFlags,
-    /// of ERSPAN, 10 bits
-    pub session_id: u16,
-    /// number in the interface's name; 4294967295 for the first that is free
-    pub instance: u32,
-    /// the table that leads to the far end
-    pub outer_table_id: u32,
-    /// its interface
-    pub sw_if_index: InterfaceIndex,
-    /// own address
-    pub src: Address,
-    /// far end; unspecified when there are several
-    pub dst: Address,
+    /// the tunnel
+    #[flatten]
+    pub tunnel: GreTunnel,
     /// 0 for none
     pub key: u32,
 }
@@ -118,24 +102,12 @@ pub struct GreTunnelV2Details {
     pub tunnel: GreTunnelV2,
 }
 
-impl From<GreTunnel> for GreTunnelV2 {
-    fn from(t: GreTunnel) -> Self {
-        Self {
-            kind: t.kind,
-            mode: t.mode,
-            flags: t.flags,
-            session_id: t.session_id,
-            instance: t.instance,
-            outer_table_id: t.outer_table_id,
-            sw_if_index: t.sw_if_index,
-            src: t.src,
-            dst: t.dst,
-            key: 0,
-        }
-    }
-}
-
-fn add_del(router: &mut Router, is_add: bool, m: &GreTunnelV2) -> Result<InterfaceIndex, Retval> {
+fn add_del(
+    router: &mut Router,
+    is_add: bool,
+    m: &GreTunnel,
+    key: u32,
+) -> Result<InterfaceReply, Retval> {
     let (src, dst) = (m.src.native()?, m.dst.native()?);
     if (m.mode == TunnelMode::MP) != dst.is_unspecified() {
         return Err(Error::Destination(dst).into());
@@ -147,18 +119,19 @@ fn add_del(router: &mut Router, is_add: bool, m: &GreTunnelV2) -> Result<Interfa
         _ => return Err(Retval::INVALID_VALUE),
     };
     let outer = Outer::new(src, dst, router.tunnel_table(src, m.outer_table_id)?);
-    let (outer, gre) = (Outer { flags: m.flags, ..outer }, Gre { what, key: m.key });
+    let (outer, gre) = (Outer { flags: m.flags, ..outer }, Gre { what, key });
     let instance = Some(m.instance).filter(|n| *n != u32::MAX);
-    Ok(router.add_or_remove_tunnel(is_add, instance, outer, gre)?)
+    let sw_if_index = router.add_or_remove_tunnel(is_add, instance, outer, gre)?;
+    Ok(InterfaceReply { sw_if_index })
 }
 
-fn described(router: &Router, t: &Tunnel<Gre>) -> GreTunnelV2 {
+fn described(router: &Router, t: &Tunnel<Gre>) -> GreTunnel {
     let (kind, session_id) = match t.kind.what {
         What::Packets => (GreTunnelType::L3, 0),
         What::Frames => (GreTunnelType::TEB, 0),
         What::Mirrored(session) => (GreTunnelType::ERSPAN, session),
     };
-    GreTunnelV2 {
+    GreTunnel {
         kind,
         mode: TunnelMode::of(t.outer.is_multipoint()),
         flags: t.outer.flags,
@@ -168,41 +141,22 @@ fn described(router: &Router, t: &Tunnel<Gre>) -> GreTunnelV2 {
         sw_if_index: t.interface,
         src: t.outer.src.into(),
         dst: t.outer.dst.into(),
-        key: t.kind.key,
-    }
-}
-
-fn without_key(t: GreTunnelV2) -> GreTunnel {
-    GreTunnel {
-        kind: t.kind,
-        mode: t.mode,
-        flags: t.flags,
-        session_id: t.session_id,
-        instance: t.instance,
-        outer_table_id: t.outer_table_id,
-        sw_if_index: t.sw_if_index,
-        src: t.src,
-        dst: t.dst,
     }
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("gre", "2.2.0")
-        .call(|router: &mut Router, m: GreTunnelAddDel| {
-            let sw_if_index = add_del(router, m.is_add, &m.tunnel.into())?;
-            Ok(InterfaceReply { sw_if_index })
-        })
+        .call(|router: &mut Router, m: GreTunnelAddDel| add_del(router, m.is_add, &m.tunnel, 0))
         .call(|router, m: GreTunnelAddDelV2| {
-            let sw_if_index = add_del(router, m.is_add, &m.tunnel)?;
-            Ok(InterfaceReply { sw_if_index })
+            add_del(router, m.is_add, &m.tunnel.tunnel, m.tunnel.key)
         })
         .dump(|router, m: GreTunnelDump| {
             let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
-            let row = |t| GreTunnelDetails { tunnel: without_key(described(router, t)) };
-            chosen.map(row).collect()
+            chosen.map(|t| GreTunnelDetails { tunnel: described(router, t) }).collect()
         })
         .dump(|router, m: GreTunnelV2Dump| {
             let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
-            chosen.map(|t| GreTunnelV2Details { tunnel: described(router, t) }).collect()
+            let tunnel = |t| GreTunnelV2 { tunnel: described(router, t), key: t.kind.key };
+            chosen.map(|t| GreTunnelV2Details { tunnel: tunnel(t) }).collect()
         });
 }

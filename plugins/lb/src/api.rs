@@ -28,9 +28,14 @@ fn key_or_all(pfx: AddressWithPrefix, protocol: u8, port: u16) -> Result<Key, Re
     key(pfx, if protocol == 0 { ANY } else { protocol }, port)
 }
 
-fn add_del_vip(router: &mut Router, m: &LbAddDelVipV2) -> Result<(), Retval> {
+fn add_del_vip(
+    router: &mut Router,
+    m: &VipFields,
+    is_sticky: bool,
+    is_del: bool,
+) -> Result<(), Retval> {
     let key = key(m.pfx, m.protocol, m.port)?;
-    if m.is_del {
+    if is_del {
         return Ok(state::remove_vip(router, &key)?);
     }
     let (encap, _) = *Encap::ALL.get(m.encap.0 as usize).ok_or(Retval::INVALID_ARGUMENT)?;
@@ -47,7 +52,7 @@ fn add_del_vip(router: &mut Router, m: &LbAddDelVipV2) -> Result<(), Retval> {
         service,
         target_port: m.target_port,
         places: m.new_flows_table_length,
-        is_sticky: m.src_ip_sticky,
+        is_sticky,
     };
     Ok(state::add_vip(router, vip)?)
 }
@@ -146,25 +151,8 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("lb", "1.2.0")
         .call(|router: &mut Router, m: LbConf| set_conf(router, &m))
         .call(|router, _: LbConfGet| Ok(conf(router)))
-        .call(|router, m: LbAddDelVip| {
-            let LbAddDelVip { pfx, protocol, port, encap, dscp, kind, target_port, .. } = m;
-            let LbAddDelVip { node_port, new_flows_table_length, is_del, .. } = m;
-            let m = LbAddDelVipV2 {
-                pfx,
-                protocol,
-                port,
-                encap,
-                dscp,
-                kind,
-                target_port,
-                node_port,
-                new_flows_table_length,
-                src_ip_sticky: false,
-                is_del,
-            };
-            add_del_vip(router, &m)
-        })
-        .call(|router, m: LbAddDelVipV2| add_del_vip(router, &m))
+        .call(|router, m: LbAddDelVip| add_del_vip(router, &m.vip, false, m.is_del))
+        .call(|router, m: LbAddDelVipV2| add_del_vip(router, &m.vip, m.src_ip_sticky, m.is_del))
         .call(|router, m: LbAddDelAs| {
             let LbAddDelAs { pfx, protocol, port, as_address, is_del, is_flush } = m;
             let weight = FULL_WEIGHT;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::api::types::{Address, AddressWithPrefix, IpDscp, IpProto};
-use control::api::{Message, Record};
+use control::api::{Fields, Message, Record};
 use net::InterfaceIndex;
 
 control::numbers! {
@@ -79,9 +79,9 @@ pub struct LbConfGetReply {
     pub flow_timeout: u32,
 }
 
-/// Add a VIP, or delete it with its servers.
-#[derive(Message)]
-pub struct LbAddDelVip {
+/// Fields of a VIP that is added or deleted.
+#[derive(Clone, Copy, Fields)]
+pub struct VipFields {
     /// the prefix
     pub pfx: AddressWithPrefix,
     /// the protocol; 255 for all
@@ -103,6 +103,14 @@ pub struct LbAddDelVip {
     /// places of the table of new flows, a power of two
     #[preset(1024)]
     pub new_flows_table_length: u32,
+}
+
+/// Add a VIP, or delete it with its servers.
+#[derive(Message)]
+pub struct LbAddDelVip {
+    /// the VIP
+    #[flatten]
+    pub vip: VipFields,
     /// or deleted
     pub is_del: bool,
 }
@@ -110,27 +118,9 @@ pub struct LbAddDelVip {
 /// Add a VIP, or delete it with its servers.
 #[derive(Message)]
 pub struct LbAddDelVipV2 {
-    /// the prefix
-    pub pfx: AddressWithPrefix,
-    /// the protocol; 255 for all
-    #[preset(255)]
-    pub protocol: u8,
-    /// the port; 0 for all
-    pub port: u16,
-    /// how packets get to servers
-    pub encap: LbEncapType,
-    /// the DSCP of L3DSR
-    pub dscp: u8,
-    /// where a VIP that translates is met
-    #[name("type")]
-    pub kind: LbSrvType,
-    /// the port of servers, where packets are translated
-    pub target_port: u16,
-    /// the port of the router's own addresses; 0 for that of the VIP
-    pub node_port: u16,
-    /// places of the table of new flows, a power of two
-    #[preset(1024)]
-    pub new_flows_table_length: u32,
+    /// the VIP
+    #[flatten]
+    pub vip: VipFields,
     /// all flows of a source go to one server
     pub src_ip_sticky: bool,
     /// or deleted

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use control::api::{Api, Retval, Text};
+use control::api::{Api, Retval};
+use net::Router;
 use net::fib::{Ip4, TableIndex};
-use net::{InterfaceIndex, Router};
 use translation::mapping::{Local, Mapping, Twice};
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
 use wire::Protocol;
@@ -167,29 +168,17 @@ fn register_addresses(api: &mut Api<Router>) {
 }
 
 /// A mapping as a message names it.
-fn mapping(m: &Nat44AddDelStaticMappingV2) -> Result<Mapping, Error> {
-    let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
-    let port = |port: u16| if is_of_address { 0 } else { port };
-    let local = Local {
-        addr: m.local_ip_address,
-        port: port(m.local_port),
-        probability: 0,
-        vrf: if m.vrf_id == ANY { 0 } else { m.vrf_id },
-    };
-    let always = has(m.flags, NatConfigFlags::TWICE_NAT);
+fn mapping(
+    flags: NatConfigFlags,
+    fields: &StaticFields,
+    pool: Option<Ipv4Addr>,
+) -> Result<Mapping, Error> {
+    let always = has(flags, NatConfigFlags::TWICE_NAT);
     Ok(Mapping {
-        locals: vec![local],
-        is_balanced: false,
-        external: m.external_ip_address,
-        port: port(m.external_port),
-        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
-        interface: Some(m.external_sw_if_index.0).filter(|i| *i != ANY),
-        is_identity: false,
-        is_out2in_only: has(m.flags, NatConfigFlags::OUT2IN_ONLY),
-        twice: requests::twice_of(always, has(m.flags, NatConfigFlags::SELF_TWICE_NAT))?,
-        affinity: 0,
-        pool: m.match_pool.then_some(m.pool_ip_address),
-        tag: m.tag.to_string(),
+        is_out2in_only: has(flags, NatConfigFlags::OUT2IN_ONLY),
+        twice: requests::twice_of(always, has(flags, NatConfigFlags::SELF_TWICE_NAT))?,
+        pool,
+        ..fields.mapping(has(flags, NatConfigFlags::ADDR_ONLY))
     })
 }
 
@@ -197,26 +186,6 @@ fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<()
     match is_add {
         true => requests::add_mapping(router, mapping),
         false => requests::remove_mapping(router, &mapping),
-    }
-}
-
-fn identity(m: &Nat44AddDelIdentityMapping) -> Mapping {
-    let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
-    let port = if is_of_address { 0 } else { m.port };
-    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
-    Mapping {
-        locals: vec![Local { addr: m.ip_address, port, probability: 0, vrf }],
-        is_balanced: false,
-        external: m.ip_address,
-        port,
-        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
-        interface: Some(m.sw_if_index.0).filter(|i| *i != ANY),
-        is_identity: true,
-        is_out2in_only: false,
-        twice: Twice::No,
-        affinity: 0,
-        pool: None,
-        tag: m.tag.to_string(),
     }
 }
 
@@ -258,45 +227,30 @@ fn mappings(router: &Router, is_meant: impl Fn(&Mapping) -> bool) -> Vec<Mapping
 fn register_mappings(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0")
         .call(|router: &mut Router, m: Nat44AddDelStaticMapping| {
-            let new = Nat44AddDelStaticMappingV2 {
-                is_add: m.is_add,
-                match_pool: false,
-                flags: m.flags,
-                pool_ip_address: Ipv4Addr::UNSPECIFIED,
-                local_ip_address: m.local_ip_address,
-                external_ip_address: m.external_ip_address,
-                protocol: m.protocol,
-                local_port: m.local_port,
-                external_port: m.external_port,
-                external_sw_if_index: m.external_sw_if_index,
-                vrf_id: m.vrf_id,
-                tag: m.tag,
-            };
-            Ok(set_mapping(router, mapping(&new)?, m.is_add)?)
+            Ok(set_mapping(router, mapping(m.flags, &m.mapping, None)?, m.is_add)?)
         })
         .call(|router, m: Nat44AddDelStaticMappingV2| {
-            Ok(set_mapping(router, mapping(&m)?, m.is_add)?)
+            let pool = m.match_pool.then_some(m.pool_ip_address);
+            Ok(set_mapping(router, mapping(m.flags, &m.mapping, pool)?, m.is_add)?)
         })
         .dump(|router, _: Nat44StaticMappingDump| {
             let all = mappings(router, |m| !m.is_identity && !m.is_balanced);
-            all.iter()
-                .flat_map(|m| m.locals.first().map(|local| static_details(m, local)))
-                .collect()
+            let details = |m: &Mapping| {
+                let mapping = StaticFields::of(m, m.locals.first()?);
+                Some(Nat44StaticMappingDetails { flags: flags_of(m), mapping })
+            };
+            all.iter().filter_map(details).collect()
         })
         .call(|router, m: Nat44AddDelIdentityMapping| {
-            Ok(set_mapping(router, identity(&m), m.is_add)?)
+            let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
+            Ok(set_mapping(router, m.mapping.mapping(is_of_address), m.is_add)?)
         })
         .dump(|router, _: Nat44IdentityMappingDump| {
             let all = mappings(router, |m| m.is_identity);
             let each = |m: &Mapping| {
                 let details = m.locals.iter().map(|local| Nat44IdentityMappingDetails {
                     flags: flags_of(m),
-                    ip_address: local.addr,
-                    protocol: m.protocol.map_or(0, |p| p.0),
-                    port: m.port,
-                    sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
-                    vrf_id: local.vrf,
-                    tag: m.tag.as_str().into(),
+                    mapping: IdentityFields::of(m, local),
                 });
                 details.collect::<Vec<_>>()
             };
@@ -324,20 +278,6 @@ fn register_mappings(api: &mut Api<Router>) {
         });
 }
 
-fn static_details(m: &Mapping, local: &Local) -> Nat44StaticMappingDetails {
-    Nat44StaticMappingDetails {
-        flags: flags_of(m),
-        local_ip_address: local.addr,
-        external_ip_address: m.external,
-        protocol: m.protocol.map_or(0, |p| p.0),
-        local_port: local.port,
-        external_port: m.port,
-        external_sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
-        vrf_id: local.vrf,
-        tag: Text::from(m.tag.as_str()),
-    }
-}
-
 /// The sessions of a host.
 fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
     let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
@@ -356,11 +296,7 @@ fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
     let is_twice = s.data.is(TWICE);
     let silent = router.now() - s.heard();
     Nat44UserSessionV3Details {
-        outside_ip_address: s.reverse.dst.into(),
-        outside_port: s.reverse.dst_port,
-        inside_ip_address: s.forward.src.into(),
-        inside_port: s.forward.src_port,
-        protocol: s.forward.protocol().0.into(),
+        host: SessionHost::of(s),
         flags: flags(&[
             (NatConfigFlags::STATIC, s.data.is(STATIC | BALANCED)),
             (NatConfigFlags::TWICE_NAT, is_twice),
@@ -368,10 +304,7 @@ fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
         ]),
         last_heard: s.heard() as u64,
         time_since_last_heard: silent.max(0.0) as u64,
-        total_bytes: s.bytes,
-        total_pkts: s.packets as u32,
-        ext_host_address: s.reverse.src.into(),
-        ext_host_port: s.reverse.src_port,
+        traffic: SessionTraffic::of(s, true),
         ext_host_nat_address: if is_twice { s.forward.dst.into() } else { Ipv4Addr::UNSPECIFIED },
         ext_host_nat_port: if is_twice { s.forward.dst_port } else { 0 },
         is_timed_out: silent > timeout(router, s),
@@ -426,17 +359,10 @@ macro_rules! earlier {
         impl From<Nat44UserSessionV3Details> for $name {
             fn from(s: Nat44UserSessionV3Details) -> Self {
                 Self {
-                    outside_ip_address: s.outside_ip_address,
-                    outside_port: s.outside_port,
-                    inside_ip_address: s.inside_ip_address,
-                    inside_port: s.inside_port,
-                    protocol: s.protocol,
+                    host: s.host,
                     flags: s.flags,
                     last_heard: s.last_heard,
-                    total_bytes: s.total_bytes,
-                    total_pkts: s.total_pkts,
-                    ext_host_address: s.ext_host_address,
-                    ext_host_port: s.ext_host_port,
+                    traffic: s.traffic,
                     ext_host_nat_address: s.ext_host_nat_address,
                     ext_host_nat_port: s.ext_host_nat_port,
                     $($more: s.$more,)*

@@ -3,8 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::api::{Message, Text};
-use net::InterfaceIndex;
-
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatConfigFlags;
 
 use crate::messages::Nat44LbAddrPort;
@@ -17,22 +16,9 @@ pub struct Nat44AddDelStaticMapping {
     pub is_add: bool,
     /// what it is
     pub flags: NatConfigFlags,
-    /// the host
-    pub local_ip_address: Ipv4Addr,
-    /// its address outside
-    pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the host's port
-    pub local_port: u16,
-    /// its port outside
-    pub external_port: u16,
-    /// the interface whose address it gets; 4294967295 for none
-    pub external_sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: StaticFields,
 }
 
 /// Add a mapping that stays, or take it away.
@@ -46,22 +32,9 @@ pub struct Nat44AddDelStaticMappingV2 {
     pub flags: NatConfigFlags,
     /// that address
     pub pool_ip_address: Ipv4Addr,
-    /// the host
-    pub local_ip_address: Ipv4Addr,
-    /// its address outside
-    pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the host's port
-    pub local_port: u16,
-    /// its port outside
-    pub external_port: u16,
-    /// the interface whose address it gets; 4294967295 for none
-    pub external_sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: StaticFields,
 }
 
 /// List the mappings that stay.
@@ -74,22 +47,9 @@ pub struct Nat44StaticMappingDump {}
 pub struct Nat44StaticMappingDetails {
     /// what it is
     pub flags: NatConfigFlags,
-    /// the host
-    pub local_ip_address: Ipv4Addr,
-    /// its address outside
-    pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the host's port
-    pub local_port: u16,
-    /// its port outside
-    pub external_port: u16,
-    /// the interface whose address it gets; 4294967295 for none
-    pub external_sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: StaticFields,
 }
 
 /// Have an address stay as it is, or no longer.
@@ -99,18 +59,9 @@ pub struct Nat44AddDelIdentityMapping {
     pub is_add: bool,
     /// what it is
     pub flags: NatConfigFlags,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the port
-    pub port: u16,
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: IdentityFields,
 }
 
 /// List the addresses that stay as they are.
@@ -123,18 +74,9 @@ pub struct Nat44IdentityMappingDump {}
 pub struct Nat44IdentityMappingDetails {
     /// what it is
     pub flags: NatConfigFlags,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the port
-    pub port: u16,
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: IdentityFields,
 }
 
 /// Add a mapping to several hosts, or take it away.
@@ -251,28 +193,16 @@ pub struct Nat44UserSessionDump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionDetails {
-    /// the address of the host outside
-    pub outside_ip_address: Ipv4Addr,
-    /// its port outside
-    pub outside_port: u16,
-    /// the host
-    pub inside_ip_address: Ipv4Addr,
-    /// its port
-    pub inside_port: u16,
-    /// the protocol, by number
-    pub protocol: u16,
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
     /// what it is
     pub flags: NatConfigFlags,
     /// when a packet passed last, in seconds
     pub last_heard: u64,
-    /// bytes that passed
-    pub total_bytes: u64,
-    /// packets that passed
-    pub total_pkts: u32,
-    /// the far end
-    pub ext_host_address: Ipv4Addr,
-    /// its port
-    pub ext_host_port: u16,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
     /// the far end as the host sees it
     pub ext_host_nat_address: Ipv4Addr,
     /// its port as the host sees it
@@ -294,28 +224,16 @@ pub struct Nat44UserSessionV2Dump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionV2Details {
-    /// the address of the host outside
-    pub outside_ip_address: Ipv4Addr,
-    /// its port outside
-    pub outside_port: u16,
-    /// the host
-    pub inside_ip_address: Ipv4Addr,
-    /// its port
-    pub inside_port: u16,
-    /// the protocol, by number
-    pub protocol: u16,
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
     /// what it is
     pub flags: NatConfigFlags,
     /// when a packet passed last, in seconds
     pub last_heard: u64,
-    /// bytes that passed
-    pub total_bytes: u64,
-    /// packets that passed
-    pub total_pkts: u32,
-    /// the far end
-    pub ext_host_address: Ipv4Addr,
-    /// its port
-    pub ext_host_port: u16,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
     /// the far end as the host sees it
     pub ext_host_nat_address: Ipv4Addr,
     /// its port as the host sees it
@@ -327,30 +245,18 @@ pub struct Nat44UserSessionV2Details {
 /// A session.
 #[derive(Message)]
 pub struct Nat44UserSessionV3Details {
-    /// the address of the host outside
-    pub outside_ip_address: Ipv4Addr,
-    /// its port outside
-    pub outside_port: u16,
-    /// the host
-    pub inside_ip_address: Ipv4Addr,
-    /// its port
-    pub inside_port: u16,
-    /// the protocol, by number
-    pub protocol: u16,
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
     /// what it is
     pub flags: NatConfigFlags,
     /// when a packet passed last, in seconds
     pub last_heard: u64,
     /// seconds since a packet passed
     pub time_since_last_heard: u64,
-    /// bytes that passed
-    pub total_bytes: u64,
-    /// packets that passed
-    pub total_pkts: u32,
-    /// the far end
-    pub ext_host_address: Ipv4Addr,
-    /// its port
-    pub ext_host_port: u16,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
     /// the far end as the host sees it
     pub ext_host_nat_address: Ipv4Addr,
     /// its port as the host sees it

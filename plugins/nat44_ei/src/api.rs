@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use control::api::{Api, Retval};
+use net::Router;
 use net::fib::{Ip4, TableIndex};
-use net::{InterfaceIndex, Router};
-use translation::mapping::{Local, Mapping};
+use translation::mapping::Mapping;
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
 use translation::session::{NatSession, STATIC, Timeouts};
@@ -229,39 +230,6 @@ fn flags_of(m: &Mapping) -> Flags {
     Flags::NONE.with(Flags::ADDR_ONLY_MAPPING, m.is_of_address())
 }
 
-/// A mapping as a message names it.
-fn mapping(m: &Nat44EiAddDelStaticMapping) -> Mapping {
-    let is_of_address = m.flags.contains(Flags::ADDR_ONLY_MAPPING);
-    let port = |port: u16| if is_of_address { 0 } else { port };
-    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
-    let (addr, local) = (m.local_ip_address, port(m.local_port));
-    Mapping {
-        locals: vec![Local { addr, port: local, probability: 0, vrf }],
-        external: m.external_ip_address,
-        port: port(m.external_port),
-        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
-        interface: Some(m.external_sw_if_index.0).filter(|i| *i != ANY),
-        tag: m.tag.to_string(),
-        ..Mapping::default()
-    }
-}
-
-fn identity(m: &Nat44EiAddDelIdentityMapping) -> Mapping {
-    let is_of_address = m.flags.contains(Flags::ADDR_ONLY_MAPPING);
-    let port = if is_of_address { 0 } else { m.port };
-    let vrf = if m.vrf_id == ANY { 0 } else { m.vrf_id };
-    Mapping {
-        locals: vec![Local { addr: m.ip_address, port, probability: 0, vrf }],
-        external: m.ip_address,
-        port,
-        protocol: (!is_of_address).then_some(Protocol(m.protocol)),
-        interface: Some(m.sw_if_index.0).filter(|i| *i != ANY),
-        is_identity: true,
-        tag: m.tag.to_string(),
-        ..Mapping::default()
-    }
-}
-
 /// The mappings that are identities, or those that are not.
 fn mappings(router: &Router, is_identity: bool) -> Vec<Mapping> {
     let all = settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
@@ -271,38 +239,28 @@ fn mappings(router: &Router, is_identity: bool) -> Vec<Mapping> {
 fn register_mappings(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiAddDelStaticMapping| {
-            Ok(requests::set_mapping(router, mapping(&m), m.is_add)?)
+            let mapping = m.mapping.mapping(m.flags.contains(Flags::ADDR_ONLY_MAPPING));
+            Ok(requests::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiStaticMappingDump| {
             let all = mappings(router, false);
             let details = all.iter().filter_map(|m| m.locals.first().map(|l| (m, l)));
             let details = details.map(|(m, local)| Nat44EiStaticMappingDetails {
                 flags: flags_of(m),
-                local_ip_address: local.addr,
-                external_ip_address: m.external,
-                protocol: m.protocol.map_or(0, |p| p.0),
-                local_port: local.port,
-                external_port: m.port,
-                external_sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
-                vrf_id: local.vrf,
-                tag: m.tag.as_str().into(),
+                mapping: StaticFields::of(m, local),
             });
             details.collect()
         })
         .call(|router, m: Nat44EiAddDelIdentityMapping| {
-            Ok(requests::set_mapping(router, identity(&m), m.is_add)?)
+            let mapping = m.mapping.mapping(m.flags.contains(Flags::ADDR_ONLY_MAPPING));
+            Ok(requests::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiIdentityMappingDump| {
             let all = mappings(router, true);
             let details = all.iter().flat_map(|m| m.locals.iter().map(move |l| (m, l)));
             let details = details.map(|(m, local)| Nat44EiIdentityMappingDetails {
                 flags: flags_of(m),
-                ip_address: local.addr,
-                protocol: m.protocol.map_or(0, |p| p.0),
-                port: m.port,
-                sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
-                vrf_id: local.vrf,
-                tag: m.tag.as_str().into(),
+                mapping: IdentityFields::of(m, local),
             });
             details.collect()
         });
@@ -318,36 +276,18 @@ fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
 
 fn details(router: &Router, s: &NatSession) -> Nat44EiUserSessionV2Details {
     Nat44EiUserSessionV2Details {
-        outside_ip_address: s.reverse.dst.into(),
-        outside_port: s.reverse.dst_port,
-        inside_ip_address: s.forward.src.into(),
-        inside_port: s.forward.src_port,
-        protocol: s.forward.protocol().0.into(),
+        host: SessionHost::of(s),
         flags: Flags::NONE.with(Flags::STATIC_MAPPING, s.data.is(STATIC)),
         last_heard: s.heard() as u64,
         time_since_last_heard: (router.now() - s.heard()).max(0.0) as u64,
-        total_bytes: s.bytes,
-        total_pkts: s.packets as u32,
-        ext_host_address: Ipv4Addr::UNSPECIFIED,
-        ext_host_port: 0,
+        traffic: SessionTraffic::of(s, false),
     }
 }
 
 impl From<Nat44EiUserSessionV2Details> for Nat44EiUserSessionDetails {
     fn from(s: Nat44EiUserSessionV2Details) -> Self {
-        Self {
-            outside_ip_address: s.outside_ip_address,
-            outside_port: s.outside_port,
-            inside_ip_address: s.inside_ip_address,
-            inside_port: s.inside_port,
-            protocol: s.protocol,
-            flags: s.flags,
-            last_heard: s.last_heard,
-            total_bytes: s.total_bytes,
-            total_pkts: s.total_pkts,
-            ext_host_address: s.ext_host_address,
-            ext_host_port: s.ext_host_port,
-        }
+        let Nat44EiUserSessionV2Details { host, flags, last_heard, traffic, .. } = s;
+        Self { host, flags, last_heard, traffic }
     }
 }
 

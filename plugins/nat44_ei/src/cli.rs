@@ -8,8 +8,7 @@ use net::{InterfaceIndex, Router};
 use translation::mapping::Mapping;
 use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::ports::PortSet;
-use translation::session::Timeouts;
-use translation::words::{end, protocol};
+use translation::words::{AddressRange, NewTimeouts, Sides, end, protocol};
 
 use crate::requests::{self, SessionName};
 use crate::state::{self, Settings, change, settings};
@@ -74,69 +73,26 @@ struct Forwarding {
     state: String,
 }
 
-/// `set interface nat44 ei`.
+/// Make interfaces inside or outside
+#[derive(Command)]
+#[command("set interface nat44 ei")]
 struct SetInterface {
-    inside: Vec<InterfaceIndex>,
-    outside: Vec<InterfaceIndex>,
-    is_output: bool,
-    is_add: bool,
+    #[flatten]
+    sides: Sides,
 }
 
-impl Command for SetInterface {
-    const PATHS: &'static [&'static str] = &["set interface nat44 ei"];
-    const ABOUT: &'static str = "Make interfaces inside or outside";
-    const USAGE: &'static str = "[in <interface>] [out <interface>] [output-feature] [del]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let (inside, outside) = (Vec::new(), Vec::new());
-        let mut set = Self { inside, outside, is_output: false, is_add: true };
-        while !args.is_empty() {
-            if args.keyword("in") {
-                set.inside.push(args.value("in")?);
-            } else if args.keyword("out") {
-                set.outside.push(args.value("out")?);
-            } else if args.keyword("output-feature") {
-                set.is_output = true;
-            } else if args.keyword("del") {
-                set.is_add = false;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        if set.inside.is_empty() && set.outside.is_empty() {
-            return Err(args.error("needs an interface: in or out"));
-        }
-        Ok(set)
-    }
-}
-
-/// `nat44 ei add address`.
+/// Add addresses that packets get, or take them out
+#[derive(Command)]
+#[command("nat44 ei add address")]
 struct AddAddress {
-    range: [Ipv4Addr; 2],
-    vrf: Option<u32>,
-    is_add: bool,
-}
-
-impl Command for AddAddress {
-    const PATHS: &'static [&'static str] = &["nat44 ei add address"];
-    const ABOUT: &'static str = "Add addresses that packets get, or take them out";
-    const USAGE: &'static str = "<first> [- <last>] [tenant-vrf <table>] [del]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let first = args.value("address")?;
-        let last = if args.keyword("-") { args.value("address")? } else { first };
-        let mut add = Self { range: [first, last], vrf: None, is_add: true };
-        while !args.is_empty() {
-            if args.keyword("tenant-vrf") {
-                add.vrf = Some(args.value("tenant-vrf")?);
-            } else if args.keyword("del") {
-                add.is_add = false;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(add)
-    }
+    /// the first, or the first and the last with - between them
+    #[positional]
+    addresses: AddressRange,
+    /// the table of hosts that get them
+    #[values("table-id")]
+    tenant_vrf: Option<u32>,
+    /// no longer
+    del: bool,
 }
 
 /// Have packets get the address of an interface
@@ -279,16 +235,8 @@ struct DelUser {
 #[derive(Command)]
 #[command("set nat44 ei timeout")]
 struct SetTimeout {
-    /// of UDP, in seconds
-    udp: Option<u32>,
-    /// of established TCP connections
-    tcp_established: Option<u32>,
-    /// of other TCP connections
-    tcp_transitory: Option<u32>,
-    /// of ICMP echoes
-    icmp: Option<u32>,
-    /// all as they were at first
-    reset: bool,
+    #[flatten]
+    timeouts: NewTimeouts,
 }
 
 /// `nat44 ei mss-clamping`.
@@ -353,9 +301,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             Ok(())
         })?)
     });
-    cli.command(|router: &mut Router, set: SetInterface| Ok(set_interfaces(router, &set)?));
+    cli.command(|router: &mut Router, set: SetInterface| {
+        set.sides.check()?;
+        Ok(set_interfaces(router, &set.sides)?)
+    });
     cli.command(|router: &mut Router, add: AddAddress| {
-        Ok(requests::set_addresses(router, add.range, add.vrf, add.is_add)?)
+        Ok(requests::set_addresses(router, add.addresses.0, add.tenant_vrf, !add.del)?)
     });
     cli.command(|router: &mut Router, add: AddInterfaceAddress| {
         Ok(requests::set_interface_address(router, add.interface, !add.del)?)
@@ -373,7 +324,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, del: DelUser| {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
     });
-    cli.command(|router: &mut Router, set: SetTimeout| Ok(set_timeouts(router, &set)?));
+    cli.command(|router: &mut Router, set: SetTimeout| {
+        let new = set.timeouts.after(settings(router)?.timeouts);
+        Ok(requests::set_timeouts(router, new)?)
+    });
     cli.command(|router: &mut Router, set: MssClamping| {
         Ok(change(router, |s| {
             s.mss = set.0;
@@ -389,29 +343,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     crate::show::register(cli);
 }
 
-fn set_interfaces(router: &mut Router, set: &SetInterface) -> Result<(), state::Error> {
+fn set_interfaces(router: &mut Router, set: &Sides) -> Result<(), state::Error> {
     for interface in &set.inside {
-        requests::set_interface(router, *interface, |r| &mut r.is_inside, set.is_add)?;
+        requests::set_interface(router, *interface, |r| &mut r.is_inside, !set.del)?;
     }
     for interface in &set.outside {
-        match set.is_output {
-            true => requests::set_interface(router, *interface, |r| &mut r.is_output, set.is_add)?,
+        match set.output_feature {
+            true => requests::set_interface(router, *interface, |r| &mut r.is_output, !set.del)?,
             false => {
-                requests::set_interface(router, *interface, |r| &mut r.is_outside, set.is_add)?;
+                requests::set_interface(router, *interface, |r| &mut r.is_outside, !set.del)?;
             }
         }
     }
     Ok(())
-}
-
-fn set_timeouts(router: &mut Router, set: &SetTimeout) -> Result<(), state::Error> {
-    let now = settings(router)?.timeouts;
-    let now = if set.reset { Timeouts::default() } else { now };
-    let new = Timeouts {
-        udp: set.udp.unwrap_or(now.udp),
-        established: set.tcp_established.unwrap_or(now.established),
-        transitory: set.tcp_transitory.unwrap_or(now.transitory),
-        icmp: set.icmp.unwrap_or(now.icmp),
-    };
-    requests::set_timeouts(router, new)
 }

@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use control::api::{Message, Text};
-use net::InterfaceIndex;
+use control::api::Message;
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 
 use crate::messages::Nat44EiConfigFlags;
 
@@ -25,22 +25,9 @@ pub struct Nat44EiAddDelStaticMapping {
     pub is_add: bool,
     /// what it is
     pub flags: Nat44EiConfigFlags,
-    /// the host
-    pub local_ip_address: Ipv4Addr,
-    /// the address outside
-    pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// its port
-    pub local_port: u16,
-    /// its port outside
-    pub external_port: u16,
-    /// the interface whose address it is
-    pub external_sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: StaticFields,
 }
 
 /// List the mappings that stay.
@@ -55,22 +42,9 @@ pub struct Nat44EiStaticMappingDump {}
 pub struct Nat44EiStaticMappingDetails {
     /// what it is
     pub flags: Nat44EiConfigFlags,
-    /// the host
-    pub local_ip_address: Ipv4Addr,
-    /// the address outside
-    pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// its port
-    pub local_port: u16,
-    /// its port outside
-    pub external_port: u16,
-    /// the interface whose address it is
-    pub external_sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: StaticFields,
 }
 
 /// Have an address stay as it is, or no longer.
@@ -81,18 +55,9 @@ pub struct Nat44EiAddDelIdentityMapping {
     pub is_add: bool,
     /// what it is
     pub flags: Nat44EiConfigFlags,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the port
-    pub port: u16,
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: IdentityFields,
 }
 
 /// List the addresses that stay as they are.
@@ -107,18 +72,9 @@ pub struct Nat44EiIdentityMappingDump {}
 pub struct Nat44EiIdentityMappingDetails {
     /// what it is
     pub flags: Nat44EiConfigFlags,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// the protocol, by number
-    pub protocol: u8,
-    /// the port
-    pub port: u16,
-    /// the interface
-    pub sw_if_index: InterfaceIndex,
-    /// the table
-    pub vrf_id: u32,
-    /// what the operator calls it
-    pub tag: Text<64>,
+    /// the mapping
+    #[flatten]
+    pub mapping: IdentityFields,
 }
 
 /// List the hosts that have sessions.
@@ -156,28 +112,16 @@ pub struct Nat44EiUserSessionDump {
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiUserSessionDetails {
-    /// the address of the host outside
-    pub outside_ip_address: Ipv4Addr,
-    /// its port outside
-    pub outside_port: u16,
-    /// the host
-    pub inside_ip_address: Ipv4Addr,
-    /// its port
-    pub inside_port: u16,
-    /// the protocol, by number
-    pub protocol: u16,
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
     /// what it is
     pub flags: Nat44EiConfigFlags,
     /// when a packet passed last, in seconds
     pub last_heard: u64,
-    /// bytes that passed
-    pub total_bytes: u64,
-    /// packets that passed
-    pub total_pkts: u32,
-    /// not used
-    pub ext_host_address: Ipv4Addr,
-    /// not used
-    pub ext_host_port: u16,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
 }
 
 /// List the sessions of a host.
@@ -195,30 +139,18 @@ pub struct Nat44EiUserSessionV2Dump {
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiUserSessionV2Details {
-    /// the address of the host outside
-    pub outside_ip_address: Ipv4Addr,
-    /// its port outside
-    pub outside_port: u16,
-    /// the host
-    pub inside_ip_address: Ipv4Addr,
-    /// its port
-    pub inside_port: u16,
-    /// the protocol, by number
-    pub protocol: u16,
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
     /// what it is
     pub flags: Nat44EiConfigFlags,
     /// when a packet passed last, in seconds
     pub last_heard: u64,
     /// seconds since a packet passed
     pub time_since_last_heard: u64,
-    /// bytes that passed
-    pub total_bytes: u64,
-    /// packets that passed
-    pub total_pkts: u32,
-    /// not used
-    pub ext_host_address: Ipv4Addr,
-    /// not used
-    pub ext_host_port: u16,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
 }
 
 /// End a session.

@@ -1,12 +1,12 @@
 //! `nat64 …`, `set interface nat64`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use translation::session::Timeouts;
-use translation::words::protocol;
+use translation::words::{AddressRange, NewTimeouts, protocol};
 use wire::{Ip6Prefix, Protocol};
 
 use crate::config::Static;
@@ -60,45 +60,19 @@ impl Print for SetPlugin {
     }
 }
 
-/// `nat64 add pool address`.
-#[derive(Debug, PartialEq)]
+/// Add addresses that hosts get, or take them out
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat64 add pool address")]
+#[stage(Attachments)]
 struct SetPool {
-    range: [Ipv4Addr; 2],
-    vrf: Option<u32>,
+    /// the first, or the first and the last with - between them
+    #[positional]
+    addresses: AddressRange,
+    /// the table of hosts that get them
+    #[values("table-id")]
+    tenant_vrf: Option<u32>,
+    /// no longer
     del: bool,
-}
-
-impl Command for SetPool {
-    const PATHS: &'static [&'static str] = &["nat64 add pool address"];
-    const ABOUT: &'static str = "Add addresses that hosts get, or take them out";
-    const USAGE: &'static str = "<first> [- <last>] [tenant-vrf <table>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let first = args.value("address")?;
-        let last = if args.keyword("-") { args.value("address")? } else { first };
-        let mut set = Self { range: [first, last], vrf: None, del: false };
-        while !args.is_empty() {
-            if args.keyword("tenant-vrf") {
-                set.vrf = Some(args.value("tenant-vrf")?);
-            } else if args.keyword("del") {
-                set.del = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(set)
-    }
-}
-
-impl Print for SetPool {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        let [first, last] = &self.range;
-        line.value(first);
-        if first != last {
-            line.keyword("-", last);
-        }
-        line.option("tenant-vrf", self.vrf.as_ref()).flag("del", self.del);
-    }
 }
 
 /// Have hosts get the address of an interface, or no longer
@@ -212,16 +186,8 @@ impl Print for SetSide {
 #[command("set nat64 timeout")]
 #[stage(Attachments)]
 struct SetTimeouts {
-    /// of UDP, in seconds
-    udp: Option<u32>,
-    /// of established TCP connections
-    tcp_established: Option<u32>,
-    /// of other TCP connections
-    tcp_transitory: Option<u32>,
-    /// of ICMP echoes
-    icmp: Option<u32>,
-    /// all others as they were at first
-    reset: bool,
+    #[flatten]
+    timeouts: NewTimeouts,
 }
 
 /// End all sessions
@@ -236,21 +202,15 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let buckets = [unless(bindings, BINDING_BUCKETS), unless(sessions, SESSION_BUCKETS)];
     lines.push(&SetPlugin(Some(buckets)));
     if s.timeouts != Timeouts::default() {
-        let Timeouts { udp, established, transitory, icmp } = s.timeouts;
-        lines.push(&SetTimeouts {
-            udp: Some(udp),
-            tcp_established: Some(established),
-            tcp_transitory: Some(transitory),
-            icmp: Some(icmp),
-            reset: false,
-        });
+        lines.push(&SetTimeouts { timeouts: NewTimeouts::of(&s.timeouts) });
     }
     for (vrf, prefix) in &s.prefixes {
         let tenant_vrf = Some(*vrf).filter(|vrf| *vrf != 0);
         lines.push(&SetPrefix { prefix: *prefix, tenant_vrf, del: false });
     }
     for (addr, vrf) in &s.pool {
-        lines.push(&SetPool { range: [*addr; 2], vrf: *vrf, del: false });
+        let addresses = AddressRange([*addr; 2]);
+        lines.push(&SetPool { addresses, tenant_vrf: *vrf, del: false });
     }
     for interface in &s.interfaces {
         lines.push(&SetInterfaceAddress { interface: *interface, del: false });
@@ -275,7 +235,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(done?)
     });
     cli.command(|router: &mut Router, set: SetPool| {
-        Ok(requests::set_addresses(router, set.range, set.vrf, !set.del)?)
+        Ok(requests::set_addresses(router, set.addresses.0, set.tenant_vrf, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetInterfaceAddress| {
         Ok(requests::set_interface_address(router, set.interface, !set.del)?)
@@ -290,14 +250,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::set_side(router, set.interface, set.is_inside, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetTimeouts| {
-        let now = settings(router)?.timeouts;
-        let now = if set.reset { Timeouts::default() } else { now };
-        let new = Timeouts {
-            udp: set.udp.unwrap_or(now.udp),
-            established: set.tcp_established.unwrap_or(now.established),
-            transitory: set.tcp_transitory.unwrap_or(now.transitory),
-            icmp: set.icmp.unwrap_or(now.icmp),
-        };
+        let new = set.timeouts.after(settings(router)?.timeouts);
         Ok(requests::set_timeouts(router, new)?)
     });
     cli.command(|router: &mut Router, ClearSessions {}| Ok(requests::clear(router)?));

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::api::types::IpProto;
-use control::api::{Api, Message, Record, Retval};
+use control::api::{Api, Fields, Message, Record, Retval};
 use net::{InterfaceIndex, Router};
 use wire::Protocol;
 
@@ -113,9 +113,16 @@ impl From<Rewrite> for PnatRewriteTuple {
     }
 }
 
+/// A binding.
+#[derive(Fields)]
+pub struct BindingReply {
+    /// its number
+    pub binding_index: u32,
+}
+
 /// Make a binding that matches the protocol in any case.
 #[derive(Message)]
-#[reply(PnatBindingAddReply)]
+#[replies(BindingReply)]
 pub struct PnatBindingAdd {
     /// what packets are matched by
     pub r#match: PnatMatchTuple,
@@ -123,28 +130,14 @@ pub struct PnatBindingAdd {
     pub rewrite: PnatRewriteTuple,
 }
 
-/// The answer.
-#[derive(Message)]
-pub struct PnatBindingAddReply {
-    /// number of the binding
-    pub binding_index: u32,
-}
-
 /// Make a binding.
 #[derive(Message)]
-#[reply(PnatBindingAddV2Reply)]
+#[replies(BindingReply)]
 pub struct PnatBindingAddV2 {
     /// what packets are matched by
     pub r#match: PnatMatchTuple,
     /// what becomes of them
     pub rewrite: PnatRewriteTuple,
-}
-
-/// The answer.
-#[derive(Message)]
-pub struct PnatBindingAddV2Reply {
-    /// number of the binding
-    pub binding_index: u32,
 }
 
 /// Delete a binding.
@@ -228,7 +221,7 @@ pub struct PnatInterfacesDetails {
 
 /// Find the binding that packets match.
 #[derive(Message)]
-#[reply(PnatFlowLookupReply)]
+#[replies(BindingReply)]
 pub struct PnatFlowLookup {
     /// the interface
     pub sw_if_index: InterfaceIndex,
@@ -236,13 +229,6 @@ pub struct PnatFlowLookup {
     pub attachment: PnatAttachmentPoint,
     /// fields of the packets
     pub r#match: PnatMatchTuple,
-}
-
-/// The answer.
-#[derive(Message)]
-pub struct PnatFlowLookupReply {
-    /// number of the binding
-    pub binding_index: u32,
 }
 
 fn end(point: PnatAttachmentPoint) -> Result<End, Retval> {
@@ -253,13 +239,13 @@ fn end(point: PnatAttachmentPoint) -> Result<End, Retval> {
     }
 }
 
-fn lookup(router: &mut Router, m: &PnatFlowLookup) -> Result<PnatFlowLookupReply, Retval> {
+fn lookup(router: &mut Router, m: &PnatFlowLookup) -> Result<BindingReply, Retval> {
     router.interfaces.at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
     let ends = router.setting::<Ends>(m.sw_if_index);
     let attached = &ends[end(m.attachment)? as usize];
     let fields = Match { mask: attached.mask, ..m.r#match.native(Mask::default()) };
     let found = attached.flows.get(&fields.key()).copied();
-    Ok(PnatFlowLookupReply { binding_index: found.ok_or(Retval::NO_SUCH_ENTRY)? })
+    Ok(BindingReply { binding_index: found.ok_or(Retval::NO_SUCH_ENTRY)? })
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -267,12 +253,12 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router: &mut Router, m: PnatBindingAdd| {
             let matched = m.r#match.native(Mask::PROTO);
             let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
-            Ok(PnatBindingAddReply { binding_index })
+            Ok(BindingReply { binding_index })
         })
         .call(|router: &mut Router, m: PnatBindingAddV2| {
             let matched = m.r#match.native(Mask::default());
             let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
-            Ok(PnatBindingAddV2Reply { binding_index })
+            Ok(BindingReply { binding_index })
         })
         .call(|router: &mut Router, m: PnatBindingDel| Ok(super::remove(router, m.binding_index)?))
         .call(|router: &mut Router, m: PnatBindingAttach| {

@@ -13,6 +13,7 @@ pub mod error;
 pub mod handoff;
 pub mod mapping;
 pub mod mapping_words;
+pub mod messages;
 pub mod mss;
 pub mod numbers;
 pub mod outside;

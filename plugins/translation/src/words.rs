@@ -3,9 +3,12 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use control::cli::{Args, Error};
+use control::cli::{Args, Arguments, Error, Value};
+use net::InterfaceIndex;
 use serde::Serialize;
 use wire::Protocol;
+
+use crate::session::Timeouts;
 
 /// Lines of text, also in JSON.
 #[derive(Serialize)]
@@ -48,4 +51,89 @@ pub fn end(args: &mut Args<'_>, what: &str) -> Result<(Ipv4Addr, u16), Error> {
     let word = args.word().ok_or_else(|| args.error(format_args!("{what} is missing")))?;
     let (addr, port) = word.split_once(':').ok_or_else(|| bad.clone())?;
     Ok((addr.parse().map_err(|_| bad.clone())?, port.parse().map_err(|_| bad)?))
+}
+
+/// `FIRST [- LAST]`: addresses from one to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressRange(pub [Ipv4Addr; 2]);
+
+impl Value for AddressRange {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let first = args.value(what)?;
+        Ok(Self([first, if args.keyword("-") { args.value(what)? } else { first }]))
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self([first, last]) = self;
+        write!(f, "{first}")?;
+        if first == last { Ok(()) } else { write!(f, " - {last}") }
+    }
+}
+
+/// Timeouts of sessions; those that are not said stay.
+#[derive(Arguments, Debug, PartialEq)]
+pub struct NewTimeouts {
+    /// of UDP, in seconds
+    udp: Option<u32>,
+    /// of established TCP connections
+    tcp_established: Option<u32>,
+    /// of other TCP connections
+    tcp_transitory: Option<u32>,
+    /// of ICMP echoes
+    icmp: Option<u32>,
+    /// all others as they were at first
+    reset: bool,
+}
+
+impl NewTimeouts {
+    /// Timeouts that are said.
+    pub fn of(timeouts: &Timeouts) -> Self {
+        Self {
+            udp: Some(timeouts.udp),
+            tcp_established: Some(timeouts.established),
+            tcp_transitory: Some(timeouts.transitory),
+            icmp: Some(timeouts.icmp),
+            reset: false,
+        }
+    }
+    /// The timeouts then.
+    pub fn after(&self, now: Timeouts) -> Timeouts {
+        let now = if self.reset { Timeouts::default() } else { now };
+        Timeouts {
+            udp: self.udp.unwrap_or(now.udp),
+            established: self.tcp_established.unwrap_or(now.established),
+            transitory: self.tcp_transitory.unwrap_or(now.transitory),
+            icmp: self.icmp.unwrap_or(now.icmp),
+        }
+    }
+}
+
+/// Interfaces by side.
+#[derive(Arguments)]
+pub struct Sides {
+    /// those inside
+    #[keyword("in")]
+    #[values("interface")]
+    pub inside: Vec<InterfaceIndex>,
+    /// those outside
+    #[keyword("out")]
+    #[values("interface")]
+    pub outside: Vec<InterfaceIndex>,
+    /// packets are translated as they leave, behind routing
+    pub output_feature: bool,
+    /// no longer
+    pub del: bool,
+}
+
+impl Sides {
+    /// Refuses a command without an interface.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn check(&self) -> Result<(), Error> {
+        let is_none = self.inside.is_empty() && self.outside.is_empty();
+        if is_none { Err("needs an interface: in or out".into()) } else { Ok(()) }
+    }
 }

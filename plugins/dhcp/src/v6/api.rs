@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use control::api::types::{Ip6AddressWithPrefix, Ip6Prefix};
-use control::api::{Api, Message, Record, Retval, Text};
+use control::api::{Api, Fields, Message, Record, Retval, Text};
 use net::{InterfaceIndex, Router};
 use wire::Prefix;
 use wire::dhcp6::Lease;
@@ -69,9 +69,9 @@ pub struct Dhcp6ClientsEnableDisable {
     pub enable: bool,
 }
 
-/// Send a message that asks for addresses until it is to stop.
-#[derive(Message)]
-pub struct Dhcp6SendClientMessage {
+/// A message of a client, and when it is sent again.
+#[derive(Fields)]
+pub struct ClientMessage {
     /// interface
     pub sw_if_index: InterfaceIndex,
     /// the server, as answers name it; all ones for all
@@ -94,6 +94,14 @@ pub struct Dhcp6SendClientMessage {
     /// seconds until any server is asked
     #[name("T2")]
     pub t2: u32,
+}
+
+/// Send a message that asks for addresses until it is to stop.
+#[derive(Message)]
+pub struct Dhcp6SendClientMessage {
+    /// the message
+    #[flatten]
+    pub message: ClientMessage,
     /// addresses
     #[counted(n_addresses: u32)]
     pub addresses: Vec<Dhcp6AddressInfo>,
@@ -102,28 +110,9 @@ pub struct Dhcp6SendClientMessage {
 /// Send a message that asks for prefixes until it is to stop.
 #[derive(Message)]
 pub struct Dhcp6PdSendClientMessage {
-    /// interface
-    pub sw_if_index: InterfaceIndex,
-    /// the server, as answers name it; all ones for all
-    pub server_index: u32,
-    /// seconds until the second message
-    pub irt: u32,
-    /// most seconds between two messages; 0 for no bound
-    pub mrt: u32,
-    /// most messages; 0 for no bound
-    pub mrc: u32,
-    /// most seconds in all; 0 for no bound
-    pub mrd: u32,
-    /// stop it
-    pub stop: bool,
-    /// type of the message
-    pub msg_type: Dhcpv6MsgType,
-    /// seconds until more time is asked for
-    #[name("T1")]
-    pub t1: u32,
-    /// seconds until any server is asked
-    #[name("T2")]
-    pub t2: u32,
+    /// the message
+    #[flatten]
+    pub message: ClientMessage,
     /// prefixes
     #[counted(n_prefixes: u32)]
     pub prefixes: Vec<Dhcp6PdPrefixInfo>,
@@ -287,23 +276,22 @@ pub fn tell(router: &mut Router, key: Key, server_index: u32, answer: &Answer) {
     }
 }
 
-/// Begins or ends what a program asks to be sent.
-fn send(
-    router: &mut Router,
-    (ia, on, kind): (Ia, InterfaceIndex, Dhcpv6MsgType),
-    is_stop: bool,
-    message: exchange::Message,
-    timing: Timing,
-) -> Result<(), Retval> {
-    let kind = u8::try_from(kind.0).map_err(|_| Retval::INVALID_VALUE)?;
-    router.interfaces.at(on).ok_or(Error::NoInterface)?;
-    let key = Key { ia, on, kind };
-    if is_stop {
-        // What has ended by itself is over as well.
-        exchange::stop(router, key);
-        return Ok(());
+impl ClientMessage {
+    /// Begins or ends what a program asks to be sent.
+    fn send(&self, router: &mut Router, ia: Ia, leases: Vec<Lease>) -> Result<(), Retval> {
+        let kind = u8::try_from(self.msg_type.0).map_err(|_| Retval::INVALID_VALUE)?;
+        router.interfaces.at(self.sw_if_index).ok_or(Error::NoInterface)?;
+        let key = Key { ia, on: self.sw_if_index, kind };
+        if self.stop {
+            // What has ended by itself is over as well.
+            exchange::stop(router, key);
+            return Ok(());
+        }
+        let (server, t1, t2) = (server(self.server_index), self.t1, self.t2);
+        let message = exchange::Message { server, t1, t2, leases };
+        let timing = Timing { irt: self.irt, mrt: self.mrt, mrc: self.mrc, mrd: self.mrd };
+        Ok(exchange::start(router, key, message, timing)?)
     }
-    Ok(exchange::start(router, key, message, timing)?)
 }
 
 fn server(index: u32) -> Option<u32> {
@@ -349,17 +337,11 @@ pub fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: Dhcp6SendClientMessage| {
             let leases = m.addresses.iter().map(Dhcp6AddressInfo::lease).collect();
-            let (server, t1, t2) = (server(m.server_index), m.t1, m.t2);
-            let message = exchange::Message { server, t1, t2, leases };
-            let timing = Timing { irt: m.irt, mrt: m.mrt, mrc: m.mrc, mrd: m.mrd };
-            send(router, (Ia::Address, m.sw_if_index, m.msg_type), m.stop, message, timing)
+            m.message.send(router, Ia::Address, leases)
         })
         .call(|router, m: Dhcp6PdSendClientMessage| {
             let leases = m.prefixes.iter().map(Dhcp6PdPrefixInfo::lease).collect();
-            let (server, t1, t2) = (server(m.server_index), m.t1, m.t2);
-            let message = exchange::Message { server, t1, t2, leases };
-            let timing = Timing { irt: m.irt, mrt: m.mrt, mrc: m.mrc, mrd: m.mrd };
-            send(router, (Ia::Prefix, m.sw_if_index, m.msg_type), m.stop, message, timing)
+            m.message.send(router, Ia::Prefix, leases)
         })
         .call_by(|router, caller, m: WantDhcp6ReplyEvents| {
             let is_on = m.enable_disable != 0;

@@ -1,14 +1,21 @@
 //! Messages about security associations.
 
-use control::api::Message;
+use control::api::{Fields, Message};
 use net::InterfaceIndex;
 
 use super::types::*;
 
+/// Place of the counters of an association or policy.
+#[derive(Fields)]
+pub struct CountedReply {
+    /// place of its counters in `/net/ipsec/sa` or `/net/ipsec/policy`
+    pub stat_index: u32,
+}
+
 /// Make or delete an association.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(IpsecSadEntryAddDelReply)]
+#[replies(CountedReply)]
 pub struct IpsecSadEntryAddDel {
     /// made, else deleted
     pub is_add: bool,
@@ -16,18 +23,10 @@ pub struct IpsecSadEntryAddDel {
     pub entry: IpsecSadEntry,
 }
 
-/// It is made or deleted.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct IpsecSadEntryAddDelReply {
-    /// place of its counters in `/net/ipsec/sa`
-    pub stat_index: u32,
-}
-
 /// Make or delete an association.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(IpsecSadEntryAddDelV2Reply)]
+#[replies(CountedReply)]
 pub struct IpsecSadEntryAddDelV2 {
     /// made, else deleted
     pub is_add: bool,
@@ -35,17 +34,9 @@ pub struct IpsecSadEntryAddDelV2 {
     pub entry: IpsecSadEntryV2,
 }
 
-/// It is made or deleted.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct IpsecSadEntryAddDelV2Reply {
-    /// place of its counters in `/net/ipsec/sa`
-    pub stat_index: u32,
-}
-
 /// Make or delete an association.
 #[derive(Message)]
-#[reply(IpsecSadEntryAddDelV3Reply)]
+#[replies(CountedReply)]
 pub struct IpsecSadEntryAddDelV3 {
     /// made, else deleted
     pub is_add: bool,
@@ -53,41 +44,20 @@ pub struct IpsecSadEntryAddDelV3 {
     pub entry: IpsecSadEntryV3,
 }
 
-/// It is made or deleted.
-#[derive(Message)]
-pub struct IpsecSadEntryAddDelV3Reply {
-    /// place of its counters in `/net/ipsec/sa`
-    pub stat_index: u32,
-}
-
 /// Make an association.
 #[derive(Message)]
-#[reply(IpsecSadEntryAddReply)]
+#[replies(CountedReply)]
 pub struct IpsecSadEntryAdd {
     /// the association
     pub entry: IpsecSadEntryV3,
 }
 
-/// It is made.
-#[derive(Message)]
-pub struct IpsecSadEntryAddReply {
-    /// place of its counters in `/net/ipsec/sa`
-    pub stat_index: u32,
-}
-
 /// Make an association.
 #[derive(Message)]
-#[reply(IpsecSadEntryAddV2Reply)]
+#[replies(CountedReply)]
 pub struct IpsecSadEntryAddV2 {
     /// the association
     pub entry: IpsecSadEntryV4,
-}
-
-/// It is made.
-#[derive(Message)]
-pub struct IpsecSadEntryAddV2Reply {
-    /// place of its counters in `/net/ipsec/sa`
-    pub stat_index: u32,
 }
 
 /// Delete an association.

@@ -7,10 +7,10 @@ use net::tunnel::{Outer, TunnelMode, no_interface};
 use wire::Protocol;
 
 use super::{
-    IpsecCryptoAlg, IpsecIntegAlg, IpsecProto, IpsecSaDetails, IpsecSaV2Details, IpsecSaV3Details,
-    IpsecSaV4Details, IpsecSaV5Details, IpsecSadEntry, IpsecSadEntryV2, IpsecSadEntryV3,
-    IpsecSadEntryV4, IpsecSadFlags as Flags, IpsecSpdAction, IpsecSpdEntry, IpsecSpdEntryV2, Key,
-    TunnelFlags, TunnelRecord,
+    Behind, IpsecCryptoAlg, IpsecIntegAlg, IpsecProto, IpsecSaDetails, IpsecSaV2Details,
+    IpsecSaV3Details, IpsecSaV4Details, IpsecSaV5Details, IpsecSadEntry, IpsecSadEntryV2,
+    IpsecSadEntryV3, IpsecSadEntryV4, IpsecSadFlags as Flags, IpsecSpdAction, Key, Keys,
+    PolicyFields, TunnelFlags, TunnelRecord,
 };
 use crate::sa::{Config, Sa};
 use crate::spd::{Action, Policy};
@@ -19,7 +19,7 @@ use crate::{Error, protect};
 /// Thread number in messages for none.
 const NO_THREAD: u32 = 0xffff;
 /// Number of protocols in messages for any.
-const ANY: u8 = 255;
+pub(super) const ANY: u8 = 255;
 /// The window of messages that do not say one.
 const WINDOW: u32 = 64;
 /// The ports of UDP that messages name when they name none.
@@ -65,115 +65,82 @@ impl TunnelRecord {
     }
 }
 
+/// An association of a message: what all versions have, its tunnel, and its window.
+fn association(
+    router: &Router,
+    (keys, behind): (Keys, Behind),
+    tunnel: &TunnelRecord,
+    window: u32,
+) -> Result<Config, Retval> {
+    let has = |flag: Flags| keys.flags.contains(flag);
+    let is_tunnel = has(Flags::IS_TUNNEL) || has(Flags::IS_TUNNEL_V6);
+    let tunnel = if is_tunnel { Some(tunnel.native(router)?) } else { None };
+    let port = |port| if port == NO_PORT { NAT_T } else { port };
+    let ports = (port(behind.udp_src_port), port(behind.udp_dst_port));
+    let protocol = match keys.protocol {
+        IpsecProto::ESP => Protocol::ESP,
+        IpsecProto::AH => Protocol::AH,
+        _ => return Err(Retval::UNIMPLEMENTED),
+    };
+    Ok(Config {
+        id: keys.sad_id,
+        spi: keys.spi,
+        protocol,
+        cipher: keys.crypto_algorithm.0,
+        cipher_key: keys.crypto_key.native()?,
+        mac: keys.integrity_algorithm.0,
+        mac_key: keys.integrity_key.native()?,
+        salt: behind.salt,
+        has_esn: has(Flags::USE_ESN),
+        has_anti_replay: has(Flags::USE_ANTI_REPLAY),
+        is_inbound: has(Flags::IS_INBOUND),
+        is_async: has(Flags::ASYNC),
+        udp: has(Flags::UDP_ENCAP).then_some(ports),
+        tunnel,
+        window,
+    })
+}
+
 impl IpsecSadEntryV4 {
     /// The association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
-        let has = |flag: Flags| self.flags.contains(flag);
-        let is_tunnel = has(Flags::IS_TUNNEL) || has(Flags::IS_TUNNEL_V6);
-        let tunnel = if is_tunnel { Some(self.tunnel.native(router)?) } else { None };
-        let port = |port| if port == NO_PORT { NAT_T } else { port };
-        let ports = (port(self.udp_src_port), port(self.udp_dst_port));
-        let protocol = match self.protocol {
-            IpsecProto::ESP => Protocol::ESP,
-            IpsecProto::AH => Protocol::AH,
-            _ => return Err(Retval::UNIMPLEMENTED),
-        };
-        Ok(Config {
-            id: self.sad_id,
-            spi: self.spi,
-            protocol,
-            cipher: self.crypto_algorithm.0,
-            cipher_key: self.crypto_key.native()?,
-            mac: self.integrity_algorithm.0,
-            mac_key: self.integrity_key.native()?,
-            salt: self.salt,
-            has_esn: has(Flags::USE_ESN),
-            has_anti_replay: has(Flags::USE_ANTI_REPLAY),
-            is_inbound: has(Flags::IS_INBOUND),
-            is_async: has(Flags::ASYNC),
-            udp: has(Flags::UDP_ENCAP).then_some(ports),
-            tunnel,
-            window: self.anti_replay_window_size,
-        })
+        let window = self.anti_replay_window_size;
+        association(router, (self.keys, self.behind), &self.tunnel, window)
     }
 }
 
 impl IpsecSadEntryV3 {
     /// The association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
-        let e = *self;
-        IpsecSadEntryV4 {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel: e.tunnel,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
-            anti_replay_window_size: WINDOW,
-        }
-        .native(router)
+        association(router, (self.keys, self.behind), &self.tunnel, WINDOW)
     }
 }
 
 impl IpsecSadEntryV2 {
     /// The association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
-        let e = *self;
         let tunnel = TunnelRecord {
-            src: e.tunnel_src,
-            dst: e.tunnel_dst,
-            table_id: e.tx_table_id,
-            encap_decap_flags: e.tunnel_flags,
-            dscp: e.dscp,
+            src: self.tunnel_src,
+            dst: self.tunnel_dst,
+            table_id: self.tx_table_id,
+            encap_decap_flags: self.tunnel_flags,
+            dscp: self.dscp,
             ..TunnelRecord::of(router, None)
         };
-        IpsecSadEntryV3 {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
-        }
-        .native(router)
+        association(router, (self.keys, self.behind), &tunnel, WINDOW)
     }
 }
 
 impl IpsecSadEntry {
     /// The association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
-        let e = *self;
-        IpsecSadEntryV2 {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel_src: e.tunnel_src,
-            tunnel_dst: e.tunnel_dst,
-            tunnel_flags: net::tunnel::EncapDecapFlags::NONE,
-            dscp: IpDscp(0),
-            tx_table_id: e.tx_table_id,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
-        }
-        .native(router)
+        let tunnel = TunnelRecord {
+            src: self.tunnel_src,
+            dst: self.tunnel_dst,
+            table_id: self.tx_table_id,
+            ..TunnelRecord::of(router, None)
+        };
+        association(router, (self.keys, self.behind), &tunnel, WINDOW)
     }
 }
 
@@ -206,11 +173,10 @@ impl Described<'_> {
     fn thread(&self) -> u32 {
         self.sa.state.owner.thread().map_or(NO_THREAD, |thread| thread as u32)
     }
-    fn entry_v4(&self) -> IpsecSadEntryV4 {
+    fn keys(&self) -> Keys {
         let c = &self.sa.config;
-        let (udp_src_port, udp_dst_port) = c.udp.unwrap_or((0, 0));
         let is_esp = c.protocol == Protocol::ESP;
-        IpsecSadEntryV4 {
+        Keys {
             sad_id: c.id,
             spi: c.spi,
             protocol: if is_esp { IpsecProto::ESP } else { IpsecProto::AH },
@@ -219,68 +185,42 @@ impl Described<'_> {
             integrity_algorithm: IpsecIntegAlg(c.mac),
             integrity_key: Key::of(&c.mac_key),
             flags: self.flags(),
-            tunnel: TunnelRecord::of(self.router, c.tunnel.as_ref()),
-            salt: c.salt,
-            udp_src_port,
-            udp_dst_port,
-            anti_replay_window_size: c.window,
         }
+    }
+    fn behind(&self) -> Behind {
+        let (udp_src_port, udp_dst_port) = self.sa.config.udp.unwrap_or((0, 0));
+        Behind { salt: self.sa.config.salt, udp_src_port, udp_dst_port }
+    }
+    fn tunnel(&self) -> TunnelRecord {
+        TunnelRecord::of(self.router, self.sa.config.tunnel.as_ref())
+    }
+    fn entry_v4(&self) -> IpsecSadEntryV4 {
+        let (keys, tunnel, behind) = (self.keys(), self.tunnel(), self.behind());
+        IpsecSadEntryV4 { keys, tunnel, behind, anti_replay_window_size: self.sa.config.window }
     }
     fn entry_v3(&self) -> IpsecSadEntryV3 {
-        let e = self.entry_v4();
-        IpsecSadEntryV3 {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel: e.tunnel,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
-        }
+        IpsecSadEntryV3 { keys: self.keys(), tunnel: self.tunnel(), behind: self.behind() }
     }
     fn entry_v2(&self) -> IpsecSadEntryV2 {
-        let e = self.entry_v4();
+        let tunnel = self.tunnel();
         IpsecSadEntryV2 {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel_src: e.tunnel.src,
-            tunnel_dst: e.tunnel.dst,
-            tunnel_flags: e.tunnel.encap_decap_flags,
-            dscp: e.tunnel.dscp,
-            tx_table_id: e.tunnel.table_id,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
+            keys: self.keys(),
+            tunnel_src: tunnel.src,
+            tunnel_dst: tunnel.dst,
+            tunnel_flags: tunnel.encap_decap_flags,
+            dscp: tunnel.dscp,
+            tx_table_id: tunnel.table_id,
+            behind: self.behind(),
         }
     }
     fn entry(&self) -> IpsecSadEntry {
-        let e = self.entry_v2();
+        let tunnel = self.tunnel();
         IpsecSadEntry {
-            sad_id: e.sad_id,
-            spi: e.spi,
-            protocol: e.protocol,
-            crypto_algorithm: e.crypto_algorithm,
-            crypto_key: e.crypto_key,
-            integrity_algorithm: e.integrity_algorithm,
-            integrity_key: e.integrity_key,
-            flags: e.flags,
-            tunnel_src: e.tunnel_src,
-            tunnel_dst: e.tunnel_dst,
-            tx_table_id: e.tx_table_id,
-            salt: e.salt,
-            udp_src_port: e.udp_src_port,
-            udp_dst_port: e.udp_dst_port,
+            keys: self.keys(),
+            tunnel_src: tunnel.src,
+            tunnel_dst: tunnel.dst,
+            tx_table_id: tunnel.table_id,
+            behind: self.behind(),
         }
     }
 }
@@ -312,29 +252,8 @@ details! {
     details_v5: IpsecSaV5Details { entry_v4, thread_index: Self::thread };
 }
 
-/// A policy and its database, of the message whose protocol 0 is any.
-pub(super) fn policy(e: &IpsecSpdEntry) -> Result<(u32, Policy), Retval> {
-    let protocol = if e.protocol == 0 { ANY } else { e.protocol };
-    policy_v2(&IpsecSpdEntryV2 {
-        spd_id: e.spd_id,
-        priority: e.priority,
-        is_outbound: e.is_outbound,
-        sa_id: e.sa_id,
-        policy: e.policy,
-        protocol,
-        remote_address_start: e.remote_address_start,
-        remote_address_stop: e.remote_address_stop,
-        local_address_start: e.local_address_start,
-        local_address_stop: e.local_address_stop,
-        remote_port_start: e.remote_port_start,
-        remote_port_stop: e.remote_port_stop,
-        local_port_start: e.local_port_start,
-        local_port_stop: e.local_port_stop,
-    })
-}
-
 /// A policy and its database.
-pub(super) fn policy_v2(e: &IpsecSpdEntryV2) -> Result<(u32, Policy), Retval> {
+pub(super) fn policy(e: &PolicyFields) -> Result<(u32, Policy), Retval> {
     let addresses = |start: Address, stop: Address| {
         let (start, stop) = (start.native()?, stop.native()?);
         let is_range = start.is_ipv4() == stop.is_ipv4() && start <= stop;
@@ -366,13 +285,13 @@ pub(super) fn policy_v2(e: &IpsecSpdEntryV2) -> Result<(u32, Policy), Retval> {
 }
 
 /// A policy as it is listed.
-pub(super) fn described(spd_id: u32, policy: &Policy) -> IpsecSpdEntry {
+pub(super) fn described(spd_id: u32, policy: &Policy) -> PolicyFields {
     let (action, sa_id) = match policy.action {
         Action::Bypass => (IpsecSpdAction::BYPASS, u32::MAX),
         Action::Discard => (IpsecSpdAction::DISCARD, u32::MAX),
         Action::Protect(sa) => (IpsecSpdAction::PROTECT, sa),
     };
-    IpsecSpdEntry {
+    PolicyFields {
         spd_id,
         priority: policy.priority,
         is_outbound: policy.is_outbound,

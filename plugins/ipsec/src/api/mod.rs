@@ -15,7 +15,7 @@ pub use associations::*;
 pub use policies::*;
 pub use types::*;
 
-use convert::{Described, policy, policy_v2};
+use convert::{Described, policy};
 
 const BACKEND: &str = "crypto engine backend";
 
@@ -31,37 +31,54 @@ fn chosen(router: &Router, id: u32) -> Vec<Described<'_>> {
     found.map(|(index, sa)| Described { router, index, sa }).collect()
 }
 
+fn add_del(
+    router: &mut Router,
+    is_add: bool,
+    id: u32,
+    config: Result<sa::Config, Retval>,
+) -> Result<CountedReply, Retval> {
+    if is_add {
+        return Ok(CountedReply { stat_index: sa::add(router, config?)? });
+    }
+    sa::remove(router, id)?;
+    Ok(CountedReply { stat_index: 0 })
+}
+
+fn add_del_policy(
+    router: &mut Router,
+    is_add: bool,
+    fields: &PolicyFields,
+) -> Result<CountedReply, Retval> {
+    let (id, policy) = policy(fields)?;
+    let stat_index = match is_add {
+        true => spd::add_policy(router, id, policy)?,
+        false => spd::remove_policy(router, id, &policy)?,
+    };
+    Ok(CountedReply { stat_index })
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
     let mut module = api.core("ipsec", "5.0.2");
     module
         .call(|router: &mut Router, m: IpsecSadEntryAddDel| {
-            let stat_index = match m.is_add {
-                true => sa::add(router, m.entry.native(router)?)?,
-                false => sa::remove(router, m.entry.sad_id).map(|()| 0)?,
-            };
-            Ok(IpsecSadEntryAddDelReply { stat_index })
+            let config = m.entry.native(router);
+            add_del(router, m.is_add, m.entry.keys.sad_id, config)
         })
         .call(|router, m: IpsecSadEntryAddDelV2| {
-            let stat_index = match m.is_add {
-                true => sa::add(router, m.entry.native(router)?)?,
-                false => sa::remove(router, m.entry.sad_id).map(|()| 0)?,
-            };
-            Ok(IpsecSadEntryAddDelV2Reply { stat_index })
+            let config = m.entry.native(router);
+            add_del(router, m.is_add, m.entry.keys.sad_id, config)
         })
         .call(|router, m: IpsecSadEntryAddDelV3| {
-            let stat_index = match m.is_add {
-                true => sa::add(router, m.entry.native(router)?)?,
-                false => sa::remove(router, m.entry.sad_id).map(|()| 0)?,
-            };
-            Ok(IpsecSadEntryAddDelV3Reply { stat_index })
+            let config = m.entry.native(router);
+            add_del(router, m.is_add, m.entry.keys.sad_id, config)
         })
         .call(|router, m: IpsecSadEntryAdd| {
             let config = m.entry.native(router)?;
-            Ok(IpsecSadEntryAddReply { stat_index: sa::add(router, config)? })
+            Ok(CountedReply { stat_index: sa::add(router, config)? })
         })
         .call(|router, m: IpsecSadEntryAddV2| {
             let config = m.entry.native(router)?;
-            Ok(IpsecSadEntryAddV2Reply { stat_index: sa::add(router, config)? })
+            Ok(CountedReply { stat_index: sa::add(router, config)? })
         })
         .call(|router, m: IpsecSadEntryDel| Ok(sa::remove(router, m.id)?))
         .call(|router, m: IpsecSadBind| Ok(sa::bind(router, m.sa_id, Some(m.worker))?))
@@ -102,21 +119,11 @@ fn register_policies(api: &mut Api<Router>) {
             Ok(spd::apply(router, m.sw_if_index, id)?)
         })
         .call(|router, m: IpsecSpdEntryAddDel| {
-            let (id, policy) = policy(&m.entry)?;
-            let stat_index = match m.is_add {
-                true => spd::add_policy(router, id, policy)?,
-                false => spd::remove_policy(router, id, &policy)?,
-            };
-            Ok(IpsecSpdEntryAddDelReply { stat_index })
+            let protocol = Some(m.entry.policy.protocol).filter(|protocol| *protocol != 0);
+            let protocol = protocol.unwrap_or(convert::ANY);
+            add_del_policy(router, m.is_add, &PolicyFields { protocol, ..m.entry.policy })
         })
-        .call(|router, m: IpsecSpdEntryAddDelV2| {
-            let (id, policy) = policy_v2(&m.entry)?;
-            let stat_index = match m.is_add {
-                true => spd::add_policy(router, id, policy)?,
-                false => spd::remove_policy(router, id, &policy)?,
-            };
-            Ok(IpsecSpdEntryAddDelV2Reply { stat_index })
-        })
+        .call(|router, m: IpsecSpdEntryAddDelV2| add_del_policy(router, m.is_add, &m.entry.policy))
         .dump(|router, _: IpsecSpdsDump| {
             let row = |(_, spd): (u32, &spd::Spd)| {
                 let npolicies = spd.policies().len() as u32;
@@ -128,8 +135,9 @@ fn register_policies(api: &mut Api<Router>) {
             let found = spd::all(router).find(|(_, spd)| spd.id() == m.spd_id);
             let all = found.map(|(_, spd)| spd.policies()).unwrap_or_default();
             let rows = all.iter().map(|(_, policy)| convert::described(m.spd_id, policy));
-            let is_meant = |row: &IpsecSpdEntry| m.sa_id == u32::MAX || row.sa_id == m.sa_id;
-            rows.filter(is_meant).map(|entry| IpsecSpdDetails { entry }).collect()
+            let is_meant = |row: &PolicyFields| m.sa_id == u32::MAX || row.sa_id == m.sa_id;
+            let details = |policy| IpsecSpdDetails { entry: IpsecSpdEntry { policy } };
+            rows.filter(is_meant).map(details).collect()
         })
         .dump(|router, m: IpsecSpdInterfaceDump| {
             let is_meant = |id: u32| m.spd_index_valid == 0 || id == m.spd_index;

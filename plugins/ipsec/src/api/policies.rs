@@ -5,6 +5,7 @@ use control::api::{Message, Record, Text};
 use net::InterfaceIndex;
 use net::tunnel::TunnelMode;
 
+use super::associations::CountedReply;
 use super::types::*;
 
 /// Which policies and associations protect a tunnel.
@@ -58,7 +59,7 @@ pub struct IpsecInterfaceAddDelSpd {
 /// Add or delete a policy.
 #[derive(Message)]
 #[option("deprecated")]
-#[reply(IpsecSpdEntryAddDelReply)]
+#[replies(CountedReply)]
 pub struct IpsecSpdEntryAddDel {
     /// added, else deleted
     pub is_add: bool,
@@ -66,29 +67,14 @@ pub struct IpsecSpdEntryAddDel {
     pub entry: IpsecSpdEntry,
 }
 
-/// It is added or deleted.
-#[derive(Message)]
-#[option("deprecated")]
-pub struct IpsecSpdEntryAddDelReply {
-    /// place of its counters in `/net/ipsec/policy`
-    pub stat_index: u32,
-}
-
 /// Add or delete a policy, whose protocol may be 0.
 #[derive(Message)]
-#[reply(IpsecSpdEntryAddDelV2Reply)]
+#[replies(CountedReply)]
 pub struct IpsecSpdEntryAddDelV2 {
     /// added, else deleted
     pub is_add: bool,
     /// the policy
     pub entry: IpsecSpdEntryV2,
-}
-
-/// It is added or deleted.
-#[derive(Message)]
-pub struct IpsecSpdEntryAddDelV2Reply {
-    /// place of its counters in `/net/ipsec/policy`
-    pub stat_index: u32,
 }
 
 /// List the databases.

@@ -1,7 +1,7 @@
 //! Types of messages about associations and policies (`ipsec_types`).
 
-use control::api::Record;
 use control::api::types::{Address, IpDscp};
+use control::api::{Fields, Record};
 use net::InterfaceIndex;
 use net::tunnel::{EncapDecapFlags, TunnelMode};
 
@@ -101,10 +101,9 @@ pub struct TunnelRecord {
     pub hop_limit: u8,
 }
 
-/// A security association.
-#[derive(Clone, Copy, Debug, PartialEq, Record)]
-#[file("vnet/ipsec/ipsec_types.api")]
-pub struct IpsecSadEntry {
+/// Fields that all versions of an association begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct Keys {
     /// number that policies name it by
     pub sad_id: u32,
     /// security parameters index
@@ -121,12 +120,11 @@ pub struct IpsecSadEntry {
     pub integrity_key: Key,
     /// further properties
     pub flags: IpsecSadFlags,
-    /// own address of a tunnel
-    pub tunnel_src: Address,
-    /// far end of a tunnel
-    pub tunnel_dst: Address,
-    /// table that leads to the far end
-    pub tx_table_id: u32,
+}
+
+/// Fields behind those of the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct Behind {
     /// bytes in front of initialization vectors
     pub salt: u32,
     /// source port of UDP
@@ -137,26 +135,31 @@ pub struct IpsecSadEntry {
     pub udp_dst_port: u16,
 }
 
+/// A security association.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+#[file("vnet/ipsec/ipsec_types.api")]
+pub struct IpsecSadEntry {
+    /// number, algorithms, keys and flags
+    #[flatten]
+    pub keys: Keys,
+    /// own address of a tunnel
+    pub tunnel_src: Address,
+    /// far end of a tunnel
+    pub tunnel_dst: Address,
+    /// table that leads to the far end
+    pub tx_table_id: u32,
+    /// salt and ports
+    #[flatten]
+    pub behind: Behind,
+}
+
 /// A security association, and fields that its tunnel copies.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV2 {
-    /// number that policies name it by
-    pub sad_id: u32,
-    /// security parameters index
-    pub spi: u32,
-    /// ESP or AH
-    pub protocol: IpsecProto,
-    /// the cipher
-    pub crypto_algorithm: IpsecCryptoAlg,
-    /// its key
-    pub crypto_key: Key,
-    /// the keyed hash
-    pub integrity_algorithm: IpsecIntegAlg,
-    /// its key
-    pub integrity_key: Key,
-    /// further properties
-    pub flags: IpsecSadFlags,
+    /// number, algorithms, keys and flags
+    #[flatten]
+    pub keys: Keys,
     /// own address of a tunnel
     pub tunnel_src: Address,
     /// far end of a tunnel
@@ -167,121 +170,63 @@ pub struct IpsecSadEntryV2 {
     pub dscp: IpDscp,
     /// table that leads to the far end
     pub tx_table_id: u32,
-    /// bytes in front of initialization vectors
-    pub salt: u32,
-    /// source port of UDP
-    #[preset(4500)]
-    pub udp_src_port: u16,
-    /// destination port of UDP
-    #[preset(4500)]
-    pub udp_dst_port: u16,
+    /// salt and ports
+    #[flatten]
+    pub behind: Behind,
 }
 
 /// A security association with its tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV3 {
-    /// number that policies name it by
-    pub sad_id: u32,
-    /// security parameters index
-    pub spi: u32,
-    /// ESP or AH
-    pub protocol: IpsecProto,
-    /// the cipher
-    pub crypto_algorithm: IpsecCryptoAlg,
-    /// its key
-    pub crypto_key: Key,
-    /// the keyed hash
-    pub integrity_algorithm: IpsecIntegAlg,
-    /// its key
-    pub integrity_key: Key,
-    /// further properties
-    pub flags: IpsecSadFlags,
+    /// number, algorithms, keys and flags
+    #[flatten]
+    pub keys: Keys,
     /// the tunnel
     pub tunnel: TunnelRecord,
-    /// bytes in front of initialization vectors
-    pub salt: u32,
-    /// source port of UDP
-    #[preset(4500)]
-    pub udp_src_port: u16,
-    /// destination port of UDP
-    #[preset(4500)]
-    pub udp_dst_port: u16,
+    /// salt and ports
+    #[flatten]
+    pub behind: Behind,
 }
 
 /// A security association with its tunnel and window.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV4 {
-    /// number that policies name it by
-    pub sad_id: u32,
-    /// security parameters index
-    pub spi: u32,
-    /// ESP or AH
-    pub protocol: IpsecProto,
-    /// the cipher
-    pub crypto_algorithm: IpsecCryptoAlg,
-    /// its key
-    pub crypto_key: Key,
-    /// the keyed hash
-    pub integrity_algorithm: IpsecIntegAlg,
-    /// its key
-    pub integrity_key: Key,
-    /// further properties
-    pub flags: IpsecSadFlags,
+    /// number, algorithms, keys and flags
+    #[flatten]
+    pub keys: Keys,
     /// the tunnel
     pub tunnel: TunnelRecord,
-    /// bytes in front of initialization vectors
-    pub salt: u32,
-    /// source port of UDP
-    #[preset(4500)]
-    pub udp_src_port: u16,
-    /// destination port of UDP
-    #[preset(4500)]
-    pub udp_dst_port: u16,
+    /// salt and ports
+    #[flatten]
+    pub behind: Behind,
     /// numbers that the window holds
     #[preset(64)]
     pub anti_replay_window_size: u32,
 }
 
-/// A policy.
+/// A policy; protocol 0 is any.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSpdEntry {
-    /// its database
-    pub spd_id: u32,
-    /// greater ones are looked at first
-    pub priority: i32,
-    /// for packets that go out
-    pub is_outbound: bool,
-    /// the association that protects packets
-    pub sa_id: u32,
-    /// what becomes of packets
-    pub policy: IpsecSpdAction,
-    /// their protocol; 0 for any
-    pub protocol: u8,
-    /// first address of the far side
-    pub remote_address_start: Address,
-    /// last address of the far side
-    pub remote_address_stop: Address,
-    /// first address of this side
-    pub local_address_start: Address,
-    /// last address of this side
-    pub local_address_stop: Address,
-    /// first port of the far side
-    pub remote_port_start: u16,
-    /// last port of the far side
-    pub remote_port_stop: u16,
-    /// first port of this side
-    pub local_port_start: u16,
-    /// last port of this side
-    pub local_port_stop: u16,
+    /// the policy
+    #[flatten]
+    pub policy: PolicyFields,
 }
 
 /// A policy, whose protocol may be 0.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSpdEntryV2 {
+    /// the policy
+    #[flatten]
+    pub policy: PolicyFields,
+}
+
+/// Fields of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct PolicyFields {
     /// its database
     pub spd_id: u32,
     /// greater ones are looked at first
@@ -292,7 +237,7 @@ pub struct IpsecSpdEntryV2 {
     pub sa_id: u32,
     /// what becomes of packets
     pub policy: IpsecSpdAction,
-    /// their protocol; 255 for any
+    /// their protocol; 255 for any, as is 0 in the first version
     pub protocol: u8,
     /// first address of the far side
     pub remote_address_start: Address,

@@ -1,0 +1,166 @@
+//! Fields of mappings and sessions that messages of several translators have.
+
+use std::net::Ipv4Addr;
+
+use control::api::{Fields, Text};
+use net::InterfaceIndex;
+use wire::Protocol;
+
+use crate::mapping::{Local, Mapping};
+use crate::session::NatSession;
+
+/// Interface, or table, of messages for none.
+const ANY: u32 = u32::MAX;
+
+/// A mapping that stays, behind its flags.
+#[derive(Fields)]
+pub struct StaticFields {
+    /// the host
+    pub local_ip_address: Ipv4Addr,
+    /// its address outside
+    pub external_ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the host's port
+    pub local_port: u16,
+    /// its port outside
+    pub external_port: u16,
+    /// the interface whose address it gets; 4294967295 for none
+    pub external_sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+/// An address that stays as it is, behind its flags.
+#[derive(Fields)]
+pub struct IdentityFields {
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// the protocol, by number
+    pub protocol: u8,
+    /// the port
+    pub port: u16,
+    /// the interface
+    pub sw_if_index: InterfaceIndex,
+    /// the table
+    pub vrf_id: u32,
+    /// what the operator calls it
+    pub tag: Text<64>,
+}
+
+impl StaticFields {
+    /// The mapping, of an address or of a port.
+    pub fn mapping(&self, is_of_address: bool) -> Mapping {
+        let port = |port: u16| if is_of_address { 0 } else { port };
+        let vrf = if self.vrf_id == ANY { 0 } else { self.vrf_id };
+        let (addr, local) = (self.local_ip_address, port(self.local_port));
+        Mapping {
+            locals: vec![Local { addr, port: local, probability: 0, vrf }],
+            external: self.external_ip_address,
+            port: port(self.external_port),
+            protocol: (!is_of_address).then_some(Protocol(self.protocol)),
+            interface: Some(self.external_sw_if_index.0).filter(|i| *i != ANY),
+            tag: self.tag.to_string(),
+            ..Mapping::default()
+        }
+    }
+    /// Those of a mapping to one of its hosts.
+    pub fn of(m: &Mapping, local: &Local) -> Self {
+        Self {
+            local_ip_address: local.addr,
+            external_ip_address: m.external,
+            protocol: m.protocol.map_or(0, |p| p.0),
+            local_port: local.port,
+            external_port: m.port,
+            external_sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+            vrf_id: local.vrf,
+            tag: m.tag.as_str().into(),
+        }
+    }
+}
+
+impl IdentityFields {
+    /// The mapping, of an address or of a port.
+    pub fn mapping(&self, is_of_address: bool) -> Mapping {
+        let port = if is_of_address { 0 } else { self.port };
+        let vrf = if self.vrf_id == ANY { 0 } else { self.vrf_id };
+        Mapping {
+            locals: vec![Local { addr: self.ip_address, port, probability: 0, vrf }],
+            external: self.ip_address,
+            port,
+            protocol: (!is_of_address).then_some(Protocol(self.protocol)),
+            interface: Some(self.sw_if_index.0).filter(|i| *i != ANY),
+            is_identity: true,
+            tag: self.tag.to_string(),
+            ..Mapping::default()
+        }
+    }
+    /// Those of a mapping in one of its tables.
+    pub fn of(m: &Mapping, local: &Local) -> Self {
+        Self {
+            ip_address: local.addr,
+            protocol: m.protocol.map_or(0, |p| p.0),
+            port: m.port,
+            sw_if_index: InterfaceIndex(m.interface.unwrap_or(ANY)),
+            vrf_id: local.vrf,
+            tag: m.tag.as_str().into(),
+        }
+    }
+}
+
+/// The host of a session, outside and inside.
+#[derive(Fields)]
+pub struct SessionHost {
+    /// the address of the host outside
+    pub outside_ip_address: Ipv4Addr,
+    /// its port outside
+    pub outside_port: u16,
+    /// the host
+    pub inside_ip_address: Ipv4Addr,
+    /// its port
+    pub inside_port: u16,
+    /// the protocol, by number
+    pub protocol: u16,
+}
+
+/// Packets of a session, and its far end.
+#[derive(Fields)]
+pub struct SessionTraffic {
+    /// bytes that passed
+    pub total_bytes: u64,
+    /// packets that passed
+    pub total_pkts: u32,
+    /// the far end, where it belongs to the session
+    pub ext_host_address: Ipv4Addr,
+    /// its port
+    pub ext_host_port: u16,
+}
+
+impl SessionHost {
+    /// That of a session.
+    pub fn of(s: &NatSession) -> Self {
+        Self {
+            outside_ip_address: s.reverse.dst.into(),
+            outside_port: s.reverse.dst_port,
+            inside_ip_address: s.forward.src.into(),
+            inside_port: s.forward.src_port,
+            protocol: s.forward.protocol().0.into(),
+        }
+    }
+}
+
+impl SessionTraffic {
+    /// That of a session; `has_far` if it is one with a far end.
+    pub fn of(s: &NatSession, has_far: bool) -> Self {
+        let (address, port) =
+            if has_far { (s.reverse.src, s.reverse.src_port) } else { ([0; 4], 0) };
+        Self {
+            total_bytes: s.bytes,
+            total_pkts: s.packets as u32,
+            ext_host_address: address.into(),
+            ext_host_port: port,
+        }
+    }
+}
