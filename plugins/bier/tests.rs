@@ -90,18 +90,18 @@ fn a_copy_goes_each_way_with_the_positions_that_take_it() {
 fn entropy_chooses_among_the_ways_of_a_position() {
     let mut bench = bench();
     set(&mut bench, "bier route add sd 0 set 0 bsl 64 bp 1 via 10.0.1.3 pg1 out-labels 103");
-    let ways = |bench: &mut Bench| {
+    let paths = |bench: &mut Bench| {
         let packets: Vec<_> = (0..16).map(|e| packet(e, &[1, 3], 7, b"")).collect();
         sent(&bench.send("mpls-input", &packets))
     };
-    let all = ways(&mut bench);
+    let all = paths(&mut bench);
     let with_both = all.iter().filter(|s| s.2 == [1, 3]).count();
     let alone = all.iter().filter(|s| **s == (101, 8, vec![1])).count();
     assert_eq!((with_both, alone), (8, 8), "{all:?}");
     set(&mut bench, "bier route del sd 0 set 0 bsl 64 bp 1 via 10.0.1.3 pg1 out-labels 103");
-    assert!(ways(&mut bench).iter().all(|s| s.2.len() == 1));
+    assert!(paths(&mut bench).iter().all(|s| s.2.len() == 1));
     set(&mut bench, "bier route del sd 0 set 0 bsl 64 bp 1");
-    assert!(ways(&mut bench).iter().all(|s| s.2 == [3]));
+    assert!(paths(&mut bench).iter().all(|s| s.2 == [3]));
 }
 
 #[test]

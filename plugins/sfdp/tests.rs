@@ -42,8 +42,8 @@ fn bench(more: &[&str]) -> Bench {
 fn chained(services: &str) -> Bench {
     let mut b = bench(&[]);
     for (tenant, version, lookup) in [(1, "", "ip4-lookup"), (2, " ip6", "ip6-lookup")] {
-        for way in ["forward", "reverse"] {
-            let line = format!("set sfdp services tenant {tenant} {services} {lookup} {way}");
+        for direction in ["forward", "reverse"] {
+            let line = format!("set sfdp services tenant {tenant} {services} {lookup} {direction}");
             set(&mut b, &line);
         }
         for interface in ["pg0", "pg1"] {

@@ -105,14 +105,14 @@ fn a_guest_talks_and_comes_back_after_either_side_was_away() {
 }
 
 /// A tunnel or VLAN: commands of the router, lines of the guest, and who answers at its end.
-struct Way {
+struct Case {
     ours: &'static [&'static str],
     theirs: &'static [&'static str],
     answers: &'static [&'static str],
 }
 
-const WAYS: [Way; 8] = [
-    Way {
+const CASES: [Case; 8] = [
+    Case {
         ours: &[
             "create sub-interfaces VirtualEthernet0/0/0 10",
             "set interface state VirtualEthernet0/0/0.10 up",
@@ -125,7 +125,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.1.1"],
     },
-    Way {
+    Case {
         ours: &[
             "create ipip tunnel src 10.1.0.1 dst 10.1.0.2",
             "set interface state ipip0 up",
@@ -138,7 +138,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.2.1"],
     },
-    Way {
+    Case {
         ours: &[
             "create gre tunnel src 10.1.0.1 dst 10.1.0.2",
             "set interface state gre0 up",
@@ -153,7 +153,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.3.1", "2001:db8:23::1"],
     },
-    Way {
+    Case {
         // 6in4 is what the router calls an IPIP tunnel that carries IPv6.
         ours: &[
             "create ipip tunnel src 10.1.0.1 dst 10.1.0.12",
@@ -168,7 +168,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["2001:db8:24::1"],
     },
-    Way {
+    Case {
         ours: &[
             "create vxlan tunnel src 10.1.0.1 dst 10.1.0.2 vni 25",
             "bvi create instance 5",
@@ -184,7 +184,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.5.1"],
     },
-    Way {
+    Case {
         // The softwire of DS-Lite: IPv4 in IPv6.
         ours: &[
             "create ipip tunnel src 2001:db8:1::1 dst 2001:db8:1::2",
@@ -201,7 +201,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.6.1", "2001:db8:26::1"],
     },
-    Way {
+    Case {
         ours: &[
             "create gre tunnel src 2001:db8:1::1 dst 2001:db8:1::2",
             "set interface state gre1 up",
@@ -214,7 +214,7 @@ const WAYS: [Way; 8] = [
         ],
         answers: &["10.2.7.1"],
     },
-    Way {
+    Case {
         // Labels both ways: 100 to the router, 200 to the guest.
         ours: &[
             "mpls table add 0",
@@ -240,9 +240,9 @@ const WAYS: [Way; 8] = [
 fn the_kernel_of_a_guest_is_the_other_end_of_tunnels_vlans_and_labels() {
     let Some(mut rig) = Rig::new(&[]) else { return };
     rig.expect("10.1.0.1");
-    for way in &WAYS {
-        way.ours.iter().for_each(|line| drop(rig.router.tell(line)));
-        way.theirs.iter().for_each(|line| drop(rig.guest.run(line)));
-        way.answers.iter().for_each(|address| rig.expect(address));
+    for case in &CASES {
+        case.ours.iter().for_each(|line| drop(rig.router.tell(line)));
+        case.theirs.iter().for_each(|line| drop(rig.guest.run(line)));
+        case.answers.iter().for_each(|address| rig.expect(address));
     }
 }

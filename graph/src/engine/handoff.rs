@@ -33,7 +33,7 @@ pub(crate) struct HandoffEntry {
     to: u32,
 }
 
-/// The way out to one thread.
+/// The ring to one thread.
 pub(crate) struct Outbound {
     pub ring: Sender<HandoffEntry>,
     pub bell: Arc<Doorbell>,
@@ -45,30 +45,30 @@ pub(crate) struct Outbound {
 pub(crate) struct Handoffs {
     /// Numbers of the threads that packets can go on at, this one included, in order.
     reachable: Vec<usize>,
-    /// Ways out, by number of the thread.
+    /// Rings to other threads, by number of the thread.
     pub out: Vec<Option<Outbound>>,
-    /// Ways in, and the number of the thread at the other end.
+    /// Rings from other threads, and the number of the thread at the other end.
     pub incoming: Vec<(usize, Receiver<HandoffEntry>)>,
     /// Packets put in since start.
     pub sent: u64,
 }
 
 impl Handoffs {
-    /// Of a thread, with no way to another.
+    /// Of a thread, with no ring to another.
     pub fn new(thread: usize) -> Self {
         Self { reachable: vec![thread], out: Vec::new(), incoming: Vec::new(), sent: 0 }
     }
-    /// Adds a way out to `thread`.
-    pub fn open(&mut self, thread: usize, way: Outbound) {
+    /// Adds a ring to `thread`.
+    pub fn open(&mut self, thread: usize, ring: Outbound) {
         if self.out.len() <= thread {
             self.out.resize_with(thread + 1, || None);
         }
-        self.out[thread] = Some(way);
+        self.out[thread] = Some(ring);
         if let Err(at) = self.reachable.binary_search(&thread) {
             self.reachable.insert(at, thread);
         }
     }
-    /// Closes the way out to a thread; what is in it stays until it is taken out.
+    /// Closes the ring to a thread; what is in it stays until it is taken out.
     pub fn close(&mut self, thread: usize) {
         if self.out.get_mut(thread).and_then(Option::take).is_some() {
             self.reachable.retain(|t| *t != thread);
@@ -84,9 +84,9 @@ impl Handoffs {
     /// Rings at every thread that was given something.
     #[inline]
     pub fn announce(&mut self) {
-        for way in self.out.iter_mut().flatten().filter(|way| way.has_new) {
-            way.has_new = false;
-            way.bell.ring();
+        for out in self.out.iter_mut().flatten().filter(|out| out.has_new) {
+            out.has_new = false;
+            out.bell.ring();
         }
     }
 }
@@ -156,17 +156,17 @@ impl Core {
     pub(super) fn pass(&mut self, thread: usize, from: u32, slot: u32, index: u32) -> bool {
         let n = &mut self.nodes[from as usize];
         let Some(edge) = n.edges.get_mut(slot as usize) else { return false };
-        let Some(Some(way)) = self.handoffs.out.get_mut(thread) else { return false };
-        if way.ring.len() == way.ring.capacity() {
+        let Some(Some(out)) = self.handoffs.out.get_mut(thread) else { return false };
+        if out.ring.len() == out.ring.capacity() {
             return false;
         }
         // SAFETY: the caller gives the packet up.
         let is_traced = unsafe { Buffer::new(self.base, index) }.flags().has(Flags::TRACED);
-        if way.ring.try_send(HandoffEntry { index, to: edge.0 }).is_err() {
+        if out.ring.try_send(HandoffEntry { index, to: edge.0 }).is_err() {
             return false;
         }
         edge.1 += 1;
-        way.has_new = true;
+        out.has_new = true;
         self.handoffs.sent += 1;
         if is_traced {
             self.trace.end();

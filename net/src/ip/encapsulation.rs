@@ -24,11 +24,11 @@ pub struct Chain {
     /// they differ from segment to segment in nothing but lengths, identification and checksums of
     /// an outer IP and UDP header.
     pub carries_offloads: bool,
-    /// Way on behind the headers.
+    /// Next hop behind the headers.
     pub to: Underlay,
 }
 
-/// The underlay of a tunnel: the way on behind its headers.
+/// The underlay of a tunnel: the next hop behind its headers.
 #[derive(Clone, Debug)]
 pub enum Underlay {
     /// As the route to the far end leads, in this table; the outer header is of the address's

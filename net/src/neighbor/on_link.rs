@@ -30,16 +30,16 @@ impl<F: Family> OnLink<F> {
             ports: router.interfaces.ports(),
         }
     }
-    /// Whether the route to an address is one to this router, by way of an interface.
+    /// Whether the route to an address is one to this router, on an interface.
     fn ends_here(&self, interface: u32, table: u16, bits: F::Bits, epoch: Epoch<'_>) -> bool {
         let Some(table) = self.forwarding.table(table, epoch) else { return false };
-        let ways = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
-        ways.buckets().contains(&Via::Receive(interface))
+        let balance = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
+        balance.buckets().contains(&Via::Receive(interface))
     }
     fn leads_to(&self, interface: u32, table: u16, bits: F::Bits, epoch: Epoch<'_>) -> bool {
         let Some(table) = self.forwarding.table(table, epoch) else { return false };
-        let ways = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
-        ways.buckets().iter().any(|via| {
+        let balance = self.forwarding.load_balance(table.lookup(bits, epoch), epoch);
+        balance.buckets().iter().any(|via| {
             let (Via::Glean(index) | Via::Adjacency(index) | Via::Midchain(index)) = *via else {
                 return false;
             };

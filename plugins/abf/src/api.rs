@@ -151,8 +151,8 @@ pub(super) fn register(api: &mut Api<Router>) {
             all(router).map(row).collect()
         })
         .dump(|router: &mut Router, _: AbfItfAttachDump| {
-            let row = |(sw_if_index, version, way): (_, usize, &super::Attached)| {
-                let (policy_id, priority) = (way.policy, way.priority);
+            let row = |(sw_if_index, version, attachment): (_, usize, &super::Attached)| {
+                let (policy_id, priority) = (attachment.policy, attachment.priority);
                 let is_ipv6 = version == 1;
                 let attach = AbfItfAttach { policy_id, sw_if_index, priority, is_ipv6 };
                 AbfItfAttachDetails { attach }

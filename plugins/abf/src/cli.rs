@@ -151,8 +151,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let paths = paths.join(" ");
         lines.push(&SetPolicy { is_del: false, id, list: Some(policy.list), paths });
     }
-    for (interface, version, way) in attachments(router) {
-        let Attached { policy, priority, .. } = *way;
+    for (interface, version, attachment) in attachments(router) {
+        let Attached { policy, priority, .. } = *attachment;
         lines.push(&Attach { version, is_del: false, policy, priority, interface });
     }
 }
@@ -227,11 +227,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowAttached| {
         let meant = attachments(router).filter(|(i, ..)| c.interface.is_none_or(|only| only == *i));
-        let row = |(interface, version, way): (InterfaceIndex, usize, &Attached)| Where {
+        let row = |(interface, version, attachment): (InterfaceIndex, usize, &Attached)| Where {
             interface: router.interfaces.name(interface.0).to_owned(),
             version: LINKS[version].name(),
-            policy: way.policy,
-            priority: way.priority,
+            policy: attachment.policy,
+            priority: attachment.priority,
         };
         Ok(Output::of(Wheres(meant.map(row).collect())))
     });

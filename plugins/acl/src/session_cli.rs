@@ -128,7 +128,7 @@ struct Show {
 #[derive(Serialize)]
 struct Row {
     sw_if_index: u32,
-    way: &'static str,
+    direction: &'static str,
     src: IpAddr,
     dst: IpAddr,
     src_port: u16,
@@ -158,9 +158,9 @@ impl fmt::Display for Shown {
         writeln!(f, "Sessions total: add {added} - del {deleted} = {active}")?;
         writeln!(f, "Limit on each thread: {limit}, refused: {refused}")?;
         sessions.iter().try_for_each(|row| {
-            let Row { sw_if_index, way, src, dst, src_port, dst_port, protocol, .. } = row;
+            let Row { sw_if_index, direction, src, dst, src_port, dst_port, protocol, .. } = row;
             let Row { state, acl, rule, packets, bytes, idle, .. } = row;
-            write!(f, "  sw_if_index {sw_if_index} {way} proto {protocol} ")?;
+            write!(f, "  sw_if_index {sw_if_index} {direction} proto {protocol} ")?;
             write!(f, "{src} {src_port} -> {dst} {dst_port} {state} acl {acl} rule {rule} ")?;
             writeln!(f, "packets {packets} bytes {bytes} idle {idle:.1}")
         })
@@ -169,12 +169,12 @@ impl fmt::Display for Shown {
 
 fn row<A: Address>(session: &One<A>, ip: fn(A) -> IpAddr, now: f64) -> Row {
     let flow = &session.forward;
-    let (sw_if_index, is_bridged, way) = of_scope(flow.scope);
-    let ways = if is_bridged { ["input l2", "output l2"] } else { ["input", "output"] };
+    let (sw_if_index, is_bridged, direction) = of_scope(flow.scope);
+    let directions = if is_bridged { ["input l2", "output l2"] } else { ["input", "output"] };
     let protocol = flow.protocol();
     Row {
         sw_if_index,
-        way: ways[way],
+        direction: directions[direction],
         src: ip(flow.src),
         dst: ip(flow.dst),
         src_port: flow.src_port,

@@ -216,8 +216,8 @@ fn affinity_of(router: &Router, path: &FibPath) -> Result<BierPath, Retval> {
     Ok(BierPath::Out(path.native_of(router, RouteOf::Link(Link::Mpls))?))
 }
 
-fn path_of(router: &Router, way: &BierPath) -> FibPath {
-    match way {
+fn path_of(router: &Router, path: &BierPath) -> FibPath {
+    match path {
         BierPath::Out(path) => FibPath::of_link(router, Link::Mpls, path),
         BierPath::Disposition(table_id) => FibPath {
             sw_if_index: u32::MAX,
@@ -275,8 +275,9 @@ impl BierDispEntryAddDel {
 fn entries(router: &Router, id: u32) -> Vec<BierDispEntryDetails> {
     let table = router.own::<Bier>().dispositions.all.get(&id);
     let entries = table.into_iter().flat_map(|t| &t.entries);
-    let ways = entries.flat_map(|(source, e)| e.ways.iter().map(move |way| (*source, way)));
-    let details = ways.map(|(bde_bp, (payload, (paths, _)))| {
+    let payloads =
+        entries.flat_map(|(source, e)| e.payloads.iter().map(move |payload| (*source, payload)));
+    let details = payloads.map(|(bde_bp, (payload, (paths, _)))| {
         let link = dispose::link_of(*payload).unwrap_or(Link::Ip4);
         let paths = paths.iter().take(MOST_PATHS);
         BierDispEntryDetails {
@@ -293,10 +294,10 @@ fn entries(router: &Router, id: u32) -> Vec<BierDispEntryDetails> {
 fn routes(router: &Router, id: TableId) -> Vec<BierRouteDetails> {
     let table = router.own::<Bier>().tables.all.get(&id);
     let routes = table.into_iter().flat_map(|t| &t.routes);
-    let route = routes.map(|(br_bp, ways)| BierRoute {
+    let route = routes.map(|(br_bp, paths)| BierRoute {
         br_bp: *br_bp,
         br_tbl_id: id.into(),
-        br_paths: ways.iter().take(MOST_PATHS).map(|(way, _)| path_of(router, way)).collect(),
+        br_paths: paths.iter().take(MOST_PATHS).map(|(path, _)| path_of(router, path)).collect(),
     });
     route.map(|br_route| BierRouteDetails { br_route }).collect()
 }

@@ -135,9 +135,9 @@ impl SetRoute {
         new.extend(self.disposition.map(BierPath::Disposition));
         Ok(table::change_route(router, self.id, self.position, new, !self.is_del)?)
     }
-    fn of(router: &Router, id: TableId, position: u32, way: &BierPath) -> Option<Self> {
+    fn of(router: &Router, id: TableId, position: u32, path: &BierPath) -> Option<Self> {
         let none = Self { is_del: false, id, position, disposition: None, paths: String::new() };
-        Some(match way {
+        Some(match path {
             BierPath::Disposition(table) => Self { disposition: Some(*table), ..none },
             BierPath::Out(path) => Self { paths: words_of_path(router, Link::Mpls, path)?, ..none },
         })
@@ -318,8 +318,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bier.dispositions.all.keys().for_each(|id| lines.push(&SetDisposition { id: *id, del: false }));
     for (id, t) in &bier.tables.all {
         lines.push(&SetTable { is_del: false, id: *id, label: t.label });
-        for (position, ways) in &t.routes {
-            let all = ways.iter().map(|(way, _)| SetRoute::of(router, *id, *position, way));
+        for (position, paths) in &t.routes {
+            let all = paths.iter().map(|(path, _)| SetRoute::of(router, *id, *position, path));
             all.flatten().for_each(|route| lines.push(&route));
         }
     }
@@ -336,7 +336,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for (table, t) in &bier.dispositions.all {
         for (source, entry) in &t.entries {
-            for (payload, (paths, _)) in &entry.ways {
+            for (payload, (paths, _)) in &entry.payloads {
                 let Some(payload) = Payload::ALL.into_iter().find(|p| *p as u8 == *payload) else {
                     continue;
                 };

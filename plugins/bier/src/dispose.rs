@@ -27,7 +27,7 @@ pub const ANY: u16 = 0;
 pub struct Entry {
     index: u32,
     /// By payload.
-    pub ways: BTreeMap<u8, (Vec<Path>, Followed)>,
+    pub payloads: BTreeMap<u8, (Vec<Path>, Followed)>,
 }
 
 /// A table.
@@ -101,16 +101,16 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     if !dispositions(router).all.contains_key(&id) {
         return Err(Error::NoDisposition);
     }
-    let leads = |way: &super::BierPath| *way == super::BierPath::Disposition(id);
+    let leads = |path: &super::BierPath| *path == super::BierPath::Disposition(id);
     let mut routes = router.own::<Bier>().tables.all.values().flat_map(|t| t.routes.values());
-    if routes.any(|ways| ways.iter().any(|(way, _)| leads(way))) {
+    if routes.any(|paths| paths.iter().any(|(path, _)| leads(path))) {
         return Err(Error::InUse);
     }
     let Some(gone) = dispositions(router).all.remove(&id) else { return Ok(()) };
     dispositions(router).tables.remove(gone.index);
     for entry in gone.entries.into_values() {
         dispositions(router).entries.remove(entry.index);
-        entry.ways.into_values().for_each(|(_, followed)| router.unfollow(followed));
+        entry.payloads.into_values().for_each(|(_, followed)| router.unfollow(followed));
     }
     Ok(())
 }
@@ -146,16 +146,16 @@ pub fn set(
     };
     let Some(table) = all.all.get_mut(&id) else { return Err(Error::NoDisposition) };
     let entry = table.entries.entry(source);
-    let entry = entry.or_insert_with(|| Entry { index, ways: BTreeMap::new() });
+    let entry = entry.or_insert_with(|| Entry { index, payloads: BTreeMap::new() });
     let old = match new {
-        Some(followed) => entry.ways.insert(payload, (paths, followed)),
-        None => entry.ways.remove(&payload),
+        Some(followed) => entry.payloads.insert(payload, (paths, followed)),
+        None => entry.payloads.remove(&payload),
     };
     let mut balances = [0; Payload::COUNT];
-    for (payload, (_, followed)) in &entry.ways {
+    for (payload, (_, followed)) in &entry.payloads {
         balances[usize::from(*payload)] = followed.load_balance();
     }
-    if entry.ways.is_empty() {
+    if entry.payloads.is_empty() {
         table.entries.remove(&source);
     }
     let by_source = table.entries.iter().map(|(source, e)| (*source, e.index)).collect();
@@ -182,7 +182,7 @@ pub fn change(
     is_add: bool,
 ) -> Result<(), Error> {
     let table = dispositions(router).all.get(&id).ok_or(Error::NoDisposition)?;
-    let had = table.entries.get(&source).and_then(|e| e.ways.get(&payload));
+    let had = table.entries.get(&source).and_then(|e| e.payloads.get(&payload));
     let had = had.map_or(&[][..], |(paths, _)| paths);
     let others = had.iter().filter(|p| changed.iter().all(|n| n.target != p.target)).cloned();
     let paths = match is_add {

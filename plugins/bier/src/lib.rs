@@ -1,5 +1,5 @@
 //! Bit-indexed explicit replication (RFC 8279, RFC 8296): packets to many, whose header says in a
-//! bit string where they are to go. Routers on the way keep no state for groups.
+//! bit string where they are to go. Routers between keep no state for groups.
 //!
 //! A packet comes into a table by a label, by UDP, or because a multicast route leads to a header
 //! that is put on here. What is for this router leaves the domain by a disposition table, as what
@@ -202,8 +202,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(input::Drop).map_err(refuse)?;
     router.engine.add(bier.dispositions.dispatch()).map_err(refuse)?;
     router.engine.add(bier.dispositions.lookup()).map_err(refuse)?;
-    let (ways, balances) = (bier.tables.outputs.reader(), router.fib.forwarding());
-    router.engine.add(output::Output { ways, balances }).map_err(refuse)?;
+    let (fmasks, balances) = (bier.tables.outputs.reader(), router.fib.forwarding());
+    router.engine.add(output::Output { fmasks, balances }).map_err(refuse)?;
     router.engine.add(lookup::Lookup::new(bifts.clone())).map_err(refuse)?;
     let (named_bifts, named) = (bifts.clone(), numbers.clone());
     router.engine.add(input::Input::<false> { bifts, numbers }).map_err(refuse)?;

@@ -54,7 +54,7 @@ impl Lookup {
     }
 }
 
-/// Takes the next way out of the positions that are left.
+/// Takes the next path of the positions that are left.
 #[inline(always)]
 fn take<'e>(choice: &'e Choice, left: &mut [u8]) -> Option<&'e Mask> {
     let len = left.len();

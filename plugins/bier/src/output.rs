@@ -32,7 +32,7 @@ pub enum Next {
 /// Puts the label on.
 #[derive(Clone)]
 pub(super) struct Output {
-    pub ways: SlabReader<Fmask>,
+    pub fmasks: SlabReader<Fmask>,
     pub balances: Forwarding4,
 }
 
@@ -49,16 +49,16 @@ impl Node for Output {
         let epoch = frame.epoch();
         frame.each(|p| {
             let index = p.adjacency();
-            let way = self.ways.read(index, epoch).ok_or(Error::Unresolved)?;
-            if self.balances.load_balance(way.balance, epoch).single() == Some(Via::Drop) {
+            let fmask = self.fmasks.read(index, epoch).ok_or(Error::Unresolved)?;
+            if self.balances.load_balance(fmask.balance, epoch).single() == Some(Via::Drop) {
                 return Err(Error::Unresolved);
             }
             let popped = Popped::of(p).ok_or(Error::None)?;
-            let exp = way.exp.unwrap_or(popped.exp);
-            let entry = Entry::new(way.label, exp, true, popped.ttl);
+            let exp = fmask.exp.unwrap_or(popped.exp);
+            let entry = Entry::new(fmask.label, exp, true, popped.ttl);
             p.prepend_header(&entry).ok_or(Error::None)?;
             p.clear_flags(Flags::POPPED);
-            p.set_adjacency(way.balance);
+            p.set_adjacency(fmask.balance);
             p.trace(|_| Sent { index, entry });
             Ok(Next::LoadBalance)
         });

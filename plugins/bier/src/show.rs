@@ -88,21 +88,21 @@ impl fmt::Display for Shown {
             write!(f, " local-label:{label}")?;
         }
         writeln!(f, " bift-id:{}]", self.number)?;
-        for (position, ways) in &self.positions {
+        for (position, paths) in &self.positions {
             writeln!(f, "  bp:{position}")?;
-            ways.iter().try_for_each(|way| writeln!(f, "    {way}"))?;
+            paths.iter().try_for_each(|path| writeln!(f, "    {path}"))?;
         }
         Ok(())
     }
 }
 
-fn way(router: &Router, way: &BierPath) -> String {
-    let path = match way {
+fn path_text(router: &Router, path: &BierPath) -> String {
+    let path = match path {
         BierPath::Disposition(table) => return format!("bier-disp-table:{table}"),
         BierPath::Out(path) => path,
     };
-    let ways = router.own::<Bier>().tables.ways.iter();
-    let kept = ways.filter(|((p, _), _)| p == path).map(|(_, kept)| kept).next();
+    let fmasks = router.own::<Bier>().tables.fmasks.iter();
+    let kept = fmasks.filter(|((p, _), _)| p == path).map(|(_, kept)| kept).next();
     let is_up = kept.is_some_and(|kept| router.leads_on(&kept.followed));
     let mut text = format!("bier-fmask:{}", kept.map_or(0, |kept| kept.index));
     let labels = path.labels.iter().flat_map(|l| l.iter());
@@ -114,20 +114,21 @@ fn way(router: &Router, way: &BierPath) -> String {
 
 fn shown(router: &Router, (of, t): (&TableId, &Table), only: Option<u32>) -> Shown {
     let all = t.routes.iter().filter(|(position, _)| only.is_none_or(|o| o == **position));
-    let words = |ways: &[(BierPath, _)]| ways.iter().map(|(w, _)| way(router, w)).collect();
-    let positions = all.map(|(position, ways)| (*position, words(ways))).collect();
+    let words =
+        |paths: &[(BierPath, _)]| paths.iter().map(|(path, _)| path_text(router, path)).collect();
+    let positions = all.map(|(position, paths)| (*position, words(paths))).collect();
     Shown { index: t.index, table: id(*of), label: t.label, number: of.number(), positions }
 }
 
 #[derive(Serialize)]
 struct Fmask {
     index: u32,
-    way: String,
+    path: String,
 }
 
 impl fmt::Display for Fmask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.way)
+        writeln!(f, "{}", self.path)
     }
 }
 
@@ -168,7 +169,7 @@ fn entries(router: &Router) -> Vec<Entry> {
     let of = |(table, t): (&u32, &dispose::Table)| {
         let mut rows = Vec::new();
         for (source, e) in &t.entries {
-            for (payload, (paths, followed)) in &e.ways {
+            for (payload, (paths, followed)) in &e.payloads {
                 rows.push(Entry {
                     table: *table,
                     source: *source,
@@ -208,10 +209,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         rows(meant.map(|table| shown(router, table, c.position)).collect())
     });
     cli.command(|router: &mut Router, _: ShowFmask| {
-        let ways = router.own::<Bier>().tables.ways.iter();
-        let fmask = ways.map(|((path, _), kept)| {
-            let way = way(router, &BierPath::Out(path.clone()));
-            Fmask { index: kept.index, way }
+        let fmasks = router.own::<Bier>().tables.fmasks.iter();
+        let fmask = fmasks.map(|((path, _), kept)| {
+            let path = path_text(router, &BierPath::Out(path.clone()));
+            Fmask { index: kept.index, path }
         });
         let mut all: Vec<Fmask> = fmask.collect();
         all.sort_by_key(|fmask| fmask.index);

@@ -1,4 +1,4 @@
-//! Tables of bit positions (RFC 8279 section 6): which way each position goes, and with which
+//! Tables of bit positions (RFC 8279 section 6): the path of each position, and with which
 //! others.
 //!
 //! Nodes read a table in which every path already knows all positions that take it (the F-BM of
@@ -145,8 +145,8 @@ pub struct Tables {
     pub bifts: SharedSlab<Bift>,
     /// By what packets say that no label led here.
     pub numbers: Shared<HashMap<u32, u32>>,
-    /// Ways out: the path and, without a label, the number of the table.
-    pub ways: HashMap<(Path, Option<u32>), Kept>,
+    /// Forwarding masks: the path and, without a label, the number of the table.
+    pub fmasks: HashMap<(Path, Option<u32>), Kept>,
     /// As nodes read them.
     pub outputs: SharedSlab<Output>,
 }
@@ -161,7 +161,7 @@ impl Tables {
             all: BTreeMap::new(),
             bifts: SharedSlab::new(MOST_TABLES)?,
             numbers: Shared::new(HashMap::new()),
-            ways: HashMap::new(),
+            fmasks: HashMap::new(),
             outputs: SharedSlab::new(MOST_WAYS)?,
         })
     }
@@ -172,7 +172,7 @@ impl Tables {
     /// Has nodes read what a table is now.
     fn publish(&mut self, id: TableId) {
         let Some(table) = self.all.get(&id) else { return };
-        let is_single = table.routes.values().all(|ways| ways.len() == 1);
+        let is_single = table.routes.values().all(|paths| paths.len() == 1);
         let count = if is_single { 1 } else { CHOICES };
         let choices = (0..count).map(|n| choice(id, &table.routes, n)).collect();
         self.bifts.replace(table.index, Bift { length: id.length, choices });
@@ -184,8 +184,8 @@ fn choice(id: TableId, routes: &BTreeMap<u32, Vec<(BierPath, Onward)>>, n: usize
     let len = id.string_len();
     let mut by_position = vec![0; len * 8];
     let (mut masks, mut known) = (Vec::new(), HashMap::new());
-    for (position, ways) in routes {
-        let Some((_, to)) = ways.get(n % ways.len().max(1)) else { continue };
+    for (position, paths) in routes {
+        let Some((_, to)) = paths.get(n % paths.len().max(1)) else { continue };
         let at = *known.entry(*to).or_insert_with(|| {
             masks.push(Mask { to: *to, bits: vec![0; len].into() });
             masks.len()
@@ -258,7 +258,7 @@ pub fn remove(router: &mut Router, id: TableId) -> Result<(), Error> {
     }
     tables(router).publish_numbers();
     tables(router).bifts.remove(gone.index);
-    gone.routes.into_values().flatten().for_each(|(way, _)| release(router, id, &way));
+    gone.routes.into_values().flatten().for_each(|(bier_path, _)| release(router, id, &bier_path));
     Ok(())
 }
 
@@ -270,7 +270,7 @@ pub fn set_route(
     router: &mut Router,
     id: TableId,
     position: u32,
-    ways: Vec<BierPath>,
+    paths: Vec<BierPath>,
 ) -> Result<(), Error> {
     if !tables(router).all.contains_key(&id) {
         return Err(Error::NoTable);
@@ -278,12 +278,12 @@ pub fn set_route(
     if position == 0 || position as usize > id.string_len() * 8 {
         return Err(Error::Position);
     }
-    let mut new = Vec::with_capacity(ways.len());
-    for way in ways {
-        match hold(router, id, &way) {
-            Ok(onward) => new.push((way, onward)),
+    let mut new = Vec::with_capacity(paths.len());
+    for bier_path in paths {
+        match hold(router, id, &bier_path) {
+            Ok(onward) => new.push((bier_path, onward)),
             Err(e) => {
-                new.iter().for_each(|(way, _)| release(router, id, way));
+                new.iter().for_each(|(bier_path, _)| release(router, id, bier_path));
                 return Err(e);
             }
         }
@@ -294,7 +294,7 @@ pub fn set_route(
         false => table.routes.insert(position, new),
     };
     tables(router).publish(id);
-    old.into_iter().flatten().for_each(|(way, _)| release(router, id, &way));
+    old.into_iter().flatten().for_each(|(bier_path, _)| release(router, id, &bier_path));
     Ok(())
 }
 
@@ -310,14 +310,18 @@ pub fn change_route(
     is_add: bool,
 ) -> Result<(), Error> {
     let table = tables(router).all.get(&id).ok_or(Error::NoTable)?;
-    let had = table.routes.get(&position).map_or(&[][..], |ways| ways);
-    let others = had.iter().map(|(way, _)| way).filter(|way| !changed.contains(way)).cloned();
-    let ways = match is_add {
+    let had = table.routes.get(&position).map_or(&[][..], |paths| paths);
+    let others = had
+        .iter()
+        .map(|(bier_path, _)| bier_path)
+        .filter(|bier_path| !changed.contains(bier_path))
+        .cloned();
+    let paths = match is_add {
         false if changed.is_empty() => Vec::new(),
         false => others.collect(),
         true => others.chain(changed.iter().cloned()).collect(),
     };
-    set_route(router, id, position, ways)
+    set_route(router, id, position, paths)
 }
 
 /// Key of a path.
@@ -326,8 +330,8 @@ fn key(id: TableId, path: &Path) -> (Path, Option<u32>) {
     (path.clone(), number)
 }
 
-fn hold(router: &mut Router, id: TableId, way: &BierPath) -> Result<Onward, Error> {
-    let path = match way {
+fn hold(router: &mut Router, id: TableId, bier_path: &BierPath) -> Result<Onward, Error> {
+    let path = match bier_path {
         BierPath::Disposition(table) => {
             let known = router.own::<Bier>().dispositions.all.get(table);
             return known.map(|t| Onward::Disposition(t.index)).ok_or(Error::NoDisposition);
@@ -335,7 +339,7 @@ fn hold(router: &mut Router, id: TableId, way: &BierPath) -> Result<Onward, Erro
         BierPath::Out(path) => path,
     };
     let key = key(id, path);
-    if let Some(kept) = tables(router).ways.get_mut(&key) {
+    if let Some(kept) = tables(router).fmasks.get_mut(&key) {
         kept.users += 1;
         return Ok(Onward::Output(kept.index));
     }
@@ -356,17 +360,17 @@ fn hold(router: &mut Router, id: TableId, way: &BierPath) -> Result<Onward, Erro
         router.unfollow(followed);
         return Err(Error::Full);
     };
-    tables(router).ways.insert(key, Kept { index, followed, users: 1 });
+    tables(router).fmasks.insert(key, Kept { index, followed, users: 1 });
     Ok(Onward::Output(index))
 }
 
-fn release(router: &mut Router, id: TableId, way: &BierPath) {
-    let BierPath::Out(path) = way else { return };
+fn release(router: &mut Router, id: TableId, bier_path: &BierPath) {
+    let BierPath::Out(path) = bier_path else { return };
     let key = key(id, path);
-    let Some(kept) = tables(router).ways.get_mut(&key) else { return };
+    let Some(kept) = tables(router).fmasks.get_mut(&key) else { return };
     kept.users -= 1;
     if kept.users == 0
-        && let Some(gone) = tables(router).ways.remove(&key)
+        && let Some(gone) = tables(router).fmasks.remove(&key)
     {
         tables(router).outputs.remove(gone.index);
         router.unfollow(gone.followed);

@@ -52,7 +52,7 @@ pub struct Kinds {
     pub in2out: ObjectKind,
     /// Addresses of the pool.
     pub out2in: ObjectKind,
-    /// The way out of a B4.
+    /// The affinity of a B4.
     pub encap: ObjectKind,
     /// The B4's address.
     pub decap: ObjectKind,
@@ -279,13 +279,13 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let all = router.own::<DsLite>().all.current().clone();
     let (seed, text) = (all.sessions.seed(), |e: graph::NoAnswer| e.to_string());
     let of_b4 = move |b4: [u8; 16]| Affinity::of(hash_of(b4.into(), seed));
-    let way = move |b4: &Session<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
-    all.elements.rehome(router, stay, way, |_, _, _| ()).map_err(text)?;
-    let ways = move |s: &NatSession| {
+    let affinity = move |b4: &Session<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
+    all.elements.rehome(router, stay, affinity, |_, _, _| ()).map_err(text)?;
+    let affinities = move |s: &NatSession| {
         let end = (s.reverse.dst, s.reverse.dst_port);
         [of_b4(s.forward.src), affinity_of_end(end, s.reverse.protocol(), seed)]
     };
-    let lost = all.sessions.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;
+    let lost = all.sessions.rehome(router, stay, affinities, |_, _, _| ()).map_err(text)?;
     let gone = lost.clone();
     let end = move |thread, elements: &mut _| {
         let here = gone.iter().filter(|(at, _)| *at == thread);

@@ -155,14 +155,14 @@ fn checks_and_punting_refuse_what_is_explained() {
     let (strange4, strange6): (&[&str], &[&str]) = (&[&strange4], &[&strange6]);
     let urpf = "uRPF Drop";
     let mut rows: Vec<(String, &str, &[&str], String, &str)> = Vec::new();
-    for way in ["rx", "tx"] {
-        let on = if way == "rx" { "pg0" } else { "pg1" };
+    for direction in ["rx", "tx"] {
+        let on = if direction == "rx" { "pg0" } else { "pg1" };
         for mode in ["strict", "loose"] {
             for (v, packets) in [(4, strange4), (6, strange6)] {
-                let line = format!("set urpf ip{v} {way} {mode} {on}");
-                rows.push((line, "pg0", packets, format!("ip{v}-{way}-urpf-{mode}"), urpf));
+                let line = format!("set urpf ip{v} {direction} {mode} {on}");
+                rows.push((line, "pg0", packets, format!("ip{v}-{direction}-urpf-{mode}"), urpf));
                 rows.push((
-                    format!("set urpf ip{v} {way} off {on}"),
+                    format!("set urpf ip{v} {direction} off {on}"),
                     "pg0",
                     packets,
                     String::new(),

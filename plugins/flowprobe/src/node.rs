@@ -34,15 +34,15 @@ pub struct Core {
     pub params: Reader<Params>,
     /// Flows.
     pub flows: Flows,
-    /// The way to control.
+    /// The ring to control.
     pub exported: EventSender<Exported>,
 }
 
 /// Counts packets of flows.
 #[derive(Clone)]
-pub struct Probe<const WHICH: usize, const WAY: usize>(Core);
+pub struct Probe<const WHICH: usize, const DIRECTION: usize>(Core);
 
-impl<const WHICH: usize, const WAY: usize> Probe<WHICH, WAY> {
+impl<const WHICH: usize, const DIRECTION: usize> Probe<WHICH, DIRECTION> {
     /// The node.
     pub fn new(core: &Core) -> Self {
         Self(core.clone())
@@ -52,13 +52,13 @@ impl<const WHICH: usize, const WAY: usize> Probe<WHICH, WAY> {
 /// The edge along the arc that a packet is on: received ones of IP are on that of unicast or on
 /// that of multicast.
 #[derive(Clone, Copy)]
-pub struct On<const WHICH: usize, const WAY: usize>;
+pub struct On<const WHICH: usize, const DIRECTION: usize>;
 
-impl<const WHICH: usize, const WAY: usize> graph::Next for On<WHICH, WAY> {
+impl<const WHICH: usize, const DIRECTION: usize> graph::Next for On<WHICH, DIRECTION> {
     const EDGES: &'static [Edge] = &[];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match (WHICH, WAY) {
+        match (WHICH, DIRECTION) {
             (IP4, RX) if p.bytes().get(16).is_some_and(|byte| byte >> 4 == 0xe) => {
                 along.next_on(&IP4_MULTICAST, p)
             }
@@ -143,9 +143,9 @@ impl Visit<'_> {
     }
 }
 
-impl<const WHICH: usize, const WAY: usize> Node for Probe<WHICH, WAY> {
-    const NAME: &'static str = NODES[WHICH][WAY];
-    type Next = On<WHICH, WAY>;
+impl<const WHICH: usize, const DIRECTION: usize> Node for Probe<WHICH, DIRECTION> {
+    const NAME: &'static str = NODES[WHICH][DIRECTION];
+    type Next = On<WHICH, DIRECTION>;
     type Error = Infallible;
     type Count = Count;
 
@@ -159,7 +159,7 @@ impl<const WHICH: usize, const WAY: usize> Node for Probe<WHICH, WAY> {
         frame.each(
             #[inline(always)]
             |p| {
-                let seen = match WAY {
+                let seen = match DIRECTION {
                     RX => look::<WHICH, false>(p, &params),
                     _ => look::<WHICH, true>(p, &params),
                 };

@@ -45,16 +45,16 @@ pub(super) fn read(parts: &Parts<'_>) -> Result<Settings, Refused> {
                     continue 'words;
                 }
             }
-            for (at, way) in ["inbound", "outbound"].into_iter().enumerate() {
-                if let Some(on) = switch(&mut args, &format!("ipv4-{way}-spd-flow-cache")) {
+            for (at, direction) in ["inbound", "outbound"].into_iter().enumerate() {
+                if let Some(on) = switch(&mut args, &format!("ipv4-{direction}-spd-flow-cache")) {
                     is_on[at] = on;
                     continue 'words;
                 }
-                if args.keyword(&format!("ipv4-{way}-spd-hash-buckets")) {
+                if args.keyword(&format!("ipv4-{direction}-spd-hash-buckets")) {
                     flows[at] = args.value("buckets").map_err(refuse)?;
                     if !(1..=MOST_FLOWS).contains(&flows[at]) {
                         return Err(refuse(format_args!(
-                            "ipsec: ipv4-{way}-spd-hash-buckets is 1 to {MOST_FLOWS}"
+                            "ipsec: ipv4-{direction}-spd-hash-buckets is 1 to {MOST_FLOWS}"
                         )));
                     }
                     continue 'words;

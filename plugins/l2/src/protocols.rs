@@ -20,13 +20,13 @@ const ARCS: [[&FeatureArc; 3]; 2] = [
 /// The arcs that these are a part of.
 const AROUND: [&FeatureArc; 2] = [&L2_INPUT, &L2_OUTPUT];
 
-/// Sorts received (`WAY` 0) or sent (1) frames by protocol.
+/// Sorts received (`DIRECTION` 0) or sent (1) frames by protocol.
 #[derive(Clone)]
-pub struct Sort<const WAY: usize>;
+pub struct Sort<const DIRECTION: usize>;
 
 /// Ends of the arcs by protocol.
 #[derive(Clone)]
-pub struct End<const WAY: usize>;
+pub struct End<const DIRECTION: usize>;
 
 /// Edges of [`Sort`].
 #[derive(Clone, Copy, graph::Next)]
@@ -39,8 +39,8 @@ pub enum Next {
     First(Slot),
 }
 
-impl<const WAY: usize> Node for Sort<WAY> {
-    const NAME: &'static str = ["l2-input-feat-arc", "l2-output-feat-arc"][WAY];
+impl<const DIRECTION: usize> Node for Sort<DIRECTION> {
+    const NAME: &'static str = ["l2-input-feat-arc", "l2-output-feat-arc"][DIRECTION];
     const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Infallible;
@@ -48,7 +48,7 @@ impl<const WAY: usize> Node for Sort<WAY> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let starts = ARCS[WAY].map(|arc| frame.start(arc));
+        let starts = ARCS[DIRECTION].map(|arc| frame.start(arc));
         frame.each(|p| {
             // What was copied or made here knows no offsets.
             let which = match upper::payload(p.bytes()) {
@@ -56,14 +56,14 @@ impl<const WAY: usize> Node for Sort<WAY> {
                 Some((EtherType::IP6, _)) => 1,
                 _ => 2,
             };
-            let interface = if WAY == 0 { p.rx() } else { p.tx() };
+            let interface = if DIRECTION == 0 { p.rx() } else { p.tx() };
             Ok(starts[which].first(interface).map_or(Next::Continue, Next::First))
         });
     }
 }
 
-impl<const WAY: usize> Node for End<WAY> {
-    const NAME: &'static str = ["l2-input-feat-arc-end", "l2-output-feat-arc-end"][WAY];
+impl<const DIRECTION: usize> Node for End<DIRECTION> {
+    const NAME: &'static str = ["l2-input-feat-arc-end", "l2-output-feat-arc-end"][DIRECTION];
     const EXPLAINABLE: bool = true;
     type Next = Continue;
     type Error = Infallible;
@@ -76,16 +76,16 @@ impl<const WAY: usize> Node for End<WAY> {
     }
 }
 
-fn add_way<const WAY: usize>(engine: &mut Engine) -> Result<(), BuildError> {
-    engine.add_feature(AROUND[WAY], Sort::<WAY>)?;
-    let behind = Beside::After(Sort::<WAY>::NAME);
-    engine.place_beside(AROUND[WAY], End::<WAY>::NAME, behind)?;
-    engine.add(End::<WAY>)?;
-    ARCS[WAY].iter().for_each(|arc| engine.declare(arc));
+fn add_direction<const DIRECTION: usize>(engine: &mut Engine) -> Result<(), BuildError> {
+    engine.add_feature(AROUND[DIRECTION], Sort::<DIRECTION>)?;
+    let behind = Beside::After(Sort::<DIRECTION>::NAME);
+    engine.place_beside(AROUND[DIRECTION], End::<DIRECTION>::NAME, behind)?;
+    engine.add(End::<DIRECTION>)?;
+    ARCS[DIRECTION].iter().for_each(|arc| engine.declare(arc));
     Ok(())
 }
 
 pub(super) fn add(engine: &mut Engine) -> Result<(), BuildError> {
-    add_way::<0>(engine)?;
-    add_way::<1>(engine)
+    add_direction::<0>(engine)?;
+    add_direction::<1>(engine)
 }

@@ -90,13 +90,13 @@ pub fn host_hash(host: [u8; 16], seed: u64) -> u64 {
     Flow6::new((host, 0), (host, 0), Protocol(0), 0).meeting(seed)
 }
 
-/// The way of packets of a host, of a protocol as IPv4 names it.
+/// The affinity of packets of a host, of a protocol as IPv4 names it.
 #[inline(always)]
 pub fn affinity_of_host(host: [u8; 16], protocol: Protocol, seed: u64) -> Affinity {
     Affinity::of(if has_ports(protocol) { host_hash(host, seed) } else { 0 })
 }
 
-/// The way of packets to an end outside: that of its host, if a mapping says so.
+/// The affinity of packets to an end outside: that of its host, if a mapping says so.
 #[inline(always)]
 pub fn affinity_of_end(config: &Config, flow: &Flow4, seed: u64) -> Affinity {
     let (end, protocol) = ((flow.dst, flow.dst_port), flow.protocol());
@@ -129,8 +129,8 @@ impl Core {
     }
     /// Counts a packet of an interface, from inside (0) or outside (1).
     #[inline(always)]
-    pub fn count(&self, way: usize, what: usize, thread: usize, interface: u32) {
-        if let Some(counter) = self.counters[way][what].row(thread).get(interface as usize) {
+    pub fn count(&self, direction: usize, what: usize, thread: usize, interface: u32) {
+        if let Some(counter) = self.counters[direction][what].row(thread).get(interface as usize) {
             counter.add(1);
         }
     }

@@ -132,7 +132,7 @@ impl Node for In2Out {
                 };
                 let rx = p.rx();
                 let next = one(p).inspect_err(|_| core.count(0, DROPS, thread, rx))?;
-                p.trace(|_| Translated { way: "in2out", next });
+                p.trace(|_| Translated { direction: "in2out", next });
                 Ok(next)
             },
         );
@@ -184,7 +184,8 @@ impl Slow {
             let rx = held.buffer().rx();
             let mut is_full = false;
             let next = {
-                let is_own = |way| strays.thread(way, |hash| frame.thread_of(hash)) == thread;
+                let is_own =
+                    |affinity| strays.thread(affinity, |hash| frame.thread_of(hash)) == thread;
                 let p = &mut held.buffer();
                 let (table, bindings) = (&mut *table, &mut *bindings);
                 let tables = Tables { table, bindings, log, epoch, now };
@@ -193,7 +194,7 @@ impl Slow {
             };
             match next {
                 Ok(next) => {
-                    frame.packet_of(&mut held).trace(|_| Translated { way: "in2out", next });
+                    frame.packet_of(&mut held).trace(|_| Translated { direction: "in2out", next });
                     frame.send(held, next);
                 }
                 Err(error) => {
@@ -301,12 +302,12 @@ impl Asking<'_> {
                     && self.tables.bindings.find_reverse(&end).is_none()
             };
             let seed = self.tables.bindings.seed();
-            let way =
+            let affinity =
                 |port| affinity_of_end(self.config, &outside_end((addr, port), protocol), seed);
             let port = match has_ports(protocol) {
                 true => {
                     let mut all = PortSet::All.in_some_order(next_random(self.random));
-                    all.find(|port| (self.is_own)(way(*port)) && is_free(port))
+                    all.find(|port| (self.is_own)(affinity(*port)) && is_free(port))
                 }
                 false => Some(0).filter(is_free),
             };
@@ -321,14 +322,14 @@ impl Asking<'_> {
 /// The trace record of the nodes.
 pub struct Translated<N> {
     /// The direction.
-    pub way: &'static str,
+    pub direction: &'static str,
     /// Next node of the packet.
     pub next: N,
 }
 
 impl<N: fmt::Debug + Send + Sync + 'static> Record for Translated<N> {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { way, next } = self;
-        write!(f, "  NAT64 {way}: next {next:?}")
+        let Self { direction, next } = self;
+        write!(f, "  NAT64 {direction}: next {next:?}")
     }
 }

@@ -72,11 +72,11 @@ fn core(
     let mut rows = |name: &str, columns: Columns| {
         router.stats.simple(&format!("/nat64/{name}"), columns).map_err(io::Error::other)
     };
-    let mut way = |way: &str| -> io::Result<Counters> {
-        let mut of = |kind: &str| rows(&format!("{way}/{kind}"), COLUMNS);
+    let mut counters_of = |direction: &str| -> io::Result<Counters> {
+        let mut of = |kind: &str| rows(&format!("{direction}/{kind}"), COLUMNS);
         Ok([of("tcp")?, of("udp")?, of("icmp")?, of("other")?, of("drops")?])
     };
-    let counters = [way("in2out")?, way("out2in")?];
+    let counters = [counters_of("in2out")?, counters_of("out2in")?];
     let one = Columns::fixed(1);
     let totals = [rows("total-bibs", one)?, rows("total-sessions", one)?];
     let paths = ReversePaths::new(router);

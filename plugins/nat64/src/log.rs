@@ -9,7 +9,7 @@ use crate::core::{Binding, NatSession};
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
 
-/// A node's way to the log.
+/// A node's ring to the log.
 #[derive(Clone)]
 pub struct Log {
     log: nat_log::Log,

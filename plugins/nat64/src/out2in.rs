@@ -98,7 +98,7 @@ impl Node for Out2In {
                 };
                 let rx = p.rx();
                 let next = one(p).inspect_err(|_| core.count(1, DROPS, thread, rx))?;
-                p.trace(|_| Translated { way: "out2in", next });
+                p.trace(|_| Translated { direction: "out2in", next });
                 Ok(next)
             },
         );

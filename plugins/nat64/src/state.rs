@@ -423,13 +423,13 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let Some(all) = nat.all.current().clone() else { return Ok(()) };
     let (config, seed) = (Arc::new(nat.config.current().clone()), all.bindings.seed());
     let of_host = move |src, end: &Flow4| affinity_of_host(src, end.protocol(), seed);
-    let ways = move |b: &Binding| {
+    let affinities = move |b: &Binding| {
         [of_host(b.forward.src, &b.reverse), affinity_of_end(&config, &b.reverse, seed)]
     };
     let text = |e: graph::NoAnswer| e.to_string();
-    let lost = all.bindings.rehome(router, stay, ways, |_, _, _| ()).map_err(text)?;
-    let way = move |s: &NatSession| [of_host(s.forward.src, &s.reverse)];
-    let gone = all.sessions.rehome(router, stay, way, |_, _, _| ()).map_err(text)?;
+    let lost = all.bindings.rehome(router, stay, affinities, |_, _, _| ()).map_err(text)?;
+    let affinity = move |s: &NatSession| [of_host(s.forward.src, &s.reverse)];
+    let gone = all.sessions.rehome(router, stay, affinity, |_, _, _| ()).map_err(text)?;
     end_lost(router, &all, lost, gone).map_err(text)?;
     let all: Vec<_> = router.settings::<Role>().map(|(i, role)| (i, *role)).collect();
     for (interface, role) in all {

@@ -249,20 +249,20 @@ fn judge(
         return (true, None);
     }
     let npol = router.own::<Npol>();
-    let way = usize::from(is_sent != applied.is_inverted);
+    let direction = usize::from(is_sent != applied.is_inverted);
     // What decides among policies: a rule, if it does not pass on.
     let decide = |policies: &[u32]| {
         let items = policies.iter().filter_map(|id| npol.policies.get(id)).flatten();
-        let of_way = items.filter(|item| item.is_inbound == (way == RX));
-        let rules = of_way.filter_map(|item| Some((item.rule, npol.rules.get(&item.rule)?)));
+        let of_direction = items.filter(|item| item.is_inbound == (direction == RX));
+        let rules = of_direction.filter_map(|item| Some((item.rule, npol.rules.get(&item.rule)?)));
         let mut about = rules.filter(|(_, rule)| rule.is_about(packet, &npol.sets));
         about.find(|(_, rule)| rule.action != Action::Log).map(|(id, rule)| (id, rule.action))
     };
-    let next = match decide(&applied.policies[way]) {
+    let next = match decide(&applied.policies[direction]) {
         Some((id, Action::Allow)) => return (true, Some(id)),
         Some((_, Action::Pass)) => Verdict::Pass,
         Some((id, _)) => return (false, Some(id)),
-        None => applied.policy_defaults[way],
+        None => applied.policy_defaults[direction],
     };
     match next {
         Verdict::Allow => return (true, None),
@@ -272,7 +272,7 @@ fn judge(
     match decide(&applied.profiles) {
         Some((id, Action::Allow)) => (true, Some(id)),
         Some((id, Action::Deny)) => (false, Some(id)),
-        _ => (applied.profile_defaults[way] == Verdict::Allow, None),
+        _ => (applied.profile_defaults[direction] == Verdict::Allow, None),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Origin {
     table: TableIndex,
     /// The lookup, or what sends to groups.
     node: NodeIndex,
-    /// The way to groups on the interface.
+    /// The adjacency of groups on the interface.
     to_groups: Option<AdjacencyIndex>,
 }
 
@@ -69,8 +69,8 @@ impl Origin {
         if (is_link_local || dst.is_multicast()) && interface.is_none() {
             return Err(Error::WhichLink);
         }
-        let way = route(router, dst, table);
-        let src = choose(router, dst, way, interface).ok_or(Error::Unreachable)?;
+        let via = route(router, dst, table);
+        let src = choose(router, dst, via, interface).ok_or(Error::Unreachable)?;
         let group_on = interface.filter(|_| dst.is_multicast());
         let any = Link::of(dst).unspecified();
         let to_groups = group_on.map(|on| router.use_adjacency(on, Role::Multicast, any));
@@ -82,7 +82,7 @@ impl Origin {
             (IpAddr::V6(_), Some(_)) => V6::NODES.rewrite_mcast,
         };
         let node = router.engine.index_of(node).expect("the graph has lookups and rewrites");
-        let is_own = matches!(way, Via::Receive(_));
+        let is_own = matches!(via, Via::Receive(_));
         Ok(Self { src, dst, is_own, interface, table, node, to_groups })
     }
     /// No more packets will be sent.
@@ -115,10 +115,10 @@ impl Origin {
 fn choose(
     router: &Router,
     dst: IpAddr,
-    way: Via,
+    via: Via,
     interface: Option<InterfaceIndex>,
 ) -> Option<IpAddr> {
-    let interface = match (interface, way) {
+    let interface = match (interface, via) {
         (Some(interface), _) => interface,
         (None, Via::Receive(_)) => return Some(dst),
         (None, Via::Adjacency(index) | Via::Midchain(index) | Via::Glean(index)) => {
@@ -157,9 +157,9 @@ fn follow<F: Family>(router: &Router, dst: F::Bits, table: TableIndex) -> Via {
             .map(|t| t.lookup(dst, me.epoch()))
             .map_or(Via::Drop, Via::LoadBalance)
     };
-    let mut way = look_up(table.0);
+    let mut via = look_up(table.0);
     for _ in 0..DEEPEST {
-        way = match way {
+        via = match via {
             Via::LoadBalance(index) => forwarding.load_balance(index, me.epoch()).choose(0),
             Via::Lookup(table) => look_up(table),
             end => return end,

@@ -111,7 +111,7 @@ struct Sfdp {
     /// The margin that the startup configuration says.
     first_margin: usize,
     registry: service::Registry,
-    ways: Shared<service::Ways>,
+    edges: Shared<service::ServiceEdges>,
     lookups: Shared<handoff::Lookups>,
     tenants: SharedSlab<Tenant>,
     by_id: BTreeMap<u32, u32>,
@@ -137,13 +137,13 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
     };
     let (incoming, outgoing) = (combined("incoming")?, combined("outgoing")?);
     let counters = Counters { created, removed, incoming, outgoing };
-    let (tenants, ways) = (SharedSlab::new(limits.tenants)?, Shared::new(<_>::default()));
+    let (tenants, edges) = (SharedSlab::new(limits.tenants)?, Shared::new(<_>::default()));
     let classes = vec![0.0];
     let (core, owners) = Core::new(
         router,
         limits.sessions,
         &tenant::classes(&classes),
-        (tenants.reader(), ways.reader()),
+        (tenants.reader(), edges.reader()),
         counters,
     )?;
     let pools = Shared::new(nat::Pools::new());
@@ -151,7 +151,7 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
         limits,
         first_margin: limits.margin,
         registry: service::Registry::default(),
-        ways,
+        edges,
         lookups: Shared::new([0; 3]),
         tenants,
         by_id: BTreeMap::new(),

@@ -80,7 +80,7 @@ impl Node for Lifecycle {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (now, epoch, thread) = (frame.now(), frame.epoch(), frame.thread());
         let core = &self.0;
-        let ways = core.ways.read(epoch);
+        let edges = core.edges.read(epoch);
         let mut tables = core.tables(thread);
         frame.each(|p| {
             let mut passing = p.metadata(&PLACE).ok_or(Error::Drop)?;
@@ -95,7 +95,7 @@ impl Node for Lifecycle {
                 done.ok_or(Error::Drop).inspect_err(|_| leave(p))?;
             }
             let from = const { sender(NAME) };
-            Ok(Next::To(go_on(p, core, (ways, from, thread), &mut passing)))
+            Ok(Next::To(go_on(p, core, (edges, from, thread), &mut passing)))
         });
     }
 }

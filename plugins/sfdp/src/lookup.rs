@@ -14,7 +14,7 @@ use wire::Protocol;
 
 use super::nat::Translator;
 use super::packet::{PLACE, Passing, leave};
-use super::service::{Ways, sender};
+use super::service::{ServiceEdges, sender};
 use super::session::{
     Core, Data, Family, Here, Ip4, Ip6, Taken, add, add_volume, claim, ended, next_id, number_of,
     owner_key, owner_of, release,
@@ -100,7 +100,7 @@ struct Tally {
 struct Pass<'f, F: Family> {
     core: &'f Core,
     translator: &'f mut Translator,
-    ways: &'f Ways,
+    edges: &'f ServiceEdges,
     owners: View<'f>,
     table: &'f mut Here<F::Address>,
     from: usize,
@@ -132,7 +132,7 @@ impl<F: Family> Node for Lookup<F> {
         let mut pass = Pass::<F> {
             core,
             translator,
-            ways: core.ways.read(epoch),
+            edges: core.edges.read(epoch),
             owners: core.owners(epoch),
             table: &mut table,
             from: *from,
@@ -211,8 +211,8 @@ impl<F: Family> Pass<'_, F> {
             }
         };
         let upper = Some(if seen.has_upper { seen.upper } else { 0 });
-        let ways = (self.ways, self.from, self.thread);
-        send::<F, Lookup<F>>(p, (core, self.table), ways, passing, found, upper)
+        let edges = (self.edges, self.from, self.thread);
+        send::<F, Lookup<F>>(p, (core, self.table), edges, passing, found, upper)
             .map(Next::To)
             .ok_or(Error::Overflow)
     }
@@ -323,7 +323,7 @@ fn find<F: Family>(
 fn send<F: Family, N: Node>(
     p: &mut Packet<'_, N>,
     (core, table): (&Core, &mut Here<F::Address>),
-    (ways, from, thread): (&Ways, usize, usize),
+    (edges, from, thread): (&ServiceEdges, usize, usize),
     passing: Passing,
     found: (SessionIndex, Direction),
     upper: Option<usize>,
@@ -340,7 +340,7 @@ fn send<F: Family, N: Node>(
     let mut passing = passing.with(found, (F::KIND, id), upper);
     (passing.services, passing.tenant) = (services, tenant);
     p.trace(|_| Looked { node: N::NAME, id, direction, tenant });
-    Some(go_on(p, core, (ways, from, thread), &mut passing))
+    Some(go_on(p, core, (edges, from, thread), &mut passing))
 }
 
 /// Has a packet go on to its next service.
@@ -348,19 +348,19 @@ fn send<F: Family, N: Node>(
 pub(super) fn go_on<N: Node>(
     p: &mut Packet<'_, N>,
     core: &Core,
-    (ways, from, thread): (&Ways, usize, usize),
+    (edges, from, thread): (&ServiceEdges, usize, usize),
     passing: &mut Passing,
 ) -> Slot {
-    let way = ways.next(from, passing);
-    if way.leaves {
+    let next = edges.next(from, passing);
+    if next.leaves {
         add_volume(&core.counters.outgoing, thread, passing.tenant, p.total_len());
     }
-    if way.is_foreign {
+    if next.is_foreign {
         leave(p);
     } else {
         p.set_metadata(&PLACE, *passing);
     }
-    way.slot
+    next.slot
 }
 
 /// Looks up the sessions that ICMP errors are about.
@@ -392,7 +392,7 @@ impl<F: Family> Node for LookupIcmp<F> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (now, epoch, thread) = (frame.now(), frame.epoch(), frame.thread());
         let core = &self.core;
-        let (ways, owners) = (core.ways.read(epoch), core.owners(epoch));
+        let (edges, owners) = (core.edges.read(epoch), core.owners(epoch));
         let mut table = F::of(core).lend(thread);
         let from = const { sender([ICMP4, ICMP6][F::KIND as usize]) };
         frame.each(|p| {
@@ -412,8 +412,8 @@ impl<F: Family> Node for LookupIcmp<F> {
                     p.set_metadata(&PLACE, passing.to_thread(to, F::KIND));
                     return Ok(Next::HandOff);
                 };
-                let ways = (ways, from, thread);
-                send::<F, Self>(p, (core, table), ways, passing, found, None)
+                let edges = (edges, from, thread);
+                send::<F, Self>(p, (core, table), edges, passing, found, None)
                     .map(Next::To)
                     .ok_or(IcmpError::NoSession)
             };
@@ -433,8 +433,8 @@ struct Looked {
 impl Record for Looked {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, id, direction, tenant } = self;
-        let way = if *direction == Direction::Forward { "forward" } else { "reverse" };
-        write!(f, "  {node}: session 0x{id:x} {way} tenant index {tenant}")
+        let direction = if *direction == Direction::Forward { "forward" } else { "reverse" };
+        write!(f, "  {node}: session 0x{id:x} {direction} tenant index {tenant}")
     }
 }
 

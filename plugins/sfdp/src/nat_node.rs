@@ -32,7 +32,7 @@ impl<const LATE: usize> Node for Rewrite<LATE> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let core = &self.0;
-        let ways = core.ways.read(epoch);
+        let edges = core.edges.read(epoch);
         let tables = core.tables(thread);
         frame.each(|p| {
             let mut passing = p.metadata(&PLACE).ok_or(Error::Drop)?;
@@ -44,7 +44,7 @@ impl<const LATE: usize> Node for Rewrite<LATE> {
                 p.set_fib(fib);
             }
             let from = const { sender(NAMES[LATE]) };
-            Ok(Next::To(go_on(p, core, (ways, from, thread), &mut passing)))
+            Ok(Next::To(go_on(p, core, (edges, from, thread), &mut passing)))
         });
     }
 }

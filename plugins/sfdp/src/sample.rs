@@ -61,7 +61,7 @@ impl Node for Sample {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (now, epoch, thread) = (frame.now(), frame.epoch(), frame.thread());
         let Self { core, from, timeout } = self;
-        let ways = core.ways.read(epoch);
+        let edges = core.edges.read(epoch);
         let mut tables = core.tables(thread);
         frame.each(|p| {
             let mut passing = p.metadata(&PLACE).ok_or(Drop::Drop)?;
@@ -72,7 +72,7 @@ impl Node for Sample {
                 (Timer::Renew(tenant.classes[*timeout]), ())
             });
             done.ok_or(Drop::Drop).inspect_err(|_| leave(p))?;
-            Ok(Next::To(go_on(p, core, (ways, *from, thread), &mut passing)))
+            Ok(Next::To(go_on(p, core, (edges, *from, thread), &mut passing)))
         });
     }
 }

@@ -59,7 +59,7 @@ const OPEN: std::ops::Range<u8> = 12..28;
 
 /// Edges to services.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
+pub struct ServiceEdges {
     /// By the number of the node that sends: edges by bit.
     from: Vec<[u32; MOST]>,
     /// Services whose nodes know nothing of sessions.
@@ -72,7 +72,7 @@ pub struct Ways {
 
 /// A packet's next service.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct NextService {
     /// The edge.
     pub slot: Slot,
     /// Whether the node knows nothing of sessions.
@@ -81,10 +81,10 @@ pub struct Way {
     pub leaves: bool,
 }
 
-impl Ways {
+impl ServiceEdges {
     /// The next service of a packet, which has then still to pass those behind it.
     #[inline(always)]
-    pub fn next(&self, from: usize, passing: &mut Passing) -> Way {
+    pub fn next(&self, from: usize, passing: &mut Passing) -> NextService {
         let bit = match passing.services {
             0 => self.drop,
             services => services.trailing_zeros() as u8,
@@ -92,7 +92,7 @@ impl Ways {
         passing.services &= passing.services.wrapping_sub(1);
         let slot = self.from.get(from).map_or(0, |slots| slots[usize::from(bit) % MOST]);
         let is = |mask: u64| mask >> bit & 1 != 0;
-        Way { slot: Slot(slot), is_foreign: is(self.foreign), leaves: is(self.leaving) }
+        NextService { slot: Slot(slot), is_foreign: is(self.foreign), leaves: is(self.leaving) }
     }
 }
 
@@ -194,14 +194,14 @@ pub fn add_sender(router: &mut Router, node: &'static str) -> Result<(), BuildEr
 fn connect(router: &mut Router) -> Result<(), BuildError> {
     let registry = &router.own::<Sfdp>().registry;
     let (services, senders) = (registry.services(), registry.senders.clone());
-    let mut ways = Ways::default();
+    let mut edges = ServiceEdges::default();
     for service in &services {
         let bit = 1 << service.bit;
-        ways.foreign |= if service.is_foreign() { bit } else { 0 };
+        edges.foreign |= if service.is_foreign() { bit } else { 0 };
         let leaves = service.is_terminal() && service.node != DROP;
-        ways.leaving |= if leaves { bit } else { 0 };
+        edges.leaving |= if leaves { bit } else { 0 };
         if service.node == DROP {
-            ways.drop = service.bit;
+            edges.drop = service.bit;
         }
     }
     for (at, node) in senders.iter().copied() {
@@ -210,11 +210,11 @@ fn connect(router: &mut Router) -> Result<(), BuildError> {
         for service in services.iter().filter(|service| service.node != node) {
             slots[usize::from(service.bit)] = router.engine.connect(node, service.node)?.0;
         }
-        if ways.from.len() <= at {
-            ways.from.resize(at + 1, [0; MOST]);
+        if edges.from.len() <= at {
+            edges.from.resize(at + 1, [0; MOST]);
         }
-        ways.from[at] = slots;
+        edges.from[at] = slots;
     }
-    router.own_mut::<Sfdp>().ways.publish(ways);
+    router.own_mut::<Sfdp>().edges.publish(edges);
     Ok(())
 }

@@ -19,7 +19,7 @@ use wire::Protocol;
 use zerocopy::FromZeros;
 
 use super::packet::Found;
-use super::service::Ways;
+use super::service::ServiceEdges;
 use super::tcp::Connection;
 use super::tenant::Tenant;
 
@@ -171,7 +171,7 @@ pub struct Core {
     /// Tenants by number.
     pub tenants: SlabReader<Tenant>,
     /// Edges to services.
-    pub ways: Reader<Ways>,
+    pub edges: Reader<ServiceEdges>,
     /// Counters by tenant.
     pub counters: Counters,
 }
@@ -182,7 +182,7 @@ impl Core {
         router: &Router,
         limit: usize,
         classes: &[Class],
-        (tenants, ways): (SlabReader<Tenant>, Reader<Ways>),
+        (tenants, edges): (SlabReader<Tenant>, Reader<ServiceEdges>),
         counters: Counters,
     ) -> io::Result<(Self, Exact)> {
         // Two flows of a session, and a table that is used by half.
@@ -193,7 +193,7 @@ impl Core {
             user: Sessions::new(router, limit, classes)?,
             owners: owners.reader(),
             tenants,
-            ways,
+            edges,
             counters,
         };
         Ok((core, owners))

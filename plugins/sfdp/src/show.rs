@@ -301,11 +301,11 @@ impl fmt::Display for Detail {
             let to = end(key.responder, key.responder_port);
             writeln!(f, "  {name} key: context {} {from} -> {to}", key.context)?;
         }
-        for (way, name) in ["forward", "reverse"].into_iter().enumerate() {
+        for (direction, name) in ["forward", "reverse"].into_iter().enumerate() {
             writeln!(f, "  {name} flow:")?;
-            writeln!(f, "    bytes: {}", row.passed[way][0])?;
-            writeln!(f, "    packets: {}", row.passed[way][1])?;
-            writeln!(f, "    services: {}", self.services[way].join(" "))?;
+            writeln!(f, "    bytes: {}", row.passed[direction][0])?;
+            writeln!(f, "    packets: {}", row.passed[direction][1])?;
+            writeln!(f, "    services: {}", self.services[direction].join(" "))?;
         }
         Ok(())
     }

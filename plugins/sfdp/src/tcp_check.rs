@@ -78,7 +78,7 @@ impl Node for TcpCheck {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (now, epoch, thread) = (frame.now(), frame.epoch(), frame.thread());
         let Self { core, non_syn } = self;
-        let (ways, non_syn) = (core.ways.read(epoch), *non_syn.read(epoch));
+        let (edges, non_syn) = (core.edges.read(epoch), *non_syn.read(epoch));
         let mut tables = core.tables(thread);
         frame.each(|p| {
             let mut passing = p.metadata(&PLACE).ok_or(Error::Drop)?;
@@ -95,7 +95,7 @@ impl Node for TcpCheck {
                 }
             }
             let from = const { sender(NAME) };
-            Ok(Next::To(go_on(p, core, (ways, from, thread), &mut passing)))
+            Ok(Next::To(go_on(p, core, (edges, from, thread), &mut passing)))
         });
     }
 }

@@ -129,8 +129,8 @@ struct ShownChannel {
 }
 
 impl ShownChannel {
-    fn of(way: &ChannelState) -> Self {
-        Self { sent: way.sent, failed: way.failed, problem: way.problem.clone() }
+    fn of(channel: &ChannelState) -> Self {
+        Self { sent: channel.sent, failed: channel.failed, problem: channel.problem.clone() }
     }
 }
 
@@ -144,12 +144,12 @@ impl fmt::Display for Shown {
         writeln!(f, "sflow drop-monitoring {drops}")?;
         self.interfaces.iter().try_for_each(|name| writeln!(f, "sflow enable {name}"))?;
         writeln!(f, "interfaces enabled: {}", self.interfaces.len())?;
-        let ways = [
+        let channels = [
             ("packet samples", &self.samples),
             ("discard events", &self.discards),
             ("counter samples", &self.counters),
         ];
-        for (what, ShownChannel { sent, failed, problem }) in ways {
+        for (what, ShownChannel { sent, failed, problem }) in channels {
             writeln!(f, "{what} sent: {sent}")?;
             writeln!(f, "{what} not sent: {failed}")?;
             if let Some(problem) = problem {

@@ -10,7 +10,7 @@ use wire::Prefix;
 
 use super::{Error, Policies, TABLE, is_label, labels};
 
-/// Way in which a prefix finds its policy.
+/// How a prefix finds its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Through {
     /// By the label of the policy.
@@ -29,7 +29,7 @@ pub enum Through {
 /// Steering of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering {
-    /// Way to its policy.
+    /// How it finds its policy.
     pub through: Through,
     /// A label that its packets get first.
     pub vpn_label: Option<u32>,

@@ -17,7 +17,7 @@ use super::sid::{Next as Then, Sid, Sids};
 /// The node.
 pub const NAME: &str = "sr-localsid-d";
 
-/// Way on of the inner packet.
+/// Next node of the inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decap {
     /// A frame, out by an interface.

@@ -67,7 +67,7 @@ pub enum Count {
 }
 
 /// First header of packets before, and the operation.
-pub trait Way: Copy + Send + 'static {
+pub trait Imposition: Copy + Send + 'static {
     /// The node.
     const NAME: &'static str;
     /// The node that tells senders what is wrong, and what it takes along.
@@ -130,7 +130,7 @@ fn class6(p: &Buffer<'_>) -> u8 {
     p.header::<Header>().map_or(0, Header::traffic_class)
 }
 
-impl Way for Packets6 {
+impl Imposition for Packets6 {
     const NAME: &'static str = ENCAPS;
     const PROBLEMS: Edge = PROBLEMS6;
     const EXPIRED: Problem = V6::EXPIRED_PROBLEM;
@@ -144,7 +144,7 @@ impl Way for Packets6 {
     }
 }
 
-impl Way for Packets4 {
+impl Imposition for Packets4 {
     const NAME: &'static str = ENCAPS4;
     const PROBLEMS: Edge = Edge { to: V4::NODES.icmp_error, payload: Problem::NAME };
     const EXPIRED: Problem = V4::EXPIRED_PROBLEM;
@@ -158,7 +158,7 @@ impl Way for Packets4 {
     }
 }
 
-impl Way for Framed {
+impl Imposition for Framed {
     const NAME: &'static str = ENCAPS_L2;
     const PROBLEMS: Edge = PROBLEMS6;
     const EXPIRED: Problem = V6::EXPIRED_PROBLEM;
@@ -175,7 +175,7 @@ impl Way for Framed {
     }
 }
 
-impl Way for Bound {
+impl Imposition for Bound {
     const NAME: &'static str = BOUND_ENCAPS;
     const PROBLEMS: Edge = PROBLEMS6;
     const EXPIRED: Problem = V6::EXPIRED_PROBLEM;
@@ -190,7 +190,7 @@ impl Way for Bound {
     }
 }
 
-impl Way for Inserted {
+impl Imposition for Inserted {
     const NAME: &'static str = INSERT;
     const PROBLEMS: Edge = PROBLEMS6;
     const EXPIRED: Problem = V6::EXPIRED_PROBLEM;
@@ -201,7 +201,7 @@ impl Way for Inserted {
     }
 }
 
-impl Way for BoundInserted {
+impl Imposition for BoundInserted {
     const NAME: &'static str = BOUND_INSERT;
     const PROBLEMS: Edge = PROBLEMS6;
     const EXPIRED: Problem = V6::EXPIRED_PROBLEM;
@@ -235,7 +235,7 @@ enum Next<W> {
     Again,
 }
 
-impl<W: Way> graph::Next for Next<W> {
+impl<W: Imposition> graph::Next for Next<W> {
     const EDGES: &'static [Edge] =
         &[Edge { to: "ip6-lookup", payload: "" }, W::PROBLEMS, Edge { to: W::NAME, payload: "" }];
     #[inline(always)]
@@ -295,7 +295,7 @@ fn put_in(p: &mut Buffer<'_>, header: &[u8], first: [u8; 16], is_bound: bool) ->
 
 /// Puts on a packet what a policy says.
 #[inline(always)]
-fn put<W: Way>(p: &mut Buffer<'_>, rewrite: &Rewrite, class: u8, hash: u32) -> Option<()> {
+fn put<W: Imposition>(p: &mut Buffer<'_>, rewrite: &Rewrite, class: u8, hash: u32) -> Option<()> {
     let headers = if W::IS_BOUND { &rewrite.bound } else { &rewrite.steered };
     match W::INSIDE {
         Some(inside) => put_in_front(p, headers, inside, class, hash)?,
@@ -311,7 +311,7 @@ fn put<W: Way>(p: &mut Buffer<'_>, rewrite: &Rewrite, class: u8, hash: u32) -> O
 
 /// A packet to a binding SID goes on to its next segment, below the headers that are put in front;
 /// one that a header is put into does so behind that.
-fn unbind<W: Way>(p: &mut Buffer<'_>) -> Result<(), Error> {
+fn unbind<W: Imposition>(p: &mut Buffer<'_>) -> Result<(), Error> {
     if W::INSIDE.is_some() {
         return end::next_segment(p, false).map_err(|_| Error::NoSegment);
     }
@@ -319,7 +319,7 @@ fn unbind<W: Way>(p: &mut Buffer<'_>) -> Result<(), Error> {
     place.map(drop).ok_or(Error::NoSegment)
 }
 
-impl<W: Way> Put<W> {
+impl<W: Imposition> Put<W> {
     /// Segment list of a packet.
     #[inline(always)]
     fn index(&self, p: &Buffer<'_>, hash: u32, epoch: infra::rcu::Epoch<'_>) -> Option<u32> {
@@ -331,7 +331,7 @@ impl<W: Way> Put<W> {
     }
 }
 
-impl<W: Way> Node for Put<W> {
+impl<W: Imposition> Node for Put<W> {
     const NAME: &'static str = W::NAME;
     const EXPLAINABLE: bool = true;
     type Next = Next<W>;
@@ -386,7 +386,7 @@ impl<W: Way> Node for Put<W> {
 
 /// Sends a copy of a packet on over another list.
 #[cold]
-fn copy<W: Way>(
+fn copy<W: Imposition>(
     p: &mut Packet<'_, Put<W>>,
     bytes: &mut [u8],
     rewrite: &Rewrite,
@@ -433,7 +433,7 @@ impl Record for Rewritten {
     }
 }
 
-fn add_one<W: Way>(
+fn add_one<W: Imposition>(
     router: &mut Router,
     rewrites: &infra::rcu::SharedSlab<Box<[Rewrite]>>,
     frames: &SlabReader<Frames>,

@@ -35,8 +35,9 @@ impl Threads {
     }
     /// The thread that has the session of packets.
     #[inline(always)]
-    pub fn to(&self, way: Affinity, strays: Option<&Strays>) -> usize {
-        strays.map_or_else(|| self.at(way.hash()), |s| s.thread(way, |hash| self.at(hash)))
+    pub fn to(&self, affinity: Affinity, strays: Option<&Strays>) -> usize {
+        strays
+            .map_or_else(|| self.at(affinity.hash()), |s| s.thread(affinity, |hash| self.at(hash)))
     }
     /// The thread that has what goes by a hash, as `Frame::thread_of` says.
     #[inline(always)]
@@ -51,9 +52,9 @@ pub trait Place: Clone + Send + 'static {
     const HANDOFF: &'static str;
     /// The node that they go on at.
     const NODE: &'static str;
-    /// The node for those that find no room on their way.
+    /// The node for those that find no room.
     const DROP: &'static str = "ip4-drop";
-    /// The way of a packet; `None` when it stays on its thread and goes on along the arc.
+    /// The affinity of a packet; `None` when it stays on its thread and goes on along the arc.
     fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity>;
     /// Packets that go elsewhere, while there are sessions.
     fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays>;

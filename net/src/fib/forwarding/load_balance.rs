@@ -132,14 +132,14 @@ impl Word {
 /// A load balance as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadBalance<'e> {
-    /// There is one way.
+    /// There is one bucket.
     One(Via),
     /// There are several: a power of two of buckets.
     Many(&'e [Via]),
 }
 
 impl LoadBalance<'_> {
-    /// The way of a flow. A hash is needed only for [`LoadBalance::Many`].
+    /// The bucket of a flow. A hash is needed only for [`LoadBalance::Many`].
     #[inline(always)]
     pub fn choose(self, hash: u32) -> Via {
         match self {
@@ -150,7 +150,7 @@ impl LoadBalance<'_> {
             }
         }
     }
-    /// The way, when there is only one.
+    /// The bucket, when there is only one.
     #[inline(always)]
     pub fn single(self) -> Option<Via> {
         match self {

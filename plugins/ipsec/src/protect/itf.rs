@@ -30,26 +30,26 @@ pub struct Itf {
 }
 
 /// Far ends by interface and next hop.
-type Ways = Rc<RefCell<HashMap<(InterfaceIndex, IpAddr), (TableIndex, IpAddr)>>>;
+type FarEnds = Rc<RefCell<HashMap<(InterfaceIndex, IpAddr), (TableIndex, IpAddr)>>>;
 
 /// All of them.
 #[derive(Default)]
 pub struct Itfs {
     all: BTreeMap<InterfaceIndex, Itf>,
-    ways: Ways,
+    far_ends: FarEnds,
 }
 
 /// An interface, as its adjacencies need it.
 struct Bare {
     interface: InterfaceIndex,
-    ways: Ways,
+    far_ends: FarEnds,
 }
 
 impl Encapsulation for Bare {
     fn chain(&self, _: Link, next_hop: IpAddr) -> Option<Chain> {
-        let ways = self.ways.borrow();
-        let everybody = |link: Link| ways.get(&(self.interface, link.unspecified()));
-        let exact = ways.get(&(self.interface, next_hop));
+        let far_ends = self.far_ends.borrow();
+        let everybody = |link: Link| far_ends.get(&(self.interface, link.unspecified()));
+        let exact = far_ends.get(&(self.interface, next_hop));
         let to = exact.or_else(|| everybody(Link::Ip4)).or_else(|| everybody(Link::Ip6))?;
         let to = (*to).into();
         Some(Chain {
@@ -98,8 +98,8 @@ pub fn add(
     let interface = router.add_interface(new, super::input::Nowhere).map_err(Error::Interface)?;
     let itfs = &mut router.own_mut::<Protect>().itfs;
     itfs.all.insert(interface, Itf { instance, is_multipoint });
-    let ways = Rc::clone(&itfs.ways);
-    router.encapsulate(interface, Rc::new(Bare { interface, ways }));
+    let far_ends = Rc::clone(&itfs.far_ends);
+    router.encapsulate(interface, Rc::new(Bare { interface, far_ends }));
     Ok(interface)
 }
 
@@ -118,7 +118,7 @@ pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), Erro
 pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
     let itfs = &mut router.own_mut::<Protect>().itfs;
     itfs.all.remove(&interface);
-    itfs.ways.borrow_mut().retain(|(i, _), _| *i != interface);
+    itfs.far_ends.borrow_mut().retain(|(i, _), _| *i != interface);
 }
 
 /// Has an interface follow the routes to the far ends of the associations that protect it now.
@@ -133,8 +133,8 @@ pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
     };
     let mine = super::all(router).filter(|t| t.interface == interface);
     let new: Vec<_> = mine.filter_map(to).collect();
-    let ways = Rc::clone(&router.own::<Protect>().itfs.ways);
-    ways.borrow_mut().retain(|(i, _), _| *i != interface);
-    ways.borrow_mut().extend(new);
+    let far_ends = Rc::clone(&router.own::<Protect>().itfs.far_ends);
+    far_ends.borrow_mut().retain(|(i, _), _| *i != interface);
+    far_ends.borrow_mut().extend(new);
     router.encapsulate_anew(interface, None);
 }
