@@ -2,9 +2,9 @@
 //! show of the machine itself.
 //!
 //! With a worker on each of two processors control has none of its own, and workers offer theirs
-//! whenever they have run for a while. So do the processes that spin: what others on the machine take
-//! of one they take of the other. Clocks a packet are free of that, and say what workers lose by
-//! each other.
+//! whenever they have run for a while. So do the processes that spin: what others on the machine
+//! take of one they take of the other. Clocks a packet are free of that, and say what workers lose
+//! by each other.
 
 use std::hint::black_box;
 use std::io;
@@ -24,8 +24,8 @@ use crate::window::Window;
 
 /// Steps between two looks whether time is over.
 const STEPS: u32 = 20_000;
-/// Sums that do not wait for one another: as many as keep all of a core busy, so that two threads of
-/// one core do not pass for two cores.
+/// Sums that do not wait for one another: as many as keep all of a core busy, so that two threads
+/// of one core do not pass for two cores.
 const SUMS: usize = 8;
 /// Interval at which a spinning thread offers its processor, as workers do beside control.
 const SHARE: Duration = Duration::from_micros(100);
@@ -112,9 +112,8 @@ pub fn run(name: &str, options: &Options, folder: &Path) -> io::Result<Value> {
     if lossy > 0 {
         println!("  {lossy} windows lost packets");
     }
-    Ok(
-        json!({ "mpps": packets, "ratio": ratio, "clocks": clocks, "spun": spun, "machine": machine }),
-    )
+    Ok(json!({ "mpps": packets, "ratio": ratio, "clocks": clocks, "spun": spun,
+        "machine": machine }))
 }
 
 /// Routing to a neighbour, or a bridge that learns whatever comes; a stream on the first worker.

@@ -265,8 +265,8 @@ impl Router {
     pub fn now(&self) -> f64 {
         self.engine.clock().now()
     }
-    /// Seconds until the next whole second on that clock: looks that come once a second meet there, so
-    /// that an idle router wakes once for all of them.
+    /// Seconds until the next whole second on that clock: looks that come once a second meet there,
+    /// so that an idle router wakes once for all of them.
     pub fn until_next_second(&self) -> f64 {
         let now = self.now();
         now.floor() + 1.0 - now

@@ -18,8 +18,8 @@ use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 const PROCESS: &str = "af-packet-link-process";
-/// Pause after the kernel has told something, so that what changes in one go is looked at in one
-/// go; and between two looks at all devices while one is being opened.
+/// Pause between the first message and the look at it and what follows, so that what changes in one
+/// go is looked at in one go; and between two looks at all devices while one is being opened.
 const SOON: Duration = Duration::from_millis(50);
 
 pub(super) fn register(router: &mut Router) {
@@ -43,7 +43,10 @@ pub(super) fn begin(router: &mut Router) {
     router.processes.signal(PROCESS, 0);
 }
 
-fn look_at_all(router: &mut Router, _: Event) -> Wake {
+fn look_at_all(router: &mut Router, event: Event) -> Wake {
+    if let Event::Signal(_) = event {
+        return Wake::After(SOON);
+    }
     let looked = router.with(|all: &mut HostInterfaces, router| {
         let news = all.news.as_mut().map(LinkMonitor::take).unwrap_or_default();
         let is_opening = |all: &HostInterfaces| all.list.iter().any(|i| i.reopening.is_some());
@@ -63,7 +66,7 @@ fn look_at_all(router: &mut Router, _: Event) -> Wake {
         let is_asking = all.news.as_ref().is_some_and(LinkMonitor::is_asking);
         let pause = Duration::from_secs_f64((all.due - router.now()).max(0.0));
         (!all.list.is_empty()).then_some(match () {
-            () if is_opening(all) || is_asking || !news.is_empty() => Wake::After(SOON),
+            () if is_opening(all) || is_asking => Wake::After(SOON),
             () => Wake::AfterOrEvent(pause),
         })
     });

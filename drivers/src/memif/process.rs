@@ -201,8 +201,8 @@ impl Memifs {
         }
         Ok(None)
     }
-    /// Tells a slave that has asked for an interface that it may go on; false while the interface is
-    /// switched off. It may be switched on any moment, and some slaves ask only once.
+    /// Tells a slave that has asked for an interface that it may go on; false while the interface
+    /// is switched off. It may be switched on any moment, and some slaves ask only once.
     fn admit(&self, router: &Router, socket: u32, caller: &mut Caller) -> Result<bool, Refused> {
         let Some(init) = &caller.waiting else { return Ok(true) };
         let index = self.asked_for(socket, init)?;

@@ -14,14 +14,18 @@ use crate::host::netlink::{Link, LinkMonitor};
 
 /// Name of the process.
 pub(super) const PROCESS: &str = "tap-link-process";
-/// Pause after the kernel has told something: what changes in one go is looked at in one go.
+/// Pause between the first message and the look at it and what follows: what changes in one go, as
+/// when a device is switched off and deleted, is looked at in one go.
 const SOON: Duration = Duration::from_millis(50);
 
 pub(super) fn register(router: &mut Router) {
     router.processes.spawn(PROCESS, Box::new(look));
 }
 
-fn look(router: &mut Router, _: Event) -> Wake {
+fn look(router: &mut Router, event: Event) -> Wake {
+    if let Event::Signal(_) = event {
+        return Wake::After(SOON);
+    }
     let looked = router.with(|taps: &mut Taps, router| {
         let list = &mut taps.list;
         taps.news.retain(|news| list.iter().any(|tap| tap.namespace == news.namespace()));
@@ -42,10 +46,9 @@ fn look(router: &mut Router, _: Event) -> Wake {
                 follow(tap, link, router);
             }
         }
-        let is_news = told.iter().any(|(_, links)| !links.is_empty());
         let pause = Duration::from_secs_f64((taps.due - router.now()).max(0.0));
         (!taps.list.is_empty()).then_some(match () {
-            () if is_news || taps.news.iter().any(LinkMonitor::is_asking) => Wake::After(SOON),
+            () if taps.news.iter().any(LinkMonitor::is_asking) => Wake::After(SOON),
             () => Wake::AfterOrEvent(pause),
         })
     });
