@@ -55,6 +55,10 @@ fn ask(peer: &mut impl Wire) -> Option<Duration> {
 fn check(kind: &str, router: &Daemon, interface: &str, peer: &mut impl Wire) {
     router.tell(&format!("set interface ip address {interface} 10.9.0.1/24"));
     router.tell(&format!("set ip neighbor {interface} 10.9.0.2 02:00:00:00:00:02 static"));
+    // On the CPU of the data plane the two would wait for each other: by default that is not the
+    // first one.
+    let cpus = infra::cpu::allowed().expect("there are some");
+    let _ = cpus.first().map(|first| infra::cpu::pin(*first));
     let is_there = || ask(peer).is_some();
     assert!(eventually(is_there), "{kind}: {}", router.tell("show errors"));
     let (rests, pause) = if is_timing_wanted() { (5, 10_000) } else { (2, 500) };
