@@ -32,7 +32,7 @@ fn bench(lines: &[&str]) -> Bench {
 /// A frame of some kind, chosen by `n`.
 fn frame(n: u64) -> Vec<u8> {
     let port = 76 + (n / 3 % 8) as u16;
-    let is_ip6 = n / 24 % 4 == 0;
+    let is_ip6 = (n / 24).is_multiple_of(4);
     let mut packet = if is_ip6 {
         udp6("2001:db8::2", &format!("2001:db8:16::{:x}", n % 3 + 1), port, &[n as u8; 9])
     } else {

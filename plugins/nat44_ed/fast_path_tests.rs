@@ -80,10 +80,10 @@ fn ping_by(src: &str, dst: &str, identifier: u16) -> Vec<u8> {
 /// A frame of some kind, chosen by `n`, from inside or outside. Ports of hosts tell them apart, so
 /// that they have the same outside.
 fn frame(n: u64) -> Vec<u8> {
-    let host = if n % 2 == 0 { "10.0.0.2" } else { "10.0.0.3" };
+    let host = if n.is_multiple_of(2) { "10.0.0.2" } else { "10.0.0.3" };
     let port = 5000 + (n % 8) as u16;
     let server = SERVERS[n as usize / 8 % 4];
-    let is_inward = n / 32 % 3 == 0;
+    let is_inward = (n / 32).is_multiple_of(3);
     let (src, dst) = if is_inward { (server, OUTSIDE) } else { (host, server) };
     let ports = if is_inward { [80, port] } else { [port, 80] };
     let ack = tcp::Flags::ACK.0;
