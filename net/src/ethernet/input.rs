@@ -178,11 +178,12 @@ impl<F: FastPath> Node for EthernetInput<F> {
             #[inline(always)]
             |packets| {
                 // What the first packet is says which pass is for most of them.
-                let mut most = Most::Any;
+                let (mut most, mut other) = (Most::Any, None);
                 packets.look(0..packets.all().end.min(1), |_, p| {
                     known = p.rx();
                     let port = self.ports.read(known, epoch);
                     own = port.map_or(NOBODY, own_untagged);
+                    other = self.other(p.bytes(), epoch);
                     most = match port {
                         Some(_) if is_tagged(p.bytes()) => Most::Any,
                         Some(_) if own != NOBODY => Most::Plain,
@@ -208,8 +209,9 @@ impl<F: FastPath> Node for EthernetInput<F> {
                         return;
                     }
                     let ports = &self.ports;
-                    let verdict =
-                        |_, p: &mut Buffer<'_>| to_own(p, ports, (&mut known, &mut own), epoch);
+                    let verdict = |_, p: &mut Buffer<'_>| {
+                        to_own(p, ports, (&mut known, &mut own), (epoch, other))
+                    };
                     if is_tried {
                         packets.rest(packets.all(), verdict);
                     } else {
@@ -222,7 +224,7 @@ impl<F: FastPath> Node for EthernetInput<F> {
                     let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
                     let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
                     packets.rest(packets.all(), |_, p| {
-                        self.to_any(p, (&mut known, epoch), (briefs, layer2), thread)
+                        self.to_any(p, (&mut known, epoch), (briefs, layer2, other), thread)
                     });
                     packets.others(packets.all(), |_, p| {
                         let rx = p.rx();
@@ -235,20 +237,24 @@ impl<F: FastPath> Node for EthernetInput<F> {
     }
 }
 
-/// A frame without tags for its interface's own address, of a usual protocol. `None` for others.
+/// A protocol beside the usual ones, and its edge.
+type Other = Option<(EtherType, Slot)>;
+
+/// A frame without tags for its interface's own address, of a usual protocol or another that is
+/// known. `None` for others.
 #[inline(always)]
 fn to_own(
     p: &mut Buffer<'_>,
     ports: &SlabReader<Port>,
     (known, own): (&mut u32, &mut u64),
-    epoch: Epoch<'_>,
+    (epoch, other): (Epoch<'_>, Other),
 ) -> Option<Next> {
     let rx = p.rx();
     if rx != *known {
         let port = ports.read(rx, epoch);
         (*known, *own) = (rx, port.map_or(NOBODY, own_untagged));
     }
-    let next = protocol(for_own(p.bytes(), *own)?)?;
+    let next = usual(for_own(p.bytes(), *own)?, other)?;
     strip(p, size_of::<Header>())?;
     Some(next)
 }
@@ -262,6 +268,13 @@ pub(super) fn protocol(ethertype: EtherType) -> Option<Next> {
         EtherType::ARP => Some(Next::Arp),
         _ => None,
     }
+}
+
+/// The edges of the usual protocols, and of another one.
+#[inline(always)]
+fn usual(ethertype: EtherType, other: Other) -> Option<Next> {
+    let is_it = |other: &(EtherType, Slot)| other.0 == ethertype;
+    protocol(ethertype).or_else(|| Some(Next::Other(other.filter(is_it)?.1)))
 }
 
 /// Whether a frame begins with a tag.
@@ -288,14 +301,27 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
 }
 
 impl<F> EthernetInput<F> {
+    /// The protocol of a frame that is none of the usual ones.
+    #[inline(always)]
+    fn other(&self, frame: &[u8], epoch: Epoch<'_>) -> Other {
+        let kind = Tagged::read_few(frame)?.ethertype;
+        if protocol(kind).is_some() { None } else { Some((kind, self.edge(kind, epoch)?)) }
+    }
+    /// The edge of a protocol.
+    #[inline(never)]
+    fn edge(&self, kind: EtherType, epoch: Epoch<'_>) -> Option<Slot> {
+        let edges = self.types.read(epoch);
+        let at = edges.binary_search_by_key(&kind.or_length(), |e| e.0).ok()?;
+        Some(edges[at].1)
+    }
     /// A frame with at most two tags, for an interface or one of its sub-interfaces: of a usual
-    /// protocol for its own address, or bridged. `None` for others.
+    /// protocol, or another that is known, for its own address, or bridged. `None` for others.
     #[inline(always)]
     fn to_any<'e>(
         &'e self,
         p: &mut Buffer<'_>,
         (known, epoch): (&mut Known<'e>, Epoch<'e>),
-        (briefs, layer2): (BriefsView<'_>, Option<Slot>),
+        (briefs, layer2, other): (BriefsView<'_>, Option<Slot>, Other),
         thread: usize,
     ) -> Option<Next> {
         let rx = p.rx();
@@ -314,7 +340,7 @@ impl<F> EthernetInput<F> {
         } else {
             let is_for_us = u64::from_le_bytes(*p.bytes().first_chunk()?) & ADDRESS == known.own;
             let is_known = sub.is_some() || tagged.is_untagged();
-            let next = protocol(tagged.ethertype).filter(|_| is_for_us && is_known)?;
+            let next = usual(tagged.ethertype, other).filter(|_| is_for_us && is_known)?;
             if !to.routes() {
                 return None;
             }
@@ -372,11 +398,7 @@ impl<F> EthernetInput<F> {
         }
         let next = match protocol(tagged.ethertype) {
             Some(next) => next,
-            None => {
-                let edges = self.types.read(epoch);
-                let at = edges.binary_search_by_key(&tagged.ethertype.or_length(), |e| e.0);
-                Next::Other(edges[at.map_err(|_| Error::UnknownType)?].1)
-            }
+            None => Next::Other(self.edge(tagged.ethertype, epoch).ok_or(Error::UnknownType)?),
         };
         strip(p, tagged.header_len()).ok_or(Error::TooShort)?;
         Ok(next)
