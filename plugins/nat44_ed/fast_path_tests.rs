@@ -110,8 +110,8 @@ fn frame(n: u64) -> Vec<u8> {
     [&to.0[..], &HOST.0, &[8, 0], &packet].concat()
 }
 
-/// The frame with its packet made whole, if that is a fragment: what is held of fragments depends on
-/// the time between them.
+/// The frame with its packet made whole, if that is a fragment: what is held of fragments depends
+/// on the time between them.
 fn whole(frame: &[u8]) -> Vec<u8> {
     let (header, packet) = frame.split_at(14);
     if packet[6..8] == [0, 0] {
