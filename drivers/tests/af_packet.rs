@@ -409,7 +409,8 @@ fn wrong_input_changes_nothing() {
         assert_eq!(cli(&mut parts, line).trim(), answer, "{line}");
         assert_eq!(parts.router.interfaces.iter().count(), 1);
     }
-    assert_eq!(open_files(), files);
+    // What a test before this one had may be closed late.
+    assert!(eventually(|| open_files() <= files), "{} files, {files} before", open_files());
     let create = format!("create host-interface v2 name {device} hw-addr 02:01:02:03:04:05");
     assert_eq!(cli(&mut parts, &create), format!("host-{device}\n"));
     assert_eq!(cli(&mut parts, &create).trim(), "create host-interface: Interface already exists");
@@ -446,6 +447,6 @@ fn coming_and_going_under_traffic_leaks_nothing() {
     let _ = ping.kill();
     let _ = ping.wait();
     // Sockets are closed on another thread.
-    assert!(eventually(|| open_files() == files), "{} files, not {files}", open_files());
+    assert!(eventually(|| open_files() <= files), "{} files, not {files}", open_files());
     assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
 }
