@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -50,14 +51,18 @@ impl Descriptors {
         timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &time)?;
         Ok(())
     }
-    /// Adds one until it is closed.
+    /// Adds one until it is closed. One that is there already has the number from now on: so a copy
+    /// of a descriptor that lives on may be added again under the number of one that was closed.
     ///
     /// # Errors
-    /// The kernel's: it cannot be waited for, or is there already.
+    /// The kernel's: it cannot be waited for.
     pub fn add(&self, descriptor: BorrowedFd<'_>, number: u64) -> io::Result<()> {
         let data = epoll::EventData::new_u64(number);
         let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        Ok(epoll::add(&self.poll, descriptor, data, when)?)
+        match epoll::add(&self.poll, descriptor, data, when) {
+            Err(Errno::EXIST) => Ok(epoll::modify(&self.poll, descriptor, data, when)?),
+            done => Ok(done?),
+        }
     }
     /// Numbers of those at which something has come since they were asked for last.
     pub fn ready(&self) -> Vec<u64> {
@@ -93,8 +98,9 @@ mod tests {
     fn each_arrival_is_told_once_until_the_descriptor_is_closed() {
         let all = Descriptors::new().unwrap();
         let (mut here, mut there) = UnixStream::pair().unwrap();
+        all.add(here.as_fd(), 8).unwrap();
         all.add(here.as_fd(), 7).unwrap();
-        assert!(all.add(here.as_fd(), 8).is_err() && all.ready().is_empty());
+        assert!(all.ready().is_empty());
         there.write_all(&[1]).unwrap();
         assert_eq!([all.ready(), all.ready()], [vec![7], vec![]]);
         there.write_all(&[2]).unwrap();
@@ -104,6 +110,20 @@ mod tests {
         assert_eq!([all.ready(), all.ready()], [vec![7], vec![]], "the other end is gone");
         drop(here);
         assert!(all.ready().is_empty());
+    }
+
+    #[test]
+    fn a_copy_of_what_was_closed_may_be_added_again() {
+        let all = Descriptors::new().unwrap();
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let copy = here.try_clone().unwrap();
+        all.add(copy.as_fd(), 1).unwrap();
+        drop(copy);
+        // The lowest number that is free: that of the first copy, unless another test took it.
+        let copy = here.try_clone().unwrap();
+        all.add(copy.as_fd(), 2).unwrap();
+        there.write_all(&[1]).unwrap();
+        assert!(all.ready().contains(&2));
     }
 
     #[test]
