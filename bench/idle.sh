@@ -7,17 +7,13 @@
 #
 # memif is a pair of interfaces that are connected with each other; the front end of vhost-user is
 # DPDK's testpmd, stopped once it has connected (Debian: dpdk-dev). Runs in a network namespace of its
-# own. Needs root. FERROVIA, FVCTL: programs other than those of target/release.
+# own. Needs root. FERROVIA and FVCTL may name the programs.
 set -eu
 [ -n "${IDLE_ALONE:-}" ] || IDLE_ALONE=1 exec unshare --net "$0" "$@"
 seconds=${1:-20}
 shift || true
 kinds=${*:-af_packet tap memif vhost-user af_xdp loopback bond pipe}
-here=$(cd "$(dirname "$0")/.." && pwd)
-ferrovia=${FERROVIA:-$here/target/release/ferrovia}
-fvctl=${FVCTL:-$here/target/release/fvctl}
-work=$(mktemp -d)
-router=
+. "$(dirname "$0")/router.sh"
 peer=
 
 cleanup() {
@@ -27,18 +23,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
-tell() { "$fvctl" -s "$work/cli.sock" "$@"; }
+tell() { ask "$work" "$@"; }
 up() { tell "set interface state $1 up"; }
 veth() { ip link add "$1" type veth peer name "$1p" && ip link set "$1" up && ip link set "$1p" up; }
 
-cat > "$work/conf" <<END
-unix { nodaemon runtime-dir $work cli-listen $work/cli.sock log $work/log }
-statseg { socket-name $work/stats.sock }
-socksvr { socket-name $work/api.sock }
-END
-"$ferrovia" -c "$work/conf" > "$work/output" 2>&1 &
-router=$!
-for _ in $(seq 100); do tell show version > "$work/said" 2>&1 && break || sleep 0.1; done
+start_router "$work"
 
 for kind in $kinds; do
     case $kind in

@@ -5,18 +5,15 @@
 #
 #   bench/kernel.sh [ROUNDS [SECONDS [KIND...]]]     KIND: af_packet, tap, af_xdp; all if none is named
 #
-# Each way has two hosts of its own, in network namespaces, and rounds take the ways in turns. Hosts of
+# Each path has two hosts of its own, in network namespaces, and rounds take the paths in turns. Hosts of
 # AF_XDP compute checksums themselves, as XDP programs get packets as they are on the wire. Needs root,
-# iperf3, and ethtool for AF_XDP. FERROVIA, FVCTL: programs other than those of target/release.
+# iperf3, and ethtool for AF_XDP. FERROVIA and FVCTL may name the programs.
 set -eu
 rounds=${1:-3}
 seconds=${2:-3}
 shift $(($# < 2 ? $# : 2))
 kinds=${*:-af_packet tap af_xdp}
-here=$(cd "$(dirname "$0")/.." && pwd)
-ferrovia=${FERROVIA:-$here/target/release/ferrovia}
-fvctl=${FVCTL:-$here/target/release/fvctl}
-work=$(mktemp -d)
+. "$(dirname "$0")/router.sh"
 routers=
 spaces=
 
@@ -31,9 +28,9 @@ cleanup() {
 trap cleanup EXIT
 
 within() { ip netns exec "$@"; }
-tell() { local kind=$1; shift; "$fvctl" -s "$work/$kind/cli.sock" "$@" > "$work/said"; }
+tell() { local kind=$1; shift; ask "$work/$kind" "$@" > "$work/said"; }
 
-# Namespaces of a way: left host, router, right host.
+# Namespaces of a path: left host, router, right host.
 spaces() {
     for side in l m r; do
         ip netns add "fvk-$1-$side"
@@ -53,17 +50,10 @@ wires() {
         n=2
     done
 }
-# A router in the namespace of a way.
+# A router in the namespace of a path.
 router() {
-    mkdir -p "$work/$1"
-    cat > "$work/$1/conf" <<END
-unix { nodaemon runtime-dir $work/$1 cli-listen $work/$1/cli.sock log $work/$1/log }
-statseg { socket-name $work/$1/stats.sock }
-socksvr { socket-name $work/$1/api.sock }
-END
-    ip netns exec "fvk-$1-m" "$ferrovia" -c "$work/$1/conf" > "$work/$1/output" 2>&1 &
-    routers="$routers $!"
-    for _ in $(seq 100); do tell "$1" show version 2>/dev/null && break || sleep 0.1; done
+    start_router "$work/$1" ip netns exec "fvk-$1-m"
+    routers="$routers $router"
 }
 addresses() {
     local kind=$1 n=1

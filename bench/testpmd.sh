@@ -6,16 +6,12 @@
 #
 # PACKETS go there and back, at RATE a second; without one at the highest rate of which nothing is
 # lost, found by halving with a fiftieth of the packets. Needs root, testpmd (Debian: dpdk-dev), and a
-# processor for each of the two programs. FERROVIA, FVCTL: programs other than those of target/release.
+# processor for each of the two programs. FERROVIA and FVCTL may name the programs.
 set -eu
 kind=${1:?memif, memif-slave, vhost-user, vhost-packed or af_xdp}
 packets=${2:-10000000}
 rate=${3:-}
-here=$(cd "$(dirname "$0")/.." && pwd)
-ferrovia=${FERROVIA:-$here/target/release/ferrovia}
-fvctl=${FVCTL:-$here/target/release/fvctl}
-work=$(mktemp -d)
-router=
+. "$(dirname "$0")/router.sh"
 peer=
 
 cleanup() {
@@ -26,17 +22,10 @@ cleanup() {
 }
 trap cleanup EXIT
 
-tell() { "$fvctl" -s "$work/cli.sock" "$@"; }
+tell() { ask "$work" "$@"; }
 counted() { tell "show interface $1" | awk -v what="$2" 'index($0, what) { n = $NF } END { print n + 0 }'; }
 
-cat > "$work/conf" <<END
-unix { nodaemon runtime-dir $work cli-listen $work/cli.sock log $work/log }
-statseg { socket-name $work/stats.sock }
-socksvr { socket-name $work/api.sock }
-END
-"$ferrovia" -c "$work/conf" > "$work/output" 2>&1 &
-router=$!
-for _ in $(seq 100); do tell show version > "$work/version" 2>&1 && break || sleep 0.1; done
+start_router "$work"
 
 case $kind in
 memif*)

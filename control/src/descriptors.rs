@@ -1,7 +1,7 @@
-//! Descriptors that control waits for (epoll(7)): sockets on which others speak, each with the
-//! number of who hears it. It is told once whenever something has come, so it looks until there is
-//! nothing left. An alarm is one of them (timerfd_create(2)): the event loop's own timers wake it
-//! several times for each that is more than 64 ms away.
+//! Descriptors that control waits for (epoll(7)): sockets of peers and event counters, each with
+//! the number of the process that reads it. Arrivals are reported once (edge-triggered), so a
+//! process reads until nothing is left. An alarm is one of them (timerfd_create(2)): the event
+//! loop's own timers wake it several times for each that is more than 64 ms away.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

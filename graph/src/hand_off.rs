@@ -44,7 +44,7 @@ impl<H> Clone for There<H> {
 
 impl<H> Copy for There<H> {}
 
-/// Drops of [`HandOff`].
+/// Drops of nodes that hand packets over: the other thread has no room.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Congestion {
     /// congestion drop.

@@ -34,7 +34,7 @@ pub use engine::{
     Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,
     MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Passes, ROOM, Taken,
 };
-pub use hand_off::{HandOff, HandsOff};
+pub use hand_off::{Congestion, HandOff, HandsOff};
 pub use infra::cpu::Cpu;
 pub use node::{
     Continue, Count, CounterText, Edge, Input, InputState, Next, Node, Payload, Reason, Slot,

@@ -11,19 +11,13 @@ use wire::{Ip4Prefix, MacAddr};
 use zerocopy::IntoBytes;
 
 use super::nat44_ed::{check, end, ends, udp};
+use super::translation::with;
 
 const ETHERNET: usize = 14;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&[
-        ipfix::FEATURE,
-        syslog::FEATURE,
-        sessions::FEATURE,
-        nat_log::FEATURE,
-        translation::FEATURE,
-        FEATURE,
-    ]);
+    let mut b = Bench::plugged(&with(FEATURE));
     let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
     let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["det44 plugin enable", "set interface det44 inside pg0 outside pg1"];

@@ -10,24 +10,17 @@ use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, checksum, icmp6, ip4};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::translation::with;
+
 const B4: &str = "2001:db8:1::2";
 const AFTR: &str = "2001:db8:ffff::1";
 const POOL: &str = "192.0.2.1";
 const HOST_INSIDE: &str = "192.168.1.1";
 const SERVER: &str = "10.0.0.2";
 
-const FEATURES: [net::Feature; 6] = [
-    sessions::FEATURE,
-    ipfix::FEATURE,
-    syslog::FEATURE,
-    nat_log::FEATURE,
-    translation::FEATURE,
-    FEATURE,
-];
-
 /// Servers are behind `pg0`, customers behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&FEATURES);
+    let mut b = Bench::plugged(&with(FEATURE));
     let first = [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
         "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb",
@@ -231,7 +224,7 @@ fn at_the_customer_s_edge_packets_go_into_the_tunnel_and_come_out_of_it() {
         let new = |(name, mac)| router.add_interface(new_interface(name, mac), Transmit).unwrap();
         [("pg0", PG0), ("pg1", PG1)].map(new).into()
     };
-    let features = [net::FEATURES, &FEATURES].concat();
+    let features = [net::FEATURES, &with(FEATURE)].concat();
     let mut b = Bench::of(Rig::made(1, &features, ce, interfaces));
     for line in [
         "set interface state pg0 up",

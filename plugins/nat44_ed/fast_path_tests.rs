@@ -13,19 +13,14 @@ use wire::ip4::VERSION_IHL;
 use wire::{Protocol, checksum, tcp};
 use zerocopy::IntoBytes;
 
+use super::translation::with;
+
 /// The address outside.
 const OUTSIDE: &str = "192.0.2.1";
 const SERVERS: [&str; 4] = ["16.0.0.1", "17.0.0.1", "18.0.0.1", "10.0.1.2"];
 
 fn bench(lines: &[&str]) -> Bench {
-    let mut bench = Bench::plugged(&[
-        ipfix::FEATURE,
-        syslog::FEATURE,
-        sessions::FEATURE,
-        nat_log::FEATURE,
-        translation::FEATURE,
-        FEATURE,
-    ]);
+    let mut bench = Bench::plugged(&with(FEATURE));
     for line in [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01 static",
         "set ip neighbor pg0 10.0.0.3 02:00:00:00:00:02 static",
@@ -155,13 +150,10 @@ fn packets_and_counters_are_those_of_the_nodes() {
         &["set interface nat44 out pg0"],
         &["set interface nat44 in pg0 out pg1 del", "set interface nat44 out pg1 output-feature"],
     ];
-    for (seed, lines) in (1..).zip(settings) {
-        for count in [1, 3, 4, 64, 65, 255, 256] {
-            let seed = seed * 1000 + count as u64;
-            let frames: Vec<_> = numbers(seed).map(frame).take(count).collect();
-            expect_alike(lines, seed, &frames);
-        }
-    }
+    alike::settings(&settings, |lines, seed, count| {
+        let frames: Vec<_> = numbers(seed).map(frame).take(count).collect();
+        expect_alike(lines, seed, &frames);
+    });
 }
 
 #[test]

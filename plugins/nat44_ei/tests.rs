@@ -11,17 +11,11 @@ use wire::{Protocol, checksum, ip4};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::nat44_ed::{end, ends, pass, udp};
+use super::translation::with;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&[
-        ipfix::FEATURE,
-        syslog::FEATURE,
-        sessions::FEATURE,
-        nat_log::FEATURE,
-        translation::FEATURE,
-        FEATURE,
-    ]);
+    let mut b = Bench::plugged(&with(FEATURE));
     let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
     let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["nat44 ei plugin enable", "set interface nat44 ei in pg0 out pg1"];

@@ -12,6 +12,8 @@ use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, checksum, icmp6, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::translation::with;
+
 const A: &str = "2001:db8::2";
 const B: &str = "2001:db8::3";
 const SERVER: &str = "10.0.1.2";
@@ -19,18 +21,9 @@ const SERVER6: &str = "64:ff9b::a00:102";
 const OUTSIDE: &str = "192.0.2.1";
 const OUTSIDE6: &str = "64:ff9b::c000:201";
 
-const FEATURES: [net::Feature; 6] = [
-    sessions::FEATURE,
-    ipfix::FEATURE,
-    syslog::FEATURE,
-    nat_log::FEATURE,
-    translation::FEATURE,
-    FEATURE,
-];
-
 /// Hosts are behind `pg0`, IPv4 behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&FEATURES);
+    let mut b = Bench::plugged(&with(FEATURE));
     let first = [
         "set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01",
         "set ip neighbor pg0 2001:db8::3 02:00:00:00:00:01",
@@ -326,7 +319,7 @@ fn there_are_as_many_sessions_and_bindings_as_there_may_be() {
 
 #[test]
 fn clients_set_and_list_all_of_it() {
-    let mut b = Bench::plugged(&FEATURES);
+    let mut b = Bench::plugged(&with(FEATURE));
     let (pg0, pg1) = (b.pg0, b.pg1);
     b.talk(|local, router| {
         let side = |sw_if_index, flags, is_add| Nat64AddDelInterface { is_add, flags, sw_if_index };

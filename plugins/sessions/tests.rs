@@ -9,6 +9,7 @@ use wire::ethernet::{EtherType, Header};
 use zerocopy::IntoBytes;
 
 use super::cnat::{ends, packet};
+use super::translation::with;
 
 /// New sessions in each round.
 const NEW: u16 = 24;
@@ -123,13 +124,6 @@ fn ask6(n: u16) -> Vec<u8> {
 /// A packet from one of many hosts.
 fn ask_of_many(n: u16) -> Vec<u8> {
     packet(Protocol::UDP, (&format!("10.0.0.{}", 2 + n % 50), 3000 + n / 50), ("10.0.1.2", 53))
-}
-
-const NAT: [net::Feature; 5] =
-    [ipfix::FEATURE, syslog::FEATURE, sessions::FEATURE, nat_log::FEATURE, translation::FEATURE];
-
-fn with(more: net::Feature) -> Vec<net::Feature> {
-    [&NAT[..], &[more]].concat()
 }
 
 /// Neighbours of `pg0` for hosts 10.0.0.2 to 10.0.0.51.

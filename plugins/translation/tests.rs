@@ -12,15 +12,21 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::nat44_ed::{check, end, ends, udp};
 
+/// Plugins that all kinds of translation require.
 const FEATURES: [net::Feature; 5] =
     [sessions::FEATURE, ipfix::FEATURE, syslog::FEATURE, nat_log::FEATURE, translation::FEATURE];
 const SERVER: (&str, u16) = ("10.0.1.2", 53);
 
 type End = (Ipv4Addr, u16);
 
+/// A kind of translation, with the plugins that it requires.
+pub(super) fn with(feature: net::Feature) -> Vec<net::Feature> {
+    [&FEATURES[..], &[feature]].concat()
+}
+
 /// Hosts behind one interface, the world behind the other.
 fn bench(feature: net::Feature, lines: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&[&FEATURES[..], &[feature]].concat());
+    let mut b = Bench::plugged(&with(feature));
     let first = [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
         "set ip neighbor pg0 2001:db8::2 02:00:00:00:00:01",

@@ -9,6 +9,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod output;
 pub mod serving;
+pub mod turn;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;

@@ -341,7 +341,7 @@ impl LinkMonitor {
         let namespace = (here.dev(), here.ino());
         Ok(Self { socket: Arc::new(socket), namespace, asked: None })
     }
-    /// Whether all devices are being asked for: what is told then says no descriptor.
+    /// Whether all devices are being asked for: the answers do not come at the descriptor.
     pub fn is_asking(&self) -> bool {
         self.asked.is_some()
     }

@@ -411,7 +411,7 @@ impl Memif {
         node: NodeIndex,
         why: &str,
     ) -> Result<(), graph::NoAnswer> {
-        let again = router.now() + super::process::RETRY;
+        let again = router.now() + crate::host::turn::RETRY;
         match &self.link {
             Link::Down(_) => return Ok(()),
             Link::Calling(channel, ..) => {

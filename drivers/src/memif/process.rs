@@ -2,11 +2,9 @@
 //! is gone is noticed.
 //!
 //! The process sleeps until something comes on a channel or a listening socket, or a time is over.
-//! As it is told of that once, a turn in which there was something to do is followed by another.
 #![forbid(unsafe_code)]
 
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use control::process::{Event, Wake};
 use graph::InputState;
@@ -16,11 +14,10 @@ use wire::memif::{Init, Message, Text};
 use super::channel::{Channel, Heard, Listener};
 use super::interface::{Caller, Link, Memif, Memifs};
 use super::session::{self, Master, Refused, Reply, Slave, Step};
+use crate::host::turn::{RETRY, Turn};
 
 /// Name of the process.
 pub const NAME: &str = "memif-process";
-/// Seconds between two attempts of a slave.
-pub const RETRY: f64 = 1.0;
 /// Seconds that a handshake may take.
 const PATIENCE: f64 = 5.0;
 /// Slaves of a socket that may be talking at a time.
@@ -32,16 +29,9 @@ const LATE: &str = "timeout";
 /// Messages of a channel that are heard in one go.
 const MOST_MESSAGES: usize = 600;
 
-/// Work that a turn of the process leaves.
-#[derive(Default)]
-struct Done {
-    /// There was something to do: there may be more.
-    is_busy: bool,
-    /// A connection could not be ended.
-    has_failed: bool,
-    /// Interfaces that connected again, with the threads and modes that their queues had.
-    again: Vec<(InterfaceIndex, Vec<(usize, InputState)>)>,
-}
+/// Work that a turn of the process leaves; interfaces that connected again, with the threads and
+/// modes that their queues had.
+type Done = Turn<(InterfaceIndex, Vec<(usize, InputState)>)>;
 
 /// A turn.
 pub(super) fn run(router: &mut Router, _: Event) -> Wake {
@@ -104,7 +94,6 @@ impl Memifs {
         };
     }
     fn next_turn(&self, router: &Router, done: &Done) -> Wake {
-        let now = router.now();
         let is_up = |m: &Memif| router.interfaces.at(m.index).is_some_and(|i| i.admin_up);
         let time = |m: &Memif| match &m.link {
             Link::Down(at) => (!m.wanted.is_master && is_up(m)).then_some(*at),
@@ -113,12 +102,7 @@ impl Memifs {
         };
         let callers = self.sockets.values().flat_map(|socket| &socket.callers);
         let times = self.list.iter().filter_map(time).chain(callers.map(|c| c.deadline));
-        let again = [(done.is_busy, 0.0), (done.has_failed, RETRY)];
-        let again = again.into_iter().filter(|(is_so, _)| *is_so).map(|(_, pause)| now + pause);
-        match times.chain(again).min_by(f64::total_cmp) {
-            Some(at) => Wake::AfterOrEvent(Duration::from_secs_f64((at - now).max(0.0))),
-            None => Wake::OnEvent,
-        }
+        done.next(router.now(), times)
     }
     /// Accepts slaves and answers them.
     fn hear_callers(&mut self, router: &mut Router, done: &mut Done) {

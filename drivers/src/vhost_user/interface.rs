@@ -371,7 +371,7 @@ impl Vhost {
         node: NodeIndex,
         why: &str,
     ) -> Result<(), NoAnswer> {
-        let again = router.now() + super::process::RETRY;
+        let again = router.now() + crate::host::turn::RETRY;
         let Link::Up(mut connection) = std::mem::replace(&mut self.link, Link::Down(again)) else {
             return Ok(());
         };

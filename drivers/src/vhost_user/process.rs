@@ -1,13 +1,11 @@
 //! `vhost-user-process`: the sockets. Front ends are accepted or looked for, heard and answered.
 //!
-//! The process sleeps until something comes on a socket, or it is time to connect. As it is told of
-//! that once, a turn in which there was something to do is followed by another.
+//! The process sleeps until something comes on a socket, or it is time to connect.
 #![forbid(unsafe_code)]
 
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 use control::process::{Event, Wake};
 use graph::{InputState, NodeIndex};
@@ -16,23 +14,15 @@ use net::{InterfaceIndex, Router};
 use super::channel::{Channel, Heard};
 use super::interface::{Connection, Link, Vhost, Vhosts};
 use super::session::{Refused, Session};
+use crate::host::turn::{RETRY, Turn};
 
 /// Name of the process.
 pub const NAME: &str = "vhost-user-process";
-/// Seconds between two attempts to connect.
-pub const RETRY: f64 = 1.0;
 /// Requests of a front end that are heard in one go.
 const MOST_REQUESTS: usize = 600;
 
 /// Work that a turn of the process leaves.
-#[derive(Default)]
-struct Done {
-    /// There was something to do: there may be more.
-    is_busy: bool,
-    /// A connection could not be ended.
-    has_failed: bool,
-    again: Vec<Again>,
-}
+type Done = Turn<Again>;
 
 /// An interface that runs again, with the threads and modes of its queues and those which have to
 /// be looked at all the time.
@@ -85,17 +75,11 @@ impl Vhosts {
         }
     }
     fn next_turn(&self, router: &Router, done: &Done) -> Wake {
-        let now = router.now();
         let time = |v: &Vhost| match v.link {
             Link::Down(at) if v.listener.is_none() => Some(at),
             _ => None,
         };
-        let again = [(done.is_busy, 0.0), (done.has_failed, RETRY)];
-        let again = again.into_iter().filter(|(is_so, _)| *is_so).map(|(_, pause)| now + pause);
-        match self.list.iter().filter_map(time).chain(again).min_by(f64::total_cmp) {
-            Some(at) => Wake::AfterOrEvent(Duration::from_secs_f64((at - now).max(0.0))),
-            None => Wake::OnEvent,
-        }
+        done.next(router.now(), self.list.iter().filter_map(time))
     }
 }
 

@@ -178,12 +178,11 @@ impl<F: FastPath> Node for EthernetInput<F> {
             #[inline(always)]
             |packets| {
                 // What the first packet is says which pass is for most of them.
-                let (mut most, mut other) = (Most::Any, None);
+                let mut most = Most::Any;
                 packets.look(0..packets.all().end.min(1), |_, p| {
                     known = p.rx();
                     let port = self.ports.read(known, epoch);
                     own = port.map_or(NOBODY, own_untagged);
-                    other = self.other(p.bytes(), epoch);
                     most = match port {
                         Some(_) if is_tagged(p.bytes()) => Most::Any,
                         Some(_) if own != NOBODY => Most::Plain,
@@ -208,7 +207,7 @@ impl<F: FastPath> Node for EthernetInput<F> {
                     if is_tried && !packets.are_left(packets.all()) {
                         return;
                     }
-                    let ports = &self.ports;
+                    let (ports, other) = (&self.ports, self.other(packets, epoch));
                     let verdict = |_, p: &mut Buffer<'_>| {
                         to_own(p, ports, (&mut known, &mut own), (epoch, other))
                     };
@@ -223,6 +222,7 @@ impl<F: FastPath> Node for EthernetInput<F> {
                 if packets.are_left(packets.all()) {
                     let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
                     let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
+                    let other = self.other(packets, epoch);
                     packets.rest(packets.all(), |_, p| {
                         self.to_any(p, (&mut known, epoch), (briefs, layer2, other), thread)
                     });
@@ -301,11 +301,15 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
 }
 
 impl<F> EthernetInput<F> {
-    /// The protocol of a frame that is none of the usual ones.
+    /// The protocol of the first packet, if that is none of the usual ones.
     #[inline(always)]
-    fn other(&self, frame: &[u8], epoch: Epoch<'_>) -> Other {
-        let kind = Tagged::read_few(frame)?.ethertype;
-        if protocol(kind).is_some() { None } else { Some((kind, self.edge(kind, epoch)?)) }
+    fn other<N: Node>(&self, packets: &mut Passes<'_, N>, epoch: Epoch<'_>) -> Other {
+        let mut kind = None;
+        packets.look(0..packets.all().end.min(1), |_, p| {
+            kind = Tagged::read_few(p.bytes()).map(|tagged| tagged.ethertype);
+        });
+        let kind = kind.filter(|kind| protocol(*kind).is_none())?;
+        Some((kind, self.edge(kind, epoch)?))
     }
     /// The edge of a protocol.
     #[inline(never)]

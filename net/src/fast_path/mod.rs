@@ -11,6 +11,7 @@
 //!
 //! The end of it, [`Outputs`], is that of other fast paths too, such as the one of bridged frames.
 
+mod block;
 mod entry;
 mod outputs;
 mod routed;

@@ -1,10 +1,13 @@
 //! The end of a fast path: packets pass the output nodes of their interfaces and wait for drivers.
 
+use graph::arc::FeatureArc;
 use graph::{Ahead, Flags, Node, Passes, Slot};
 use infra::counter::Volume;
 use infra::rcu::{Epoch, SlabReader};
 
+use crate::adjacency::Adjacency;
 use crate::interface::{Counters, INTERFACE_OUTPUT, InterfaceOutput, Port};
+use crate::ip::is_usual;
 
 /// Interfaces at most that packets of one frame leave by; others go node by node.
 const MOST_OUTPUTS: usize = 8;
@@ -41,6 +44,15 @@ pub struct Exit {
     pub tx: u32,
     /// Flags of packets that something is still to be done for.
     pub todo: Flags,
+}
+
+/// An adjacency whose packets need nothing else, and the interface behind it.
+#[derive(Clone, Copy)]
+pub struct Egress<'e> {
+    /// The neighbour.
+    pub adjacency: &'e Adjacency,
+    /// The exit there.
+    pub exit: Exit,
 }
 
 /// An output node that packets passed.
@@ -94,6 +106,23 @@ impl<'a> Outputs<'a> {
         let tx = ahead.target(node, InterfaceOutput::TX)?;
         let output = self.place(Output { from, interface, node, edge, ..Output::NONE })?;
         Some(Exit { output, tx, todo: port.todo })
+    }
+    /// The egress over an adjacency behind a rewrite node, if that is usual and no feature of
+    /// `arc` is on the path.
+    #[inline(never)]
+    pub fn egress(
+        &mut self,
+        ahead: Ahead<'_>,
+        (rewrite, arc): (u32, &'static FeatureArc),
+        adjacency: Option<&'a Adjacency>,
+    ) -> Option<Egress<'a>> {
+        let adjacency = adjacency.filter(|a| is_usual(a))?;
+        let interface = adjacency.interface.0;
+        if ahead.start(rewrite, arc)?.first(interface).is_some() {
+            return None;
+        }
+        let exit = self.exit(ahead, rewrite, adjacency.output, interface)?;
+        Some(Egress { adjacency, exit })
     }
     /// The place of a node; `None` when there are too many.
     fn place(&mut self, new: Output) -> Option<usize> {

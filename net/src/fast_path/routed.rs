@@ -5,15 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::{Ahead, BLOCK, Buffer, Cpu, Flags, Next, Node, Passes, Slot};
-use infra::counter::{Rows, Volume, VolumeCounter};
+use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
+use super::block::Block;
 use super::edge;
-use super::outputs::{Exit, Outputs, Pause};
+use super::outputs::{Egress, Outputs, Pause};
 use crate::adjacency::Adjacency;
-use crate::fib::{Family, Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
+use crate::fib::{Family, Forwarding, Headers, Steps, are_alike, in_blocks};
 use crate::interface::{Counters, Port};
-use crate::ip::{Version, is_usual, may_go, send_over};
+use crate::ip::{Version, may_go, send_over};
 use crate::router::Router;
 
 /// Length of an Ethernet header.
@@ -72,13 +73,6 @@ impl<V: Version> Routable<'_, V> {
             self.other = Some(fib);
         }
     }
-}
-
-/// An adjacency whose packets need nothing else, and the interface behind it.
-#[derive(Clone, Copy)]
-struct Egress<'e> {
-    adjacency: &'e Adjacency,
-    exit: Exit,
 }
 
 /// One frame on its way.
@@ -196,39 +190,23 @@ where
         if ready == 0 {
             return;
         }
+        let block = Block { places: block, ready, edge: Some(end), routes: self.routes };
+        let forwarding = &self.routed.forwarding;
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
-            let Some(neighbor) = self.routed.forwarding.only_neighbor(leaf) else { return };
-            let mut run = Volume::default();
-            packets.behind(
-                block,
-                end,
+            let Some(neighbor) = forwarding.only_neighbor(leaf) else { return };
+            block.send_alike(
+                packets,
+                (leaf, neighbor.0),
                 #[inline(always)]
-                |ahead, i, p| {
-                    if ready >> (i % BLOCK) & 1 == 0 {
-                        return None;
-                    }
-                    let (to, len) = self.send(ahead, p, neighbor.0)?;
-                    run += Volume { packets: 1, bytes: len };
-                    Some(to)
-                },
+                |ahead, p, index| self.send(ahead, p, index),
             );
-            count_route(self.routes, leaf, run);
         } else {
-            packets.behind(
-                block,
-                end,
+            block.send_each(
+                packets,
+                (leaves, forwarding),
                 #[inline(always)]
-                |ahead, i, p| {
-                    if ready >> (i % BLOCK) & 1 == 0 {
-                        return None;
-                    }
-                    let leaf = leaves[i % BLOCK];
-                    let neighbor = self.routed.forwarding.only_neighbor(leaf)?;
-                    let (to, len) = self.send(ahead, p, neighbor.0)?;
-                    count_route(self.routes, leaf, Volume { packets: 1, bytes: len });
-                    Some(to)
-                },
+                |ahead, p, index| self.send(ahead, p, index),
             );
         }
     }
@@ -240,7 +218,9 @@ impl<'a, V: Version, T> Pass<'a, V, T> {
     #[inline(always)]
     fn send(&mut self, ahead: Ahead<'_>, p: &mut Buffer<'_>, index: u32) -> Option<(u32, u64)> {
         if index != self.index {
-            (self.index, self.egress) = (index, self.egress_over(ahead, index));
+            let adjacency = self.routed.adjacencies.read(index, self.epoch);
+            let behind = (self.rewrite, V::OUTPUT_ARC);
+            (self.index, self.egress) = (index, self.outputs.egress(ahead, behind, adjacency));
         }
         let Egress { adjacency, exit } = self.egress.as_ref()?;
         let is_special = p.flags().has(exit.todo.with(UNUSUAL));
@@ -253,17 +233,6 @@ impl<'a, V: Version, T> Pass<'a, V, T> {
         send_over(p, adjacency, self.by_adjacency);
         self.outputs.count(exit, ETHERNET + len);
         Some((exit.tx, len as u64))
-    }
-    /// Egress over an adjacency, if that is usual and no feature is on the path.
-    #[inline(never)]
-    fn egress_over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Egress<'a>> {
-        let adjacency = self.routed.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
-        let interface = adjacency.interface.0;
-        if ahead.start(self.rewrite, V::OUTPUT_ARC)?.first(interface).is_some() {
-            return None;
-        }
-        let exit = self.outputs.exit(ahead, self.rewrite, adjacency.output, interface)?;
-        Some(Egress { adjacency, exit })
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.
     fn leave<N: Node>(self, packets: &mut Passes<'_, N>, thread: usize) -> u64 {

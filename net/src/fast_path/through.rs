@@ -4,19 +4,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::{Ahead, BLOCK, Buffer, Cpu, Flags, Next, Node, Passes, Slot};
-use infra::counter::{Counter, Rows, Volume, VolumeCounter};
+use infra::counter::{Counter, Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use wire::ethernet::{EtherType, Header};
 
+use super::block::Block;
 use super::edge;
-use super::outputs::{Exit, Outputs, Pause};
+use super::outputs::{Egress, Outputs, Pause};
 use super::tunnels::Tunnels;
 use super::underlay::Neighbors;
 use crate::adjacency::Adjacency;
 use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
-use crate::fib::{Forwarding, Headers, Steps, are_alike, count as count_route, in_blocks};
+use crate::fib::{Forwarding, Headers, Steps, are_alike, in_blocks};
 use crate::interface::{Counters, Port};
-use crate::ip::{SourceFamily, Stacked, Version, count, is_usual};
+use crate::ip::{SourceFamily, Stacked, Version, count};
 use crate::router::Router;
 
 /// Length of an Ethernet header.
@@ -83,13 +84,6 @@ pub(super) struct Ingress {
     /// Their table; `None` where a feature or nothing awaits them.
     pub fib: Option<u16>,
     pub packets: u64,
-}
-
-/// An adjacency whose packets need nothing else, and the interface behind it.
-#[derive(Clone, Copy)]
-struct Egress<'e> {
-    adjacency: &'e Adjacency,
-    exit: Exit,
 }
 
 impl<V: Version> Through<V> {
@@ -230,6 +224,8 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
     #[inline(always)]
     fn judge(&mut self, packets: &mut Passes<'_, N>, block: Range<usize>, leaves: &[u32]) {
         let plain = self.plain[block.start / BLOCK % self.plain.len()];
+        let places = block.clone();
+        let ready = Block { places, ready: plain, edge: None, routes: self.routes };
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
             let Some(neighbor) = self.forwarding.only_neighbor(leaf) else {
@@ -238,34 +234,19 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
                     None => packets.leave(block),
                 };
             };
-            let mut run = Volume::default();
-            packets.usual_beyond(
-                block,
+            ready.send_alike(
+                packets,
+                (leaf, neighbor.0),
                 #[inline(always)]
-                |ahead, i, p| {
-                    if plain >> (i % BLOCK) & 1 == 0 {
-                        return None;
-                    }
-                    let (to, len) = self.send(ahead, p, neighbor.0)?;
-                    run += Volume { packets: 1, bytes: len };
-                    Some(to)
-                },
+                |ahead, p, index| self.send(ahead, p, index),
             );
-            count_route(self.routes, leaf, run);
         } else {
-            packets.usual_beyond(
-                block,
+            let forwarding = self.forwarding;
+            ready.send_each(
+                packets,
+                (leaves, forwarding),
                 #[inline(always)]
-                |ahead, i, p| {
-                    if plain >> (i % BLOCK) & 1 == 0 {
-                        return None;
-                    }
-                    let leaf = leaves[i % BLOCK];
-                    let neighbor = self.forwarding.only_neighbor(leaf)?;
-                    let (to, len) = self.send(ahead, p, neighbor.0)?;
-                    count_route(self.routes, leaf, Volume { packets: 1, bytes: len });
-                    Some(to)
-                },
+                |ahead, p, index| self.send(ahead, p, index),
             );
         }
     }
@@ -280,7 +261,9 @@ impl<'a, V: Version> Pass<'a, V> {
             self.enter_by(ahead, p.rx());
         }
         if index != self.index {
-            (self.index, self.egress) = (index, self.egress_over(ahead, index));
+            let adjacency = self.through.adjacencies.read(index, self.epoch);
+            let behind = (self.nodes.rewrite, V::OUTPUT_ARC);
+            (self.index, self.egress) = (index, self.outputs.egress(ahead, behind, adjacency));
         }
         let (fib, to) = (self.ingress.fib?, self.egress.as_ref()?);
         let a = to.adjacency;
@@ -316,17 +299,6 @@ impl<'a, V: Version> Pass<'a, V> {
         let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
         let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
         self.ingress = Ingress { rx, fib: (!has_features).then_some(self.fib), packets: 0 };
-    }
-    /// Egress over an adjacency, if that is usual and no feature is on the path.
-    #[inline(never)]
-    fn egress_over(&mut self, ahead: Ahead<'_>, index: u32) -> Option<Egress<'a>> {
-        let adjacency = self.through.adjacencies.read(index, self.epoch).filter(|a| is_usual(a))?;
-        let interface = adjacency.interface.0;
-        if ahead.start(self.nodes.rewrite, V::OUTPUT_ARC)?.first(interface).is_some() {
-            return None;
-        }
-        let exit = self.outputs.exit(ahead, self.nodes.rewrite, adjacency.output, interface)?;
-        Some(Egress { adjacency, exit })
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.
     fn end<N: Node>(mut self, packets: &mut Passes<'_, N>) -> u64 {

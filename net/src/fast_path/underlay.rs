@@ -6,9 +6,9 @@ use graph::{Ahead, Buffer, Flags, Node, Passes, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
-use super::outputs::{Exit, Outputs};
+use super::outputs::{Egress, Outputs};
 use crate::adjacency::{Adjacency, Link};
-use crate::ip::{Onward, V4, V6, Version, fits_made, is_usual, send_over};
+use crate::ip::{Onward, V4, V6, Version, fits_made, send_over};
 use crate::router::Router;
 
 /// Edges at most that packets of one frame take behind their headers; others go node by node.
@@ -37,7 +37,7 @@ pub struct Lane<'a> {
     /// The node at the end of the edge.
     node: u32,
     /// The neighbour and the exit; `None` when packets wait for the node.
-    end: Option<(&'a Adjacency, Exit)>,
+    end: Option<Egress<'a>>,
 }
 
 /// An edge that packets took behind their headers.
@@ -104,25 +104,22 @@ impl<'a> Underlay<'a> {
         node: u32,
         onward: &Onward,
         outputs: &mut Outputs<'a>,
-    ) -> Option<(&'a Adjacency, Exit)> {
+    ) -> Option<Egress<'a>> {
         let index = onward.neighbor().filter(|_| !self.is_watched)?;
-        let a = self.neighbors.adjacencies.read(index.0, self.epoch).filter(|a| is_usual(a))?;
+        let a = self.neighbors.adjacencies.read(index.0, self.epoch)?;
         let arc = match a.link {
             Link::Ip4 => V4::OUTPUT_ARC,
             Link::Ip6 => V6::OUTPUT_ARC,
             Link::Mpls | Link::Ethernet => return None,
         };
-        if ahead.start(node, arc)?.first(a.interface.0).is_some() {
-            return None;
-        }
-        Some((a, outputs.exit(ahead, node, a.output, a.interface.0)?))
+        outputs.egress(ahead, (node, arc), Some(a))
     }
     /// Sends a packet on that has its headers in front: the node that it waits for.
     #[inline(always)]
     pub fn send(&mut self, lane: &Lane<'a>, p: &mut Buffer<'_>, outputs: &mut Outputs<'a>) -> u32 {
         let Some(taken) = self.edges.get_mut(lane.edge) else { return lane.node };
         taken.packets += 1;
-        let Some((a, exit)) = &lane.end else { return lane.node };
+        let Some(Egress { adjacency: a, exit }) = &lane.end else { return lane.node };
         if p.flags().has(exit.todo.with(Flags::ONE_LINK)) || !fits_made(p, a) {
             return lane.node;
         }

@@ -37,6 +37,16 @@ pub fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(seed), next).map(|n| n >> 33)
 }
 
+/// Calls `expect` with each of some settings and a number that says what frames it is about, for
+/// frames of all kinds of sizes: how many.
+pub fn settings<'s>(all: &[&'s [&'s str]], mut expect: impl FnMut(&'s [&'s str], u64, usize)) {
+    for (seed, lines) in (1..).zip(all) {
+        for count in [1, 3, 4, 64, 65, 255, 256] {
+            expect(lines, seed * 1000 + count as u64, count);
+        }
+    }
+}
+
 impl Rig {
     /// Sends frames to `ethernet-input`, by the interfaces that `rx` chooses, with or without fast
     /// paths; what commands `show` then is compared too.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use graph::{Continue, Cpu, Frame, Names, Node, Record};
+use graph::{Congestion, Continue, Cpu, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::fib::{FlowHash, flow_of, next};
 use net::interface::Tagged;
@@ -16,14 +16,6 @@ pub const NAME: &str = "worker-handoff";
 #[derive(Clone)]
 pub struct HandOff {
     pub handoffs: SlabReader<Handoff>,
-}
-
-/// Drops.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
 }
 
 impl Handoff {
@@ -56,14 +48,14 @@ impl Handoff {
 impl Node for HandOff {
     const NAME: &'static str = NAME;
     type Next = Continue;
-    type Error = Error;
+    type Error = Congestion;
     type Count = std::convert::Infallible;
 
     #[inline(always)]
     fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         frame.hand_off(
-            Error::Congestion,
+            Congestion::Drop,
             #[inline(always)]
             |p| {
                 let handoff = self.handoffs.read(p.rx(), epoch);

@@ -5,10 +5,10 @@
 //! inside goes by it too. Where a mapping chooses the port, the flow outside is known without a
 //! session. Protocols without ports go by their far end.
 
-use graph::{Buffer, Frame, Node};
+use graph::{Buffer, Congestion, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Affinity as Path, Flow4, Look};
-use translation::handoff::{Count, Error, Threads};
+use translation::handoff::{Count, Threads};
 use translation::session::NatSession;
 use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
@@ -65,7 +65,7 @@ impl<P> HandOff<P> {
 impl<P: HandsOff> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
     type Next = Next<P>;
-    type Error = Error;
+    type Error = Congestion;
     type Count = Count;
     const DROP: &'static str = "ip4-drop";
 
@@ -78,7 +78,7 @@ impl<P: HandsOff> Node for HandOff<P> {
         let threads = Threads::of(frame);
         let place = self.place;
         let mut counts = [0, 0];
-        frame.hand_off(Error::Congestion, |p| {
+        frame.hand_off(Congestion::Drop, |p| {
             if p.flags().has(ARRIVED) || p.flags().has(TRANSLATED) && P::WAY == Way::Output {
                 p.clear_flags(ARRIVED);
                 return Ok((thread, Next::On(place)));

@@ -109,9 +109,11 @@ impl Ages {
     pub fn classes(&self) -> u8 {
         self.0.len() as u8
     }
+    /// Whether a record is over: nothing passed for the timeout of its class.
     #[inline(always)]
-    pub fn timeout(&self, class: u8) -> f64 {
-        self.0.get(usize::from(class)).map_or(0.0, |list| list.class.timeout)
+    pub fn is_over(&self, state: State, now: f64) -> bool {
+        let class = self.0.get(usize::from(state.class()));
+        now - state.heard() > class.map_or(0.0, |list| list.class.timeout)
     }
     /// Queues a record, which is in no list. A class that does not exist is the last one.
     pub fn append(&mut self, records: &mut impl Aged, at: u32, class: u8) {

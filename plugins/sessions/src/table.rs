@@ -173,7 +173,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub fn living(&mut self, at: SessionIndex, now: f64) -> Option<&mut Session<F, R, D>> {
         let record = self.records.get_mut(at.0 as usize)?;
-        let is_over = now - record.heard() > self.ages.timeout(record.class());
+        let is_over = self.ages.is_over(record.state, now);
         (record.state.is_used() & !is_over).then_some(record)
     }
     /// Counts a packet of a session, which is not over for its timeout from now on.
@@ -217,7 +217,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// Whether a session is over: nothing passed for its timeout.
     #[inline(always)]
     pub fn is_over(&self, at: SessionIndex, now: f64) -> bool {
-        self.at(at).is_none_or(|r| now - r.heard() > self.ages.timeout(r.class()))
+        self.at(at).is_none_or(|r| self.ages.is_over(r.state, now))
     }
     /// Makes a session. Some that are over go for it, and when there is no room the oldest of a
     /// class that may be evicted; `gone` gets these.

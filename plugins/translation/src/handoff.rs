@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use graph::arc::Along;
-use graph::{Buffer, Edge, Frame, Node};
+use graph::{Buffer, Congestion, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Affinity, Strays};
 
@@ -65,28 +64,23 @@ pub trait Place: Clone + Send + 'static {
 pub struct HandOff<P>(pub P);
 
 /// Edges of [`HandOff`].
-pub enum Next<P> {
+#[derive(graph::Next)]
+pub enum Next<P: Place> {
     /// On its thread now.
+    #[to(P::NODE)]
     There(PhantomData<P>),
     /// It is not to be translated.
+    #[along]
     On,
 }
 
-impl<P> Clone for Next<P> {
+impl<P: Place> Clone for Next<P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for Next<P> {}
-
-/// Drops of [`HandOff`].
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// congestion drop.
-    #[name("congestion drop")]
-    Congestion,
-}
+impl<P: Place> Copy for Next<P> {}
 
 /// Counters of [`HandOff`].
 #[derive(Clone, Copy, graph::Count)]
@@ -99,20 +93,10 @@ pub enum Count {
     Other,
 }
 
-impl<P: Place> graph::Next for Next<P> {
-    const EDGES: &'static [Edge] = &[Edge { to: P::NODE, payload: "" }];
-    fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
-        match self {
-            Self::There(_) => 0,
-            Self::On => along.next(p),
-        }
-    }
-}
-
 impl<P: Place> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
     type Next = Next<P>;
-    type Error = Error;
+    type Error = Congestion;
     type Count = Count;
     const DROP: &'static str = P::DROP;
 
@@ -121,7 +105,7 @@ impl<P: Place> Node for HandOff<P> {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (threads, strays) = (Threads::of(frame), self.0.strays(epoch));
         let mut counts = [0, 0];
-        frame.hand_off(Error::Congestion, |p| {
+        frame.hand_off(Congestion::Drop, |p| {
             let Some(affinity) = self.0.affinity(p, epoch) else { return Ok((thread, Next::On)) };
             let to = threads.to(affinity, strays);
             counts[usize::from(to != thread)] += 1;
