@@ -140,7 +140,7 @@ fn a_label_is_swapped_and_has_a_hop_less() {
         bench.expect(&[(node, "ttl_expired", 1)]);
     }
     bench.send("mpls-input", &[labelled(&[(500, 0, 9)], &ip), vec![1, 2, 3]]);
-    bench.expect(&[("mpls-input", "no_label", 1), ("mpls-lookup", "drop", 1)]);
+    bench.expect(&[("mpls-lookup", "drop", 1), ("mpls-input", "no_label", 1)]);
 }
 
 #[test]

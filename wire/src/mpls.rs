@@ -26,7 +26,12 @@ impl Entry {
     #[inline]
     pub fn new(label: u32, exp: u8, is_last: bool, ttl: u8) -> Self {
         let word = label << 12 | u32::from(exp & 7) << 9 | u32::from(is_last) << 8;
-        Self((word | u32::from(ttl)).into())
+        Self::of_word(word | u32::from(ttl))
+    }
+    /// An entry whose fields lie in a number as in the packet.
+    #[inline]
+    pub fn of_word(word: u32) -> Self {
+        Self(word.into())
     }
     /// The label.
     #[inline]

@@ -28,7 +28,7 @@ impl Numbers {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(len: usize) -> io::Result<Self> {
-        Ok(Self(Arc::new(Reserved::new(len, HugePages::No)?.named("numbers"))))
+        Ok(Self(Arc::new(Reserved::new(len, HugePages::Beyond)?.named("numbers"))))
     }
     /// A handle for a node.
     pub fn reader(&self) -> NumbersReader {

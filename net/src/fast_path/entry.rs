@@ -108,7 +108,7 @@ impl<V: Version> Through<V> {
 
 /// Takes the Ethernet header off a packet that looks up in a table.
 #[inline(always)]
-fn enter(p: &mut Buffer<'_>, fib: u16) -> Option<()> {
+pub(super) fn enter(p: &mut Buffer<'_>, fib: u16) -> Option<()> {
     let offset = p.offset();
     p.advance(ETHERNET)?;
     p.set_l2_offset(offset);

@@ -13,6 +13,7 @@
 
 mod block;
 mod entry;
+mod objects;
 mod outputs;
 mod routed;
 mod through;
@@ -30,7 +31,7 @@ use crate::ip4::{Input as Input4, VerifyChecksum};
 use crate::ip6::Input as Input6;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
-pub use outputs::{Exit, Outputs, Pause};
+pub use outputs::{Egress, Exit, Outputs, Pause};
 pub use routed::{Routable, Routed, Shares};
 use through::Through;
 pub use underlay::{Lane, Neighbors, Underlay};

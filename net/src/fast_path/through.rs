@@ -10,12 +10,13 @@ use wire::ethernet::{EtherType, Header};
 
 use super::block::Block;
 use super::edge;
+use super::objects::ToObjects;
 use super::outputs::{Egress, Outputs, Pause};
 use super::tunnels::Tunnels;
 use super::underlay::Neighbors;
 use crate::adjacency::Adjacency;
 use crate::ethernet::{NOBODY, Next as EthernetNext, for_own, own_untagged};
-use crate::fib::{Forwarding, Headers, Steps, are_alike, in_blocks};
+use crate::fib::{Forwarding, Headers, ObjectEdges, Steps, are_alike, in_blocks};
 use crate::interface::{Counters, Port};
 use crate::ip::{SourceFamily, Stacked, Version, count};
 use crate::router::Router;
@@ -32,6 +33,12 @@ pub(super) mod share {
     pub const LOOKUP: u64 = 230;
     pub const REWRITE: u64 = 250;
     pub const OUTPUT: u64 = 110;
+
+    /// The same of packets to objects.
+    pub mod object {
+        pub const INPUT: u64 = 330;
+        pub const LOOKUP: u64 = 330;
+    }
 
     /// The same of packets into tunnels.
     pub mod tunnel {
@@ -72,6 +79,8 @@ pub(super) struct Through<V: Version> {
     /// Packets and bytes by adjacency.
     by_adjacency: Rows<VolumeCounter>,
     pub edges: Edges,
+    /// Edges of the lookup to objects.
+    pub objects: ObjectEdges,
     pub stacked: Stacked,
     pub neighbors: Neighbors,
     pub pause: Pause,
@@ -103,6 +112,7 @@ impl<V: Version> Through<V> {
                 to_rewrite: edge(lookup, V::NODES.rewrite),
                 to_midchain: edge(lookup, V::NODES.midchain),
             },
+            objects: router.edges_to_objects(V::Family::LOOKUP),
             stacked: Stacked::new(router),
             neighbors: Neighbors::new(router),
             pause: Pause::default(),
@@ -154,6 +164,7 @@ impl<V: Version> Through<V> {
             index: u32::MAX,
             outputs: Outputs::new(&self.ports, epoch),
             tunnels: None,
+            objects: ToObjects::NONE,
         };
         in_blocks(&self.forwarding, packets, (cpu, epoch, thread, fib), &mut pass);
         let went = pass.end(packets);
@@ -188,6 +199,7 @@ pub(super) struct Pass<'a, V: Version> {
     pub outputs: Outputs<'a>,
     /// What packets into tunnels need; `None` while there are none.
     pub tunnels: Option<Tunnels<'a>>,
+    pub objects: ToObjects,
 }
 
 impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
@@ -229,8 +241,11 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
             let Some(neighbor) = self.forwarding.only_neighbor(leaf) else {
-                return match self.forwarding.only_tunnel(leaf) {
-                    Some(tunnel) => self.send_into(packets, block, plain, (leaf, tunnel.0)),
+                if let Some(tunnel) = self.forwarding.only_tunnel(leaf) {
+                    return self.send_into(packets, block, plain, (leaf, tunnel.0));
+                }
+                return match self.forwarding.only_object(leaf) {
+                    Some(object) => self.send_to(packets, block, plain, (leaf, object)),
                     None => packets.leave(block),
                 };
             };
@@ -315,6 +330,11 @@ impl<'a, V: Version> Pass<'a, V> {
         packets.passed(nodes.rewrite, went, share::REWRITE);
         packets.passed(nodes.input, into, share::tunnel::INPUT);
         packets.passed(nodes.lookup, into, share::tunnel::LOOKUP);
-        went + into
+        let to_objects = self.objects.end(packets, nodes.lookup);
+        packets.sent(nodes.ethernet, edges.to_input, to_objects);
+        packets.sent(nodes.input, edges.to_lookup, to_objects);
+        packets.passed(nodes.input, to_objects, share::object::INPUT);
+        packets.passed(nodes.lookup, to_objects, share::object::LOOKUP);
+        went + into + to_objects
     }
 }

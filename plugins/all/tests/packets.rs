@@ -104,6 +104,8 @@ mod mdata;
 mod mld;
 #[path = "../../mpls/tests.rs"]
 mod mpls;
+#[path = "../../mpls/fast_path_tests.rs"]
+mod mpls_fast_path;
 #[path = "../../mss_clamp/tests.rs"]
 mod mss_clamp;
 #[path = "../../nat44_ed/tests.rs"]

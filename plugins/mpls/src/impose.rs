@@ -20,13 +20,14 @@ use wire::{ip4, ip6};
 use zerocopy::IntoBytes;
 
 use super::error::Error;
+use super::fast_path::FastPath;
 use super::lookup::{Lead, To};
 use super::objects::Imposition;
 
 /// Offloads that are completed before labels are in front.
-const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
+pub(super) const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
 /// Time to live of a label that says nothing of it.
-const MOST_HOPS: u8 = 255;
+pub(super) const MOST_HOPS: u8 = 255;
 
 /// The kind of packets below imposed labels.
 pub trait Carried: Linked {
@@ -36,20 +37,33 @@ pub trait Carried: Linked {
     const PROBLEMS: Edge;
     /// Error for the sender of a packet whose last hop is used up.
     const EXPIRED: Option<Problem>;
-    /// Spends a hop, unless this router made the packet; says what the innermost label is to know
-    /// of it. `None` when the last hop is used up.
-    fn spend(p: &mut Buffer<'_>, popped: Option<Popped>) -> Option<Inner>;
+    /// What the innermost label is to know of a packet that spends a hop, unless this router made
+    /// it. `None` when the last hop is used up.
+    fn inner(p: &Buffer<'_>, popped: Option<Popped>) -> Option<Inner>;
+    /// Spends the hop, unless this router made the packet.
+    fn spend(_: &mut Buffer<'_>) {}
 }
 
 /// Fields of the packet below the innermost label.
 #[derive(Clone, Copy)]
 pub struct Inner {
     /// Time to live; 0 for what has none, so that labels keep their own.
-    ttl: u8,
-    exp: u8,
-    is_last: bool,
+    pub ttl: u8,
+    /// Traffic class.
+    pub exp: u8,
+    /// Whether no label is below.
+    pub is_last: bool,
     /// Whether the label takes the place of one that was taken off.
-    is_swap: bool,
+    pub is_swap: bool,
+}
+
+impl Inner {
+    /// Of a packet whose label was taken off; `None` when the last hop is used up.
+    #[inline(always)]
+    pub fn below(Popped { ttl, exp, is_last, .. }: Popped) -> Option<Self> {
+        let ttl = ttl.checked_sub(1).filter(|left| *left > 0)?;
+        Some(Self { ttl, exp, is_last: is_last != 0, is_swap: true })
+    }
 }
 
 /// Labelled packets.
@@ -67,14 +81,22 @@ impl Linked for Framed {
     const LINK: Link = Link::Ethernet;
 }
 
-/// Spends a hop of an IP packet.
-fn spend_ip<V: Version>(p: &mut Buffer<'_>) -> Option<u8> {
+/// Hops left of an IP packet; `None` when the last one is used up.
+#[inline(always)]
+fn hops_of<V: Version>(p: &Buffer<'_>) -> Option<u8> {
     let hops = V::hops(p)?;
     if p.flags().has(Flags::LOCAL) {
         return Some(hops);
     }
-    V::spend_hop(p);
     hops.checked_sub(1).filter(|left| *left > 0)
+}
+
+/// Spends a hop of an IP packet.
+#[inline(always)]
+fn spend<V: Version>(p: &mut Buffer<'_>) {
+    if !p.flags().has(Flags::LOCAL) {
+        V::spend_hop(p);
+    }
 }
 
 impl Carried for V4 {
@@ -83,10 +105,13 @@ impl Carried for V4 {
     const PROBLEMS: Edge = Edge { to: V4::NODES.icmp_error, payload: Problem::NAME };
     const EXPIRED: Option<Problem> = Some(V4::EXPIRED_PROBLEM);
     #[inline(always)]
-    fn spend(p: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
-        let ttl = spend_ip::<V4>(p)?;
-        let exp = p.header::<ip4::Header>()?.tos >> 5;
+    fn inner(p: &Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+        let (ttl, exp) = (hops_of::<V4>(p)?, p.header::<ip4::Header>()?.tos >> 5);
         Some(Inner { ttl, exp, is_last: true, is_swap: false })
+    }
+    #[inline(always)]
+    fn spend(p: &mut Buffer<'_>) {
+        spend::<V4>(p);
     }
 }
 
@@ -96,10 +121,13 @@ impl Carried for V6 {
     const PROBLEMS: Edge = Edge { to: V6::NODES.icmp_error, payload: Problem::NAME };
     const EXPIRED: Option<Problem> = Some(V6::EXPIRED_PROBLEM);
     #[inline(always)]
-    fn spend(p: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
-        let ttl = spend_ip::<V6>(p)?;
-        let exp = p.header::<ip6::Header>()?.traffic_class() >> 5;
+    fn inner(p: &Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+        let (ttl, exp) = (hops_of::<V6>(p)?, p.header::<ip6::Header>()?.traffic_class() >> 5);
         Some(Inner { ttl, exp, is_last: true, is_swap: false })
+    }
+    #[inline(always)]
+    fn spend(p: &mut Buffer<'_>) {
+        spend::<V6>(p);
     }
 }
 
@@ -109,10 +137,9 @@ impl Carried for Labelled {
     const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
     const EXPIRED: Option<Problem> = None;
     #[inline(always)]
-    fn spend(p: &mut Buffer<'_>, popped: Option<Popped>) -> Option<Inner> {
-        if let Some(Popped { ttl, exp, is_last, .. }) = popped {
-            let ttl = ttl.checked_sub(1).filter(|left| *left > 0)?;
-            return Some(Inner { ttl, exp, is_last: is_last != 0, is_swap: true });
+    fn inner(p: &Buffer<'_>, popped: Option<Popped>) -> Option<Inner> {
+        if let Some(popped) = popped {
+            return Inner::below(popped);
         }
         let top = p.header::<Entry>()?;
         Some(Inner { ttl: top.ttl(), exp: top.exp(), is_last: false, is_swap: false })
@@ -125,7 +152,7 @@ impl Carried for Framed {
     const PROBLEMS: Edge = Edge { to: "mpls-drop", payload: "" };
     const EXPIRED: Option<Problem> = None;
     #[inline(always)]
-    fn spend(_: &mut Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
+    fn inner(_: &Buffer<'_>, _: Option<Popped>) -> Option<Inner> {
         Some(Inner { ttl: 0, exp: 0, is_last: true, is_swap: false })
     }
 }
@@ -135,6 +162,7 @@ impl Carried for Framed {
 pub struct Impose<C> {
     impositions: SlabReader<Imposition>,
     lead: Lead,
+    fast: FastPath,
     of: PhantomData<C>,
 }
 
@@ -181,36 +209,40 @@ impl<C: Carried> Node for Impose<C> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
-        let (mut known, mut imposition) = (u32::MAX, None);
-        // What comes behind a packet that was cut stays behind its segments.
-        let mut is_behind = false;
-        frame.each(
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        frame.passes(
             #[inline(always)]
-            |p| {
-                let index = p.adjacency();
-                if index != known {
-                    (known, imposition) = (index, self.impositions.read(index, epoch));
-                }
-                let imposition = imposition.ok_or(Error::BadLabel)?;
-                if p.flags().has(UNDONE) {
-                    gso::apply(UNDONE, p).map_err(|_| Error::Drop)?;
-                    is_behind = true;
-                }
-                if is_behind {
-                    return Ok(Next::Again);
-                }
-                let popped = Popped::of(p);
-                let Some(inner) = C::spend(p, popped) else {
-                    let Some(problem) = C::EXPIRED else { return Err(Error::TtlExpired) };
-                    p.error(Error::TtlExpired);
-                    p.set_payload(problem);
-                    return Ok(Next::Problem(PhantomData));
-                };
-                push(p, &imposition.labels, inner).ok_or(Error::Drop)?;
-                p.clear_flags(Flags::POPPED.with(Flags::L3).with(Flags::L4));
-                p.trace(super::input::Shown::of);
-                Ok(Next::To(self.lead.to(p, imposition.next, epoch)))
+            |packets| {
+                self.fast.impose::<C, _>(packets, (epoch, thread));
+                let (mut known, mut imposition) = (u32::MAX, None);
+                // What comes behind a packet that was cut stays behind its segments.
+                let mut is_behind = false;
+                packets.others(packets.all(), |_, p| {
+                    let index = p.adjacency();
+                    if index != known {
+                        (known, imposition) = (index, self.impositions.read(index, epoch));
+                    }
+                    let imposition = imposition.ok_or(Error::BadLabel)?;
+                    if p.flags().has(UNDONE) {
+                        gso::apply(UNDONE, p).map_err(|_| Error::Drop)?;
+                        is_behind = true;
+                    }
+                    if is_behind {
+                        return Ok(Next::Again);
+                    }
+                    let inner = C::inner(p, Popped::of(p));
+                    C::spend(p);
+                    let Some(inner) = inner else {
+                        let Some(problem) = C::EXPIRED else { return Err(Error::TtlExpired) };
+                        p.error(Error::TtlExpired);
+                        p.set_payload(problem);
+                        return Ok(Next::Problem(PhantomData));
+                    };
+                    push(p, &imposition.labels, inner).ok_or(Error::Drop)?;
+                    p.clear_flags(Flags::POPPED.with(Flags::L3).with(Flags::L4));
+                    p.trace(super::input::Shown::of);
+                    Ok(Next::To(self.lead.to(p, imposition.next, epoch)))
+                });
             },
         );
     }
@@ -241,12 +273,13 @@ fn push<C>(p: &mut Packet<'_, Impose<C>>, labels: &[net::fib::Label], inner: Inn
 /// Adds the nodes for packets of a link.
 pub(super) fn add<C: Carried>(
     router: &mut Router,
-    impositions: &SlabReader<Imposition>,
+    (impositions, fast): (&SlabReader<Imposition>, &FastPath),
 ) -> Result<(), BuildError> {
     for name in C::IMPOSE {
         router.add_forwarder(Link::Mpls, name, |_, objects| Impose::<C> {
             impositions: impositions.clone(),
             lead: Lead(objects),
+            fast: fast.clone(),
             of: PhantomData,
         })?;
     }

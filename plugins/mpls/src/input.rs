@@ -12,6 +12,7 @@ use wire::mpls::{Entry, stack};
 
 use super::Enabled;
 use super::error::Error;
+use super::fast_path::Swap;
 
 /// Features on labelled packets that come in.
 pub static MPLS_INPUT: FeatureArc = FeatureArc {
@@ -29,6 +30,7 @@ pub struct Input {
     pub(super) enabled: SlabReader<Enabled>,
     /// Packets by interface.
     pub(super) counters: Arc<Counters>,
+    pub(super) swap: Swap,
 }
 
 /// Edges of [`Input`].
@@ -55,27 +57,43 @@ impl Node for Input {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
         let arc = frame.start(&MPLS_INPUT);
-        let counters = self.counters.mpls.row(frame.thread());
-        let (mut known, mut table) = (u32::MAX, None);
-        frame.each(|p| {
-            let rx = p.rx();
-            if rx != known {
-                (known, table) = (rx, self.enabled.read(rx, epoch).and_then(|e| e.0));
-            }
-            if let Some(counter) = counters.get(rx as usize) {
-                counter.add(1);
-            }
-            p.trace(Shown::of);
-            let entry = p.header::<Entry>().ok_or(Error::NoLabel)?;
-            if entry.ttl() == 0 {
-                return Err(Error::TtlExpired);
-            }
-            let Some(table) = table else { return Ok(Next::NotEnabled) };
-            p.set_fib(table);
-            Ok(arc.first(rx).map_or(Next::Lookup, Next::Feature))
-        });
+        let counters = self.counters.mpls.row(thread);
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                let (mut known, mut table) = (u32::MAX, None);
+                packets.look(0..packets.all().end.min(1), |_, p| {
+                    known = p.rx();
+                    table = self.enabled.read(known, epoch).and_then(|e| e.0);
+                });
+                let is_tried = match table {
+                    Some(fib) => self.swap.take(packets, (known, fib), (epoch, thread)),
+                    None => false,
+                };
+                if !is_tried {
+                    packets.leave(packets.all());
+                }
+                packets.others(packets.all(), |_, p| {
+                    let rx = p.rx();
+                    if rx != known {
+                        (known, table) = (rx, self.enabled.read(rx, epoch).and_then(|e| e.0));
+                    }
+                    if let Some(counter) = counters.get(rx as usize) {
+                        counter.add(1);
+                    }
+                    p.trace(Shown::of);
+                    let entry = p.header::<Entry>().ok_or(Error::NoLabel)?;
+                    if entry.ttl() == 0 {
+                        return Err(Error::TtlExpired);
+                    }
+                    let Some(table) = table else { return Ok(Next::NotEnabled) };
+                    p.set_fib(table);
+                    Ok(arc.first(rx).map_or(Next::Lookup, Next::Feature))
+                });
+            },
+        );
     }
 }
 

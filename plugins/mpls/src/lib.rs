@@ -10,6 +10,7 @@ mod bind;
 mod cli;
 mod dispose;
 mod error;
+mod fast_path;
 mod frag;
 mod impose;
 mod input;
@@ -24,7 +25,9 @@ mod tunnel;
 use std::rc::Rc;
 
 use control::feature::{Refusal, Refused};
+use graph::Node;
 use infra::rcu::SharedSlab;
+use infra::table::numbers::Numbers;
 use net::adjacency::Link;
 use net::fib::{
     self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, TableIndex, Target, Via,
@@ -40,6 +43,7 @@ pub use error::Error as Drops;
 pub use input::MPLS_INPUT;
 pub use output::MPLS_OUTPUT;
 
+use fast_path::{FastPath, Swap};
 use objects::{AfterPop, Disposition, Interned, Kinds, Objects};
 use table::LabelTables;
 pub use table::{Key, Route};
@@ -184,24 +188,34 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let mut dispositions = Interned::new().map_err(refuse)?;
     let copies = SharedSlab::new(MOST_COPIES).map_err(refuse)?;
 
-    let counters = router.interfaces.counters();
-    router.engine.add(input::Input { enabled, counters }).map_err(refuse)?;
+    let briefs = Numbers::new(objects::MOST).map_err(refuse)?;
+    let fast = FastPath::new(router, briefs.reader());
+    let puts = (&impositions.reader(), &fast);
     router.engine.add(input::NotEnabled).map_err(refuse)?;
     router.engine.add(input::End::<false>).map_err(refuse)?;
     router.engine.add(input::End::<true>).map_err(refuse)?;
     lookup::add(router, &tables.reader()).map_err(refuse)?;
     output::add(router).map_err(refuse)?;
     frag::add(router).map_err(refuse)?;
-    impose::add::<V4>(router, &impositions.reader()).map_err(refuse)?;
-    impose::add::<V6>(router, &impositions.reader()).map_err(refuse)?;
-    impose::add::<impose::Labelled>(router, &impositions.reader()).map_err(refuse)?;
-    impose::add::<impose::Framed>(router, &impositions.reader()).map_err(refuse)?;
+    impose::add::<V4>(router, puts).map_err(refuse)?;
+    impose::add::<V6>(router, puts).map_err(refuse)?;
+    impose::add::<impose::Labelled>(router, puts).map_err(refuse)?;
+    impose::add::<impose::Framed>(router, puts).map_err(refuse)?;
     dispose::add(router, &dispositions.reader()).map_err(refuse)?;
     replicate::add(router, V4, copies.reader()).map_err(refuse)?;
     replicate::add(router, V6, copies.reader()).map_err(refuse)?;
     replicate::add(router, impose::Labelled, copies.reader()).map_err(refuse)?;
 
     let kinds = add_kinds(router).map_err(refuse)?;
+    let swap = Swap {
+        fast,
+        tables: tables.reader(),
+        balances: router.fib.forwarding(),
+        objects: router.edges_to_objects(lookup::Lookup::<false>::NAME),
+        kinds: kinds.impose,
+    };
+    let counters = router.interfaces.counters();
+    router.engine.add(input::Input { enabled, counters, swap }).map_err(refuse)?;
     let null = |kind: [ObjectKind; 2], index: Option<u32>| {
         let index = index.ok_or_else(|| refuse("no room for objects"))?;
         Ok(Object { kind: kind[0], index })
@@ -211,7 +225,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         null(kinds.dispose[0], dispositions.hold(own))?,
         null(kinds.dispose[1], dispositions.hold(own))?,
     ];
-    let objects = Objects { impositions, dispositions, kinds };
+    let objects = Objects { briefs, impositions, dispositions, kinds };
     router.insert(Mpls { tables, objects, copies, tunnels: Tunnels::default(), nulls });
     router.switch_labels(Rc::new(Switching));
     router.register_ethertype(EtherType::MPLS, "mpls-input").map_err(refuse)?;

@@ -29,10 +29,11 @@ pub fn usual_name(id: u32) -> String {
     format!("MPLS-VRF:{id}")
 }
 
-/// Place of a label in the array of a table.
+/// Place of a label in the array of a table. Those that are the last of their stack, as most are,
+/// lie side by side.
 #[inline(always)]
 pub fn place(label: u32, is_last: bool) -> usize {
-    (label as usize) << 1 | usize::from(is_last)
+    (label | LABELS * u32::from(!is_last)) as usize
 }
 
 /// The route of one source for a label.

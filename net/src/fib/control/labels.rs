@@ -1,6 +1,6 @@
 //! Label switching, as routing needs it: the hooks that MPLS fills.
 
-use graph::{Flags, Packet, Payload};
+use graph::{Buffer, Flags, Payload};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::path::{Label, Path, Pop, TableIndex, Target};
@@ -90,7 +90,7 @@ impl Payload for Popped {
 impl Popped {
     /// Of a packet; `None` when no label was taken off.
     #[inline(always)]
-    pub fn of<N>(p: &Packet<'_, N>) -> Option<Self> {
+    pub fn of(p: &Buffer<'_>) -> Option<Self> {
         p.flags().has(Flags::POPPED).then(|| p.payload())
     }
 }

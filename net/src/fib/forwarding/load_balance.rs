@@ -19,7 +19,7 @@ use super::objects::{Object, ObjectKind};
 use crate::adjacency::AdjacencyIndex;
 
 /// Most load balances there may be.
-pub const MAX_BALANCES: usize = 1 << 20;
+pub const MAX_BALANCES: usize = 1 << 22;
 /// Columns of vectors in the statistics segment that have one for each load balance.
 pub const COLUMNS: Columns = Columns::growing("route", MAX_BALANCES);
 /// A load balance that leads nowhere, always.
@@ -197,6 +197,14 @@ impl Balances {
     pub fn only_tunnel(&self, index: u32) -> Option<AdjacencyIndex> {
         let word = Word(self.words.get(index as usize)?.load(Acquire));
         (word.kind() == MIDCHAIN).then_some(AdjacencyIndex(word.0 as u32))
+    }
+    /// The object of a feature that the load balance with this number leads to, if it leads there
+    /// only.
+    #[inline(always)]
+    pub fn only_object(&self, index: u32) -> Option<Object> {
+        let word = Word(self.words.get(index as usize)?.load(Acquire));
+        let kind = word.kind().checked_sub(OBJECTS)?;
+        Some(Object { kind: ObjectKind(kind as u16), index: word.0 as u32 })
     }
     /// Asks for the word of the load balance with this number.
     #[inline(always)]

@@ -285,6 +285,15 @@ fn judge<F: Headers>(
             Some(())
         });
     }
+    if packets.are_left(block.clone()) {
+        packets.rest(block.clone(), |i, p| {
+            let object = forwarding.only_object(leaves[i % BLOCK])?;
+            let edge = forwarding.objects.slot(object.kind, epoch)?;
+            p.set_adjacency(object.index);
+            count(counters, leaves[i % BLOCK], Volume { packets: 1, bytes: p.len() as u64 });
+            Some(NextNode::Object(edge).into())
+        });
+    }
     packets.others(block, |i, p| {
         let leaf = leaves[i % BLOCK];
         count(counters, leaf, Volume { packets: 1, bytes: p.total_len() as u64 });

@@ -14,7 +14,7 @@ use infra::counter::VolumeCounter;
 use infra::rcu::{Epoch, Reader, SlabReader};
 
 use self::load_balance::{Balances, LoadBalance};
-use self::objects::ObjectEdges;
+use self::objects::{Object, ObjectEdges};
 use super::family::{Family, Ip4, Ip6};
 use crate::adjacency::AdjacencyIndex;
 use crate::flow_hash::{self, FlowHash, HashReader};
@@ -66,6 +66,12 @@ impl<F: Family> Forwarding<F> {
     #[inline(always)]
     pub fn only_tunnel(&self, index: u32) -> Option<AdjacencyIndex> {
         self.balances.only_tunnel(index)
+    }
+    /// The object of a feature that the load balance with this number leads to, if it leads there
+    /// only.
+    #[inline(always)]
+    pub fn only_object(&self, index: u32) -> Option<Object> {
+        self.balances.only_object(index)
     }
     /// Counters by load balance of packets that a lookup sent there, to be raised by thread
     /// `thread`.

@@ -172,6 +172,12 @@ impl Router {
         fib.objects.forwarders.push(new);
         Ok(index)
     }
+    /// The edges of a node that forwards packets to the objects of all kinds; none where there is
+    /// no such node.
+    pub fn edges_to_objects(&self, name: &str) -> ObjectEdges {
+        let forwarder = self.fib.objects.forwarders.iter().find(|f| f.name == name);
+        forwarder.map_or_else(|| self.fib.objects.none(), |f| ObjectEdges(f.edges.reader()))
+    }
     /// Has commands name a feature's objects by a word.
     pub fn add_path_word(&mut self, new: PathWord) {
         self.fib.objects.path_words.push(new);
