@@ -79,7 +79,10 @@ fn packets_and_counters_are_those_of_the_nodes() {
 
 #[test]
 fn a_frame_of_one_flow_takes_it_whole() {
-    for (is_ip6, node) in [(false, "acl-plugin-in-ip4-fa"), (true, "acl-plugin-in-ip6-fa")] {
+    for (is_ip6, node, lookup) in [
+        (false, "acl-plugin-in-ip4-fa", "ip4-lookup"),
+        (true, "acl-plugin-in-ip6-fa", "ip6-lookup"),
+    ] {
         let packet = if is_ip6 {
             udp6("2001:db8::2", "2001:db8:16::2", 80, b"data")
         } else {
@@ -90,6 +93,6 @@ fn a_frame_of_one_flow_takes_it_whole() {
         let input = &["set acl-plugin interface pg0 input acl 1"];
         let seen = expect_alike(input, 0, &vec![frame; 256]);
         assert!(seen.caught.len() == 256 && seen.caught.iter().all(|c| c.at == "sent"));
-        assert_eq!(seen.nodes[node], 256);
+        assert_eq!((seen.nodes[node], seen.passed[lookup]), (256, 256));
     }
 }

@@ -202,7 +202,8 @@ fn packets_on_the_fast_path_are_those_of_the_nodes() {
                     let shown = ["show interface", "show adjacency", "show ip fib 30.0.0.1"];
                     let mut seen = bench.see(&frames, move |_| pg0, (node_by_node, &shown));
                     let is_many = lines.is_empty() && count == 256;
-                    assert!(!is_many || seen.nodes["adj-midchain-tx"] > 0);
+                    let is_slow = node_by_node || !is_many;
+                    assert!(is_slow || seen.passed["adj-midchain-tx"] > 0);
                     seen.caught.iter_mut().for_each(|c| forget_identification(&mut c.bytes));
                     seen.caught.sort_by(|a, b| (&a.at, &a.bytes).cmp(&(&b.at, &b.bytes)));
                     seen

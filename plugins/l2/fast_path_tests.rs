@@ -27,7 +27,7 @@ fn bench(lines: &[&str]) -> Bench {
     }
     let hosts: Vec<_> = (0..KNOWN).map(|n| frame([0xff; 6], mac(n), &[8, 0, 1, 2])).collect();
     let rx = ports(&bench);
-    bench.see(&hosts, rx, (false, &[]));
+    bench.see(&hosts, rx, (true, &[]));
     for line in lines {
         bench.set(line);
     }
@@ -110,7 +110,7 @@ fn a_flow_takes_it_whole_with_frames_of_others_in_between() {
             if lines.is_empty() && others == 0 {
                 let is_sent = |c: &Caught| c.at == "sent" && c.bytes == frames[0];
                 assert!(seen.caught.len() == 256 && seen.caught.iter().all(is_sent));
-                assert_eq!(seen.nodes["l2-learn"], 256);
+                assert_eq!(seen.passed["l2-learn"], 256);
             }
         }
     }
@@ -158,7 +158,7 @@ fn tunnel(end: &str) -> whole::Bench {
     bench.set("set interface l2 bridge vxlan_tunnel0 1");
     bench.set("l2fib add 02:00:00:01:00:09 1 vxlan_tunnel0");
     let pg0 = bench.pg0.0;
-    bench.see(&[frame([0xff; 6], mac(1), &[8, 0, 1, 2])], move |_| pg0, (false, &[]));
+    bench.see(&[frame([0xff; 6], mac(1), &[8, 0, 1, 2])], move |_| pg0, (true, &[]));
     bench
 }
 

@@ -38,6 +38,12 @@ impl<'a> Ahead<'a> {
         let arcs: &'a [ArcEdges] = &self.0.get(node as usize)?.arcs;
         arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc)).map(Start::of)
     }
+    /// The edge of a node to the first feature of an interface on an arc that starts there; `None`
+    /// where no feature awaits its packets.
+    #[inline(always)]
+    pub fn feature(&self, node: u32, arc: &'static FeatureArc, interface: u32) -> Option<Slot> {
+        self.start(node, arc)?.first(interface)
+    }
     /// The edge of a feature node along its arc, for packets of an interface; `None` where it is
     /// not on the arc.
     #[inline(always)]
@@ -166,6 +172,7 @@ impl Core {
             left -= part;
             if let Some(n) = self.nodes.get_mut(passed.node as usize) {
                 n.stats.add(passed.packets, part);
+                n.stats.passed += passed.packets;
             }
         }
         if let Some(n) = self.nodes.get_mut(node as usize) {

@@ -92,6 +92,8 @@ pub struct NodeStats {
     pub clocks: u64,
     /// Largest number of packets in one call.
     pub most: u64,
+    /// Packets that passed it in the hands of another node, on a fast path.
+    pub passed: u64,
 }
 
 impl NodeStats {

@@ -2,7 +2,7 @@ use super::*;
 use crate::engine::NodeStats;
 
 fn node(name: &str, state: Option<InputState>, calls: u64, vectors: u64, clocks: u64) -> NodeRow {
-    let stats = NodeStats { calls, vectors, clocks, most: 6 };
+    let stats = NodeStats { calls, vectors, clocks, most: 6, passed: 0 };
     NodeRow { index: 0, name: name.to_owned(), state, stats }
 }
 

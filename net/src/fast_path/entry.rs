@@ -32,7 +32,7 @@ struct Entry {
 impl Entry {
     /// Of an interface that has features; `None` where it has none.
     fn of<V: Version>(ahead: Ahead<'_>, input: u32, rx: u32) -> Option<Self> {
-        let first = ahead.start(input, V::UNICAST_ARC)?.first(rx)?;
+        let first = ahead.feature(input, V::UNICAST_ARC, rx)?;
         let feature = ahead.target(input, first)?;
         let (skipped, count) = ([(0, Slot(0)); MOST_SKIPPED], 0);
         let mut entry = Self { input: (input, first), skipped, count, feature };

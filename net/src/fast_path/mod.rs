@@ -70,7 +70,7 @@ struct FastPaths {
 }
 
 impl FastPaths {
-    fn new(router: &Router) -> Self {
+    fn new(router: &mut Router) -> Self {
         let ip4 = Through::new::<Input4<VerifyChecksum>>(router, EtherType::IP4);
         let ip6 = Through::new::<Input6>(router, EtherType::IP6);
         Self { ip4, ip6 }

@@ -100,7 +100,7 @@ impl<'a> Outputs<'a> {
     ) -> Option<Exit> {
         let port = self.ports.read(interface, self.epoch).filter(|port| port.up)?;
         let node = ahead.target(from, edge).filter(|node| port.output == Some(*node))?;
-        if ahead.start(node, &INTERFACE_OUTPUT)?.first(interface).is_some() {
+        if ahead.feature(node, &INTERFACE_OUTPUT, interface).is_some() {
             return None;
         }
         let tx = ahead.target(node, InterfaceOutput::TX)?;
@@ -118,7 +118,7 @@ impl<'a> Outputs<'a> {
     ) -> Option<Egress<'a>> {
         let adjacency = adjacency.filter(|a| is_usual(a))?;
         let interface = adjacency.interface.0;
-        if ahead.start(rewrite, arc)?.first(interface).is_some() {
+        if ahead.feature(rewrite, arc, interface).is_some() {
             return None;
         }
         let exit = self.exit(ahead, rewrite, adjacency.output, interface)?;

@@ -107,6 +107,6 @@ fn a_frame_of_one_flow_takes_it_whole() {
         let frame = [&PG0.0[..], &HOST.0, &kind.to_be_bytes(), &packet].concat();
         let seen = expect_alike(&[], 0, &vec![frame; 256]);
         assert!(seen.caught.len() == 256 && seen.caught.iter().all(|c| c.at == "sent"));
-        assert_eq!(seen.nodes[input], 256);
+        assert_eq!(seen.passed[input], 256);
     }
 }

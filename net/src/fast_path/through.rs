@@ -97,7 +97,7 @@ pub(super) struct Ingress {
 
 impl<V: Version> Through<V> {
     /// From `ethernet-input` by frames of a type, through input node `I`.
-    pub fn new<I: Node>(router: &Router, ethertype: EtherType) -> Self {
+    pub fn new<I: Node>(router: &mut Router, ethertype: EtherType) -> Self {
         let lookup = <V::Family as Headers>::LookupNext::EDGES;
         Self {
             ethertype,
@@ -211,6 +211,8 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
         keys: &mut [<V::Family as crate::fib::Family>::Bits; BLOCK],
     ) {
         let (mut rx, mut own, mut plain) = (self.rx, self.own, 0);
+        // Others look up what the packet before does, so that a block is of one route all the same.
+        let mut last = <V::Family as crate::fib::Family>::Bits::default();
         let at = block.start / BLOCK % self.plain.len();
         packets.look(
             block,
@@ -226,9 +228,10 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
                 let is_own = for_own(frame, own) == Some(self.ethertype) && !p.flags().has(UNUSUAL);
                 let packet = frame.get(ETHERNET..).filter(|_| is_own);
                 if let Some(key) = packet.and_then(V::plain) {
-                    keys[i % BLOCK] = key;
+                    last = key;
                     plain |= 1 << (i % BLOCK);
                 }
+                keys[i % BLOCK] = last;
             },
         );
         (self.rx, self.own, self.plain[at]) = (rx, own, plain);
@@ -311,8 +314,7 @@ impl<'a, V: Version> Pass<'a, V> {
     #[inline(never)]
     pub(super) fn enter_by(&mut self, ahead: Ahead<'_>, rx: u32) {
         count(self.received, self.ingress.rx, self.ingress.packets);
-        let has_features = ahead.start(self.nodes.input, V::UNICAST_ARC);
-        let has_features = has_features.is_none_or(|arc| arc.first(rx).is_some());
+        let has_features = ahead.feature(self.nodes.input, V::UNICAST_ARC, rx).is_some();
         self.ingress = Ingress { rx, fib: (!has_features).then_some(self.fib), packets: 0 };
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.

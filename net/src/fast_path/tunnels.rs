@@ -158,7 +158,7 @@ impl<'a, V: Version> Pass<'a, V> {
         let midchain = ahead.target(self.nodes.lookup, self.through.edges.to_midchain)?;
         let a = self.through.adjacencies.read(index, self.epoch);
         let (adjacency, hop) = a.and_then(with_hop).filter(|(_, hop)| !hop.header.is_empty())?;
-        let feature = ahead.start(midchain, V::OUTPUT_ARC)?.first(adjacency.interface.0);
+        let feature = ahead.feature(midchain, V::OUTPUT_ARC, adjacency.interface.0);
         if feature.is_some() || adjacency.is_led {
             return None;
         }

@@ -445,7 +445,7 @@ impl<'a> Pass<'a> {
         let from = self.port?;
         let port = self.tables.ports.read(to, self.epoch);
         let output = self.stages.output;
-        let feature = ahead.start(output, &L2_OUTPUT)?.first(to);
+        let feature = ahead.feature(output, &L2_OUTPUT, to);
         if feature.is_some() || !output::is_usual(port, from.domain, from.group) {
             return None;
         }

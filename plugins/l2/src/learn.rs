@@ -218,8 +218,9 @@ fn update(
         return Ok(());
     }
     if old.0 != 0 && is_here {
-        let told = old.0 & (fib::NEW | fib::MOVED);
-        done.updates += u64::from(view.refresh(key, old.0, new.0 | told));
+        let new = new.0 | old.0 & (fib::NEW | fib::MOVED);
+        // A packet of the same block may have taught it just now.
+        done.updates += u64::from(old.0 != new && view.refresh(key, old.0, new));
         return Ok(());
     }
     let changed = view.try_change(key, |now| {

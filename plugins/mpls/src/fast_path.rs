@@ -259,7 +259,7 @@ impl Swap {
         (epoch, thread): (Epoch<'_>, usize),
     ) -> Option<u64> {
         let (node, ahead) = packets.ahead();
-        if ahead.start(node, &MPLS_INPUT)?.first(rx).is_some() {
+        if ahead.feature(node, &MPLS_INPUT, rx).is_some() {
             return None;
         }
         let to_lookup = edge(input::Next::EDGES, lookup::Lookup::<false>::NAME);

@@ -5,6 +5,8 @@
 //! nodes that forward packets of a link have an edge to each kind's node, those that come later
 //! too. Packets of a link that a kind has no node for are dropped.
 
+use std::collections::HashMap;
+
 use control::api::Retval;
 use control::cli::{Args, Error};
 use control::feature::{Owner, Registered};
@@ -95,6 +97,8 @@ pub(in crate::fib) struct Objects {
     /// With their owners; a number that nobody has any more is given anew.
     kinds: Vec<(Owner, NewKind)>,
     forwarders: Registered<Forwarder>,
+    /// Edges of forwarders to come.
+    awaited: HashMap<String, Shared<Slots>>,
     path_types: Registered<PathType>,
     path_words: Registered<PathWord>,
     watching: Registered<(ObjectKind, WatchObject)>,
@@ -108,6 +112,7 @@ impl Objects {
         Self {
             kinds: Vec::new(),
             forwarders: Registered::default(),
+            awaited: HashMap::new(),
             path_types: Registered::default(),
             path_words: Registered::default(),
             watching: Registered::default(),
@@ -157,7 +162,8 @@ impl Router {
         name: &str,
         make: impl FnOnce(&Self, ObjectEdges) -> N,
     ) -> Result<NodeIndex, BuildError> {
-        let edges = Shared::new(Vec::new());
+        let awaited = self.fib.objects.awaited.remove(name);
+        let edges = awaited.unwrap_or_else(|| Shared::new(Vec::new()));
         let node = make(self, ObjectEdges(edges.reader()));
         let index = self.engine.add_named(name, node)?;
         let Self { engine, fib, .. } = self;
@@ -172,11 +178,14 @@ impl Router {
         fib.objects.forwarders.push(new);
         Ok(index)
     }
-    /// The edges of a node that forwards packets to the objects of all kinds; none where there is
-    /// no such node.
-    pub fn edges_to_objects(&self, name: &str) -> ObjectEdges {
-        let forwarder = self.fib.objects.forwarders.iter().find(|f| f.name == name);
-        forwarder.map_or_else(|| self.fib.objects.none(), |f| ObjectEdges(f.edges.reader()))
+    /// The edges to the objects of all kinds of a node that forwards packets, or will.
+    pub fn edges_to_objects(&mut self, name: &str) -> ObjectEdges {
+        let Objects { forwarders, awaited, .. } = &mut self.fib.objects;
+        let edges = forwarders.iter().find(|f| f.name == name).map(|f| &f.edges);
+        let edges = edges.unwrap_or_else(|| {
+            awaited.entry(name.to_owned()).or_insert_with(|| Shared::new(Vec::new()))
+        });
+        ObjectEdges(edges.reader())
     }
     /// Has commands name a feature's objects by a word.
     pub fn add_path_word(&mut self, new: PathWord) {
