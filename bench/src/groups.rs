@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     for name in &options.names {
         let result = match name.as_str() {
             "flatness" => flatness(options, &folder)?,
-            "curve" => curve(options, &folder)?,
+            "curve" | "curve-rules" | "curve-sessions" => curve(name, options, &folder)?,
             "load" => load(options, &folder)?,
             "memory" => memory(options, &folder)?,
             "churn" => churn::run(options, &folder)?,
@@ -196,31 +196,72 @@ fn flatness(options: &Options, folder: &Path) -> io::Result<Value> {
     Ok(json!(all))
 }
 
-/// Throughput over the size of the table.
-fn curve(options: &Options, folder: &Path) -> io::Result<Value> {
-    println!("\n| routes | daemon | clocks | Mpps | core GHz | MB |\n|---|---|---|---|---|---|");
+/// A curve: throughput over the size of a table.
+struct Curve {
+    /// Text below it, and the name of its file.
+    about: &'static str,
+    file: &'static str,
+    /// Sizes, and the scenario of each.
+    points: Vec<(u64, Scenario)>,
+}
+
+impl Curve {
+    /// The curve of this name.
+    fn named(name: &str, folder: &Path) -> Self {
+        let named = |(size, name)| {
+            let scenario = Scenario::named(name, folder).expect("one of those there are");
+            (size, scenario)
+        };
+        match name {
+            "curve-rules" => Self {
+                about: "rules of an access list, random destinations among theirs",
+                file: "rules.svg",
+                points: [(50, "acl-50"), (1000, "acl-1k"), (100_000, "acl-100k")].map(named).into(),
+            },
+            "curve-sessions" => Self {
+                about: "sessions of NAT44, packets of random ones",
+                file: "sessions.svg",
+                points: [(15_000, "nat44-15k"), (1 << 20, "nat44-1m-sessions")].map(named).into(),
+            },
+            _ => Self {
+                about: "host routes, random destinations among them",
+                file: "throughput.svg",
+                points: [0, 4, 8, 12, 16, 18, 20, 22, 24].map(routes).into(),
+            },
+        }
+    }
+}
+
+/// So many host routes, as a power of two.
+fn routes(bits: u32) -> (u64, Scenario) {
+    let n = 1u64 << bits;
+    let mut setup = scenario::base(4);
+    setup.push(scenario::count("add", n));
+    let stream = scenario::ip4_stream(&scenario::range(n));
+    (n, Scenario { name: format!("{n} routes"), setup, stream })
+}
+
+/// Throughput over the size of a table.
+fn curve(name: &str, options: &Options, folder: &Path) -> io::Result<Value> {
+    println!("\n| size | daemon | clocks | Mpps | core GHz | MB |\n|---|---|---|---|---|---|");
     let (mut points, mut all) = (Vec::new(), Vec::new());
-    for bits in [0, 4, 8, 12, 16, 18, 20, 22, 24] {
-        let n = 1u64 << bits;
-        let mut setup = scenario::base(4);
-        setup.push(scenario::count("add", n));
-        let stream = scenario::ip4_stream(&scenario::range(n));
-        let s = Scenario { name: format!("{n} routes"), setup, stream };
-        for o in measure_all(options, folder, &s)? {
+    let curve = Curve::named(name, folder);
+    for (n, s) in &curve.points {
+        for o in measure_all(options, folder, s)? {
             let best = o.best.clone().unwrap_or_default();
             let (clocks, mb) = (o.clocks(), o.peak_mb);
             let (mpps, ghz) = (best.mpps, best.core_ghz);
             println!("| {n} | {} | {clocks:.1} | {mpps:.1} | {ghz:.2} | {mb} |", o.daemon);
             complain(&o);
-            points.push((o.daemon, bits, mpps));
+            points.push((o.daemon, *n, mpps));
             all.push(o);
         }
     }
-    let path = folder.join("throughput.svg");
-    fs::write(&path, plot::throughput(&points))?;
+    let path = folder.join(curve.file);
+    fs::write(&path, plot::throughput(&points, curve.about))?;
     println!("plot: {}", path.display());
     if Path::new("docs").is_dir() {
-        fs::copy(&path, "docs/throughput.svg")?; // for the README
+        fs::copy(&path, Path::new("docs").join(curve.file))?; // for the README
     }
     Ok(json!(all))
 }

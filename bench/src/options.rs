@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 33] = [
+pub const ALL: [&str; 35] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -32,6 +32,8 @@ pub const ALL: [&str; 33] = [
     "mpls-1m",
     "flatness",
     "curve",
+    "curve-rules",
+    "curve-sessions",
     "load",
     "memory",
     "churn",

@@ -1,4 +1,4 @@
-//! Throughput over the size of the table, as SVG.
+//! Throughput over the size of a table, as SVG.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,13 @@ const ROOM: [f64; 4] = [60.0, 40.0, 110.0, 50.0];
 const MOST_BITS: u32 = 24;
 const COLORS: [&str; 2] = ["#c0392b", "#7f8c8d"];
 
-/// Draws points of daemon, table size as a power of two, and million packets a second.
-pub fn throughput(points: &[(&str, u32, f64)]) -> String {
+/// Draws points of daemon, table size, and million packets a second; `sizes` says what is counted.
+pub fn throughput(points: &[(&str, u64, f64)], sizes: &str) -> String {
     let most = points.iter().map(|p| p.2).fold(1.0, f64::max);
     let top = (most / 5.0).ceil() * 5.0;
     let [left, above, right, below] = ROOM;
-    let x = |bits: u32| left + (WIDTH - left - right) * f64::from(bits) / f64::from(MOST_BITS);
+    let width = WIDTH - left - right;
+    let x = |size: u64| left + width * (size.max(1) as f64).log2() / f64::from(MOST_BITS);
     let y = |mpps: f64| HEIGHT - below - (HEIGHT - above - below) * mpps / top;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -37,14 +38,13 @@ pub fn throughput(points: &[(&str, u32, f64)]) -> String {
     for bits in (0..=MOST_BITS).step_by(4) {
         add(format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">2^{bits}</text>",
-            x(bits),
+            x(1 << bits),
             HEIGHT - below + 20.0
         ));
     }
     add(format!(
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">host routes, random destinations \
-         among them</text>",
-        x(MOST_BITS / 2),
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{sizes}</text>",
+        x(1 << (MOST_BITS / 2)),
         HEIGHT - 10.0
     ));
     let mut daemons: Vec<&str> = points.iter().map(|p| p.0).collect();
@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn every_point_is_drawn_inside() {
-        let svg = throughput(&[("a", 0, 30.0), ("b", 0, 10.0), ("a", 24, 17.5), ("b", 24, 5.0)]);
+        let points = [("a", 1, 30.0), ("b", 1, 10.0), ("a", 1 << 24, 17.5), ("b", 1 << 24, 5.0)];
+        let svg = throughput(&points, "routes");
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (4, 2));
         assert!(svg.contains("cx=\"60.0\" cy=\"40.0\"") && svg.ends_with("</svg>\n"), "{svg}");
     }
