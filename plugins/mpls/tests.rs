@@ -6,6 +6,7 @@ use graph::Buffer;
 use graph::testing::Caught;
 use mpls::*;
 use net::InterfaceIndex;
+use net::fib::RouteCounting;
 use net::fib::types::{FibMplsLabel, FibPath, FibPathNhProto, FibPathType};
 use net::testing::Rig;
 use net::testing::packets::*;
@@ -141,6 +142,23 @@ fn a_label_is_swapped_and_has_a_hop_less() {
     }
     bench.send("mpls-input", &[labelled(&[(500, 0, 9)], &ip), vec![1, 2, 3]]);
     bench.expect(&[("mpls-lookup", "drop", 1), ("mpls-input", "no_label", 1)]);
+}
+
+#[test]
+fn labels_are_counted_where_routes_are() {
+    for (counting, counted) in
+        [(RouteCounting::Off, "to:[0:0]"), (RouteCounting::Auto, "to:[3:24]")]
+    {
+        let mut bench = bench();
+        bench.control(move |router| router.fib.counting = counting);
+        set(&mut bench, "mpls local-label add 32 via 10.0.1.2 pg1 out-labels 33");
+        let packet = labelled(&[(32, 0, 9)], b"data");
+        for packets in [vec![packet.clone()], vec![packet; 2]] {
+            assert_eq!(bench.send("mpls-input", &packets).len(), packets.len());
+        }
+        let shown = bench.run("show mpls fib 0 32").unwrap();
+        assert!(shown.contains(counted), "{shown}");
+    }
 }
 
 #[test]

@@ -9,11 +9,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use graph::{Ahead, BLOCK, Buffer, Flags, Next, Node, Passes, Slot};
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
-use infra::table::numbers::{NumbersReader, View};
+use infra::table::numbers::{Numbers32Reader, NumbersReader, View};
 use net::Router;
 use net::adjacency::Adjacency;
 use net::fast_path::{Egress, Outputs, Pause, edge};
@@ -26,7 +27,7 @@ use super::impose::{Carried, Inner, UNDONE};
 use super::input::MPLS_INPUT;
 use super::objects::Brief;
 use super::output::{MPLS_OUTPUT, Output};
-use super::table::place;
+use super::table::{UNCOUNTED, place};
 use super::{input, lookup};
 
 /// Length of an Ethernet header.
@@ -197,7 +198,7 @@ impl<'a> Leaving<'a> {
 pub struct Swap {
     pub(super) fast: FastPath,
     /// Load balances by label, by table.
-    pub(super) tables: SlabReader<NumbersReader>,
+    pub(super) tables: SlabReader<Numbers32Reader>,
     pub(super) balances: Forwarding4,
     /// Edges of `mpls-lookup`.
     pub(super) objects: ObjectEdges,
@@ -218,7 +219,7 @@ struct Pass<'a> {
     swap: &'a Swap,
     rx: u32,
     fib: u16,
-    labels: View<'a>,
+    labels: View<'a, AtomicU32>,
     briefs: View<'a>,
     routes: &'a [VolumeCounter],
     /// By place in a block under way: the place of the label in its table, its load balance, the
@@ -339,8 +340,9 @@ impl Pass<'_> {
     fn find(&mut self, block: usize, len: usize) {
         let (places, leaves) = (&self.places[block % STEPS], &mut self.leaves[block % STEPS]);
         for (place, leaf) in places[..len].iter().zip(leaves) {
-            *leaf = self.labels.at(*place as usize) as u32;
-            self.swap.balances.fetch(*leaf);
+            *leaf = self.labels.at(*place as usize);
+            self.swap.balances.fetch(*leaf & !UNCOUNTED);
+            // None for those that are not counted.
             self.routes.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
         }
     }
@@ -349,7 +351,7 @@ impl Pass<'_> {
     fn follow(&mut self, block: usize, len: usize) {
         let leaves = &self.leaves[block % STEPS];
         for (leaf, to) in leaves[..len].iter().zip(&mut self.impositions[block % STEPS]) {
-            let object = self.swap.balances.only_object(*leaf);
+            let object = self.swap.balances.only_object(*leaf & !UNCOUNTED);
             let object = object.filter(|object| self.swap.kinds.contains(&object.kind));
             *to = object.map_or(u32::MAX, |object| object.index);
             self.briefs.fetch(*to as usize);
@@ -391,6 +393,7 @@ impl Pass<'_> {
     #[inline(always)]
     fn count(&mut self) {
         let run = std::mem::take(&mut self.run);
+        // None for those that are not counted.
         if let Some(counter) = self.routes.get(self.leaf as usize).filter(|_| run.packets > 0) {
             counter.add(run.packets, run.bytes);
         }

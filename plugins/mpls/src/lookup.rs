@@ -6,13 +6,14 @@ use std::fmt;
 
 use graph::{BuildError, Flags, Frame, Names, Node, Packet, Record, Slot};
 use infra::rcu::{Epoch, SlabReader};
-use infra::table::numbers::NumbersReader;
+use infra::table::numbers::Numbers32Reader;
 use net::Router;
 use net::adjacency::Link;
 use net::fib::{Forwarding4, LoadBalance, ObjectEdges, Popped, Via, flow, next};
 use wire::mpls::{ENTROPY_INDICATOR, Entry, stack};
 
 use super::error::Error;
+use super::table::{UNCOUNTED, place};
 
 /// Edges of nodes that send labelled packets on.
 #[derive(Clone, Copy, graph::Next)]
@@ -109,7 +110,7 @@ fn choose<N>(p: &mut Packet<'_, N>, balance: LoadBalance<'_>, is_new: bool, seed
 #[derive(Clone)]
 pub struct Lookup<const AGAIN: bool> {
     /// Load balances by label and whether it is the last of its stack, by table.
-    pub(super) tables: SlabReader<NumbersReader>,
+    pub(super) tables: SlabReader<Numbers32Reader>,
     pub(super) balances: Forwarding4,
     pub(super) lead: Lead,
 }
@@ -134,12 +135,14 @@ impl<const AGAIN: bool> Node for Lookup<AGAIN> {
                 let entry = *p.header::<Entry>().ok_or(Error::NoLabel)?;
                 let fib = p.fib();
                 let table = self.tables.read(u32::from(fib), epoch).ok_or(Error::DisallowedFib)?;
-                let index =
-                    table.view().at(super::table::place(entry.label(), entry.is_last())) as u32;
-                if index == 0 {
+                let leaf = table.view().at(place(entry.label(), entry.is_last()));
+                if leaf == 0 {
                     return Err(Error::Drop);
                 }
-                if let Some(counter) = counters.get(index as usize) {
+                let index = leaf & !UNCOUNTED;
+                if leaf == index
+                    && let Some(counter) = counters.get(index as usize)
+                {
                     counter.add(1, p.total_len() as u64);
                 }
                 let via = choose(p, self.balances.load_balance(index, epoch), true, seed);
@@ -223,7 +226,7 @@ impl Record for Followed {
 
 pub(super) fn add(
     router: &mut Router,
-    tables: &SlabReader<NumbersReader>,
+    tables: &SlabReader<Numbers32Reader>,
 ) -> Result<(), BuildError> {
     add_lookup::<false>(router, tables)?;
     add_lookup::<true>(router, tables)?;
@@ -236,7 +239,7 @@ pub(super) fn add(
 
 fn add_lookup<const AGAIN: bool>(
     router: &mut Router,
-    tables: &SlabReader<NumbersReader>,
+    tables: &SlabReader<Numbers32Reader>,
 ) -> Result<(), BuildError> {
     router.add_forwarder(Link::Mpls, Lookup::<AGAIN>::NAME, |router, objects| {
         let (tables, balances) = (tables.clone(), router.fib.forwarding());

@@ -2,13 +2,14 @@
 //!
 //! A table is one flat array with the load balance of each label, so a lookup is one access
 //! whatever the number of labels. The load balance follows the paths of the best source, and its
-//! number stays while they change, so that routes through a label need not.
+//! number stays while they change, so that routes through a label need not. It counts packets for
+//! those labels that [`RouteCounting`](net::fib::RouteCounting) gives counters of their own.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use infra::rcu::{SharedSlab, SlabReader};
-use infra::table::numbers::{Numbers, NumbersReader};
+use infra::table::numbers::{Numbers32, Numbers32Reader};
 use net::Router;
 use net::adjacency::Link;
 use net::fib::{Error, Followed, Path, RouteOf, Source, TableIndex, Target};
@@ -20,6 +21,10 @@ use super::replicate::Copies;
 
 /// Most tables.
 const MOST: usize = 1 << 16;
+
+/// Mark of a leaf whose packets are not counted for its load balance. Below it is the number of
+/// that.
+pub const UNCOUNTED: u32 = 1 << 31;
 
 /// A label, and whether it is the last of its stack.
 pub type Key = (u32, bool);
@@ -73,13 +78,13 @@ pub struct Table {
     pub entries: BTreeMap<Key, Entry>,
     /// Interfaces that look up here.
     pub interfaces: u32,
-    leaves: Numbers,
+    leaves: Numbers32,
 }
 
 /// All label tables.
 pub struct LabelTables {
     all: Vec<Option<Table>>,
-    readers: SharedSlab<NumbersReader>,
+    readers: SharedSlab<Numbers32Reader>,
 }
 
 impl LabelTables {
@@ -91,7 +96,7 @@ impl LabelTables {
         Ok(Self { all: Vec::new(), readers: SharedSlab::new(MOST)? })
     }
     /// For nodes.
-    pub fn reader(&self) -> SlabReader<NumbersReader> {
+    pub fn reader(&self) -> SlabReader<Numbers32Reader> {
         self.readers.reader()
     }
     /// All, by number.
@@ -112,7 +117,7 @@ impl LabelTables {
         self.all.get_mut(usize::from(index.0))?.as_mut()
     }
     fn add(&mut self, id: u32, name: &str) -> Result<TableIndex, Error> {
-        let leaves = Numbers::new(2 * LABELS as usize).map_err(|_| Error::Full)?;
+        let leaves = Numbers32::new(2 * LABELS as usize).map_err(|_| Error::Full)?;
         let index = self.readers.insert(leaves.reader()).map_err(|_| Error::Full)?;
         let name = if name.is_empty() { usual_name(id) } else { name.to_owned() };
         let table = Table { id, name, entries: BTreeMap::new(), interfaces: 0, leaves };
@@ -124,8 +129,8 @@ impl LabelTables {
 }
 
 impl Table {
-    fn set_leaf(&mut self, (label, is_last): Key, balance: u32) {
-        self.leaves.set(place(label, is_last), balance.into());
+    fn set_leaf(&mut self, (label, is_last): Key, leaf: u32) {
+        self.leaves.set(place(label, is_last), leaf);
     }
 }
 
@@ -241,10 +246,11 @@ fn hold_entry(router: &mut Router, table: TableIndex, key: Key) -> Result<u32, E
         return Ok(entry.followed.load_balance());
     }
     let followed = router.follow_paths(&[Path::to(Target::Drop)], None)?;
-    let balance = followed.load_balance();
+    let (balance, counting) = (followed.load_balance(), router.fib.counting);
     let t = tables(router).at_mut(table).ok_or(Error::NoTable)?;
+    let mark = if counting.counts(t.entries.len()) { 0 } else { UNCOUNTED };
     t.entries.insert(key, Entry { routes: Vec::new(), followed, copies: None, users: 0 });
-    t.set_leaf(key, balance);
+    t.set_leaf(key, balance | mark);
     Ok(balance)
 }
 

@@ -18,16 +18,28 @@ use crate::router::Router;
 /// later ones share that of their path list.
 pub const OWN_BALANCES: usize = 65_536;
 
-/// The prefixes that have counters of their own. Others share those of all with the same paths.
+/// The prefixes and labels that have counters of their own. Other prefixes share those of all with
+/// the same paths, other labels are counted for their neighbours only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RouteCounting {
-    /// All: memory grows with the number of prefixes.
+    /// All: memory grows with their number.
     On,
     /// None.
     Off,
     /// The first [`OWN_BALANCES`] of a table.
     #[default]
     Auto,
+}
+
+impl RouteCounting {
+    /// Whether one more has counters of its own in a table that has so many.
+    pub fn counts(self, entries: usize) -> bool {
+        match self {
+            Self::On => true,
+            Self::Off => false,
+            Self::Auto => entries < OWN_BALANCES,
+        }
+    }
 }
 
 impl FromStr for RouteCounting {
@@ -330,11 +342,7 @@ impl Router {
             self.release_list(list);
             return Err(Error::NoTable);
         };
-        let is_counted = match self.fib.counting {
-            RouteCounting::On => true,
-            RouteCounting::Off => false,
-            RouteCounting::Auto => t.entries.len() < OWN_BALANCES,
-        };
+        let is_counted = self.fib.counting.counts(t.entries.len());
         let own = is_counted || source == Source::RECURSIVE;
         let balance = if t.has_room() { self.balance_for(own, list) } else { None };
         let Some(balance) = balance else {
