@@ -178,7 +178,7 @@ fn flatness(options: &Options, folder: &Path) -> io::Result<Value> {
         ("ip4-1m-one", "ip4-1m"),
         ("ip4-8m-one", "ip4-8m"),
         ("bgp6-one", "bgp6-220k"),
-        ("mpls-swap", "mpls-1m"),
+        ("mpls-1m-one", "mpls-1m"),
     ];
     println!("\n| flatness: one route | clocks | many | clocks | ratio |\n|---|---|---|---|---|");
     let mut all = Vec::new();

@@ -140,6 +140,7 @@ fn behind_headers(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)
         "gre" => (&GRE[..], one),
         "mpls-push" => (&PUSH[..], one),
         "mpls-swap" => (&SWAP[..], replay(folder, "mpls.pcap")),
+        "mpls-1m-one" => (&SWAP[..], replay(folder, "mpls-1m-one.pcap")),
         _ => return None,
     };
     Some((4, lines.iter().map(|line| (*line).to_owned()).collect(), stream))

@@ -197,8 +197,12 @@ const LABEL: u32 = 33;
 /// All labels that are not reserved.
 const LABELS: std::ops::Range<u32> = 16..1 << 20;
 
-/// Each label for another one, and packets with random ones.
+/// Packets with random labels.
+const LABELLED: u32 = 1 << 18;
+
+/// Each label for another one, and packets with random ones; as many packets with one label.
 fn write_labels(folder: &Path) -> io::Result<()> {
+    write_packets((0..LABELLED).map(|_| labelled(LABEL)), &folder.join("mpls-1m-one.pcap"))?;
     let capture = folder.join("mpls-1m.pcap");
     if capture.exists() {
         return Ok(());
@@ -212,7 +216,7 @@ fn write_labels(folder: &Path) -> io::Result<()> {
     let mut random = Random(SEED);
     let label = |_| LABELS.start + random.below(LABELS.len()) as u32;
     let part = folder.join("mpls-1m.part");
-    write_packets((0..1 << 18).map(label).map(labelled), &part)?;
+    write_packets((0..LABELLED).map(label).map(labelled), &part)?;
     fs::rename(part, capture)
 }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cpu::prefetch;
-use crate::memory::{HugePages, Reserved};
+use crate::memory::{HUGE_PAGE, HugePages, Reserved};
 use crate::rcu::{Epoch, Reader};
 use crate::sync::AtomicU64;
 
@@ -229,7 +229,10 @@ impl Buckets {
     /// Room for `buckets`, a power of two. The seed keeps those who choose keys from choosing
     /// buckets.
     fn new(buckets: usize, seed: u64) -> io::Result<Self> {
-        let numbers = Reserved::new(buckets * LINE, HugePages::Beyond)?.named("exact match");
+        // A table is made that big because it gets that full.
+        let is_large = buckets * LINE * size_of::<AtomicU64>() > HUGE_PAGE;
+        let pages = if is_large { HugePages::Advise } else { HugePages::No };
+        let numbers = Reserved::new(buckets * LINE, pages)?.named("exact match");
         Ok(Self { numbers, mask: buckets - 1, seed })
     }
     #[inline(always)]

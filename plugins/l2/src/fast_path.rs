@@ -80,15 +80,24 @@ type Keys = [u64; 2];
 /// What is known of a block of frames.
 #[derive(Clone, Copy)]
 struct Block {
-    /// Keys, and entries that were found.
+    /// Keys.
     sources: [u64; BLOCK],
     destinations: [u64; BLOCK],
+    /// Entries of both that were found.
+    known: [u64; BLOCK],
+    entries: [u64; BLOCK],
     /// The port of all of them, when they have one source, too.
     alike: Option<u32>,
 }
 
 impl Block {
-    const EMPTY: Self = Self { sources: [0; BLOCK], destinations: [0; BLOCK], alike: None };
+    const EMPTY: Self = Self {
+        sources: [0; BLOCK],
+        destinations: [0; BLOCK],
+        known: [0; BLOCK],
+        entries: [0; BLOCK],
+        alike: None,
+    };
 }
 
 /// Nodes that usual frames of a port pass, and the edges that lead there.
@@ -335,27 +344,26 @@ impl<'a> Pass<'a> {
         places: Range<usize>,
         block: &mut Block,
     ) {
-        let (len, keys) = (places.len(), block.destinations);
+        let Block { sources, destinations: keys, known, entries, alike } = block;
+        let len = places.len();
         let mut are_known = self.stages.learn.is_none();
-        if let Some(rx) = block.alike
+        if let Some(rx) = *alike
             && !are_known
         {
             if rx != self.rx {
                 self.enter_by(rx);
             }
-            are_known = self.is_known(block.sources[0]);
+            are_known = self.is_known(sources[0]);
             if !are_known {
                 return;
             }
         }
         if !are_known {
-            let sources = block.sources;
-            self.view.find_all(&sources[..len], &mut block.sources);
+            self.view.find_all(&sources[..len], known);
         }
         if self.stages.forward.is_some() {
-            self.view.find_all(&keys[..len], &mut block.destinations);
+            self.view.find_all(&keys[..len], entries);
         }
-        let (sources, entries) = (&block.sources, &block.destinations);
         packets.rest_beyond(
             places,
             #[inline(always)]
@@ -364,7 +372,7 @@ impl<'a> Pass<'a> {
                 if p.rx() != self.rx {
                     self.enter_by(p.rx());
                 }
-                let is_known = are_known || learn::is_known(Entry(sources[at]), self.expected);
+                let is_known = are_known || learn::is_known(Entry(known[at]), self.expected);
                 if keys[at] == 0 || !is_known {
                     return None;
                 }

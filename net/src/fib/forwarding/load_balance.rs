@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use control::stats::{Columns, Segment};
 use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::memory::{HugePages, Reserved};
+use infra::memory::{HUGE_PAGE, HugePages, Reserved};
 use infra::rcu::{self, Epoch, SharedSlab, SlabReader};
 
 use super::objects::{Object, ObjectKind};
@@ -272,6 +272,9 @@ impl LoadBalances {
             }
             _ if self.lists.len() < NOWHERE as usize => {
                 self.lists.push(NO_LIST);
+                if self.lists.len() == HUGE_PAGE / size_of::<AtomicU64>() {
+                    self.words.enlarge();
+                }
                 self.lists.len() as u32 - 1
             }
             _ => return None,
