@@ -36,7 +36,9 @@ pub use control::table::Tables;
 pub(crate) use control::table::longest;
 pub use control::tracking::{Followed, Follower, GivenPaths, forget_paths};
 pub use family::{Family, Ip4, Ip6};
-pub use forwarding::load_balance::{LoadBalance, MAX_BALANCES, RouteCounters, Via};
+pub use forwarding::load_balance::{
+    Brief, LoadBalance, MAX_BALANCES, MOST_BRIEFS, RouteCounters, Swap, Via,
+};
 pub use forwarding::lookup::Headers;
 pub(crate) use forwarding::lookup::{Steps, are_alike, count, in_blocks};
 pub use forwarding::lpm::LpmReader;
@@ -49,6 +51,7 @@ pub use forwarding::{Forwarding, Forwarding4, Forwarding6};
 use ::control::feature::Refusal;
 use ::control::stats::Segment;
 use infra::rcu::Shared;
+use infra::table::numbers::NumbersReader;
 
 use control::attached_export;
 use control::deferred::Deferred;
@@ -132,6 +135,15 @@ pub enum Error {
 }
 
 impl Fib {
+    /// [Briefs](Brief) of labels to put on, by number of the object, for nodes.
+    pub fn briefs(&self) -> NumbersReader {
+        self.balances.briefs.reader()
+    }
+    /// Says what labels to put on are in brief: a [`Brief`]'s number, or 0. Before anything leads to
+    /// the object.
+    pub fn set_brief(&mut self, index: u32, brief: u64) {
+        self.balances.briefs.set(index as usize, brief);
+    }
     pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {
             ip4: Tables::new()?,

@@ -18,14 +18,13 @@ use infra::table::numbers::{Numbers32Reader, NumbersReader, View};
 use net::Router;
 use net::adjacency::Adjacency;
 use net::fast_path::{Egress, Outputs, Pause, edge};
-use net::fib::{Forwarding4, ObjectEdges, ObjectKind, Popped};
+use net::fib::{Brief, Forwarding4, ObjectEdges, ObjectKind, Popped};
 use net::interface::{Counters, Port};
 use wire::mpls::Entry;
 use zerocopy::IntoBytes;
 
 use super::impose::{Carried, Inner, UNDONE};
 use super::input::MPLS_INPUT;
-use super::objects::Brief;
 use super::output::{MPLS_OUTPUT, Output};
 use super::table::{UNCOUNTED, place};
 use super::{input, lookup};
@@ -37,7 +36,7 @@ const UNUSUAL: Flags = UNDONE.with(Flags::TRACED).with(Flags::CHAINED);
 /// Flags that the nodes of the path take off.
 const TAKEN_OFF: Flags = Flags::POPPED.with(Flags::L3).with(Flags::L4);
 /// Steps of a swap, each of which works on another block.
-const STEPS: usize = 4;
+const STEPS: usize = 3;
 
 /// Share of a packet's clocks by node, in thousandths, the first node having the rest.
 mod share {
@@ -80,9 +79,9 @@ struct Leaving<'a> {
 }
 
 impl FastPath {
-    pub(super) fn new(router: &Router, briefs: NumbersReader) -> Self {
+    pub(super) fn new(router: &Router) -> Self {
         Self {
-            briefs,
+            briefs: router.fib.briefs(),
             ports: router.interfaces.ports(),
             counters: router.interfaces.counters(),
             adjacencies: router.adjacencies.reader(),
@@ -131,7 +130,8 @@ impl FastPath {
                 let inner = C::inner(p, Popped::of(p))?;
                 let to = leaving.egress(ahead, brief.adjacency(), p, size_of::<Entry>())?;
                 C::spend(p);
-                p.prepend(size_of::<Entry>())?.copy_from_slice(brief.entry(inner).as_bytes());
+                let new = entry(brief.entry(), brief.is_uniform(), inner);
+                p.prepend(size_of::<Entry>())?.copy_from_slice(new.as_bytes());
                 leaving.send(p, &to)
             },
         );
@@ -139,6 +139,14 @@ impl FastPath {
         packets.sent(node, to_output, went);
         self.pause.after(went, packets.all().len());
     }
+}
+
+/// A label as a packet gets it.
+#[inline(always)]
+fn entry(own: u32, is_uniform: usize, inner: Inner) -> Entry {
+    let taken = own & !0xfff | u32::from(inner.exp & 7) << 9 | u32::from(inner.ttl);
+    let takes = inner.ttl != 0 && (inner.is_swap || is_uniform != 0);
+    Entry::of_word(if takes { taken } else { own } | u32::from(inner.is_last) << 8)
 }
 
 impl<'a> Leaving<'a> {
@@ -202,8 +210,6 @@ pub struct Swap {
     pub(super) balances: Forwarding4,
     /// Edges of `mpls-lookup`.
     pub(super) objects: ObjectEdges,
-    /// What puts labels on.
-    pub(super) kinds: [ObjectKind; 2],
 }
 
 /// An imposer: the edge of `mpls-lookup` that leads there, its number, and packets that passed it.
@@ -220,13 +226,11 @@ struct Pass<'a> {
     rx: u32,
     fib: u16,
     labels: View<'a, AtomicU32>,
-    briefs: View<'a>,
     routes: &'a [VolumeCounter],
-    /// By place in a block under way: the place of the label in its table, its load balance, the
-    /// number of the imposition; `u32::MAX` for none.
+    /// By place in a block under way: the place of the label in its table, `u32::MAX` for none, and
+    /// its load balance.
     places: [[u32; BLOCK]; STEPS],
     leaves: [[u32; BLOCK]; STEPS],
-    impositions: [[u32; BLOCK]; STEPS],
     /// Packets of the last load balance that are not counted yet.
     leaf: u32,
     run: Volume,
@@ -270,7 +274,8 @@ impl Swap {
             let edge = self.objects.slot(kind, epoch)?;
             Some(Imposer { edge, node: ahead.target(lookup, edge)?, packets: 0 })
         };
-        let imposers = [imposer(self.kinds[0])?, imposer(self.kinds[1])?];
+        let [pipe, uniform] = ObjectKind::LABELS;
+        let imposers = [imposer(pipe)?, imposer(uniform)?];
         let output = ahead.target(imposers[0].node, to_output)?;
         let none = [[0; BLOCK]; STEPS];
         let mut pass = Pass {
@@ -278,11 +283,9 @@ impl Swap {
             rx,
             fib,
             labels: self.tables.read(fib.into(), epoch)?.view(),
-            briefs: self.fast.briefs.view(),
             routes: self.balances.count_to(thread),
             places: none,
             leaves: none,
-            impositions: none,
             leaf: 0,
             run: Volume::default(),
             imposers,
@@ -296,9 +299,6 @@ impl Swap {
                 pass.find(block, places(block).len());
             }
             if let Some(block) = step.checked_sub(2) {
-                pass.follow(block, places(block).len());
-            }
-            if let Some(block) = step.checked_sub(3) {
                 pass.send(packets, block, places(block));
             }
         }
@@ -346,17 +346,6 @@ impl Pass<'_> {
             self.routes.get(*leaf as usize).into_iter().for_each(infra::cpu::prefetch);
         }
     }
-    /// Finds the impositions that these lead to.
-    #[inline(always)]
-    fn follow(&mut self, block: usize, len: usize) {
-        let leaves = &self.leaves[block % STEPS];
-        for (leaf, to) in leaves[..len].iter().zip(&mut self.impositions[block % STEPS]) {
-            let object = self.swap.balances.only_object(*leaf & !UNCOUNTED);
-            let object = object.filter(|object| self.swap.kinds.contains(&object.kind));
-            *to = object.map_or(u32::MAX, |object| object.index);
-            self.briefs.fetch(*to as usize);
-        }
-    }
     /// Sends the packets of a block.
     #[inline(always)]
     fn send<N: Node>(&mut self, packets: &mut Passes<'_, N>, block: usize, at: Range<usize>) {
@@ -365,9 +354,9 @@ impl Pass<'_> {
             at,
             #[inline(always)]
             |ahead, i, p| {
-                let index = self.impositions[block][i % BLOCK];
-                let brief = Brief::of(self.briefs.at(index as usize))?;
-                let to = self.leaving.egress(ahead, brief.adjacency(), p, 0)?;
+                let leaf = self.leaves[block][i % BLOCK];
+                let swap = self.swap.balances.only_swap(leaf & !UNCOUNTED)?;
+                let to = self.leaving.egress(ahead, swap.adjacency(), p, 0)?;
                 let old = *p.header::<Entry>()?;
                 let popped = Popped {
                     ttl: old.ttl(),
@@ -375,14 +364,13 @@ impl Pass<'_> {
                     is_last: old.is_last().into(),
                     ..Popped::default()
                 };
-                let new = brief.entry(Inner::below(popped)?);
-                let leaf = self.leaves[block][i % BLOCK];
+                let new = entry(swap.label() << 12, swap.is_uniform(), Inner::below(popped)?);
                 if leaf != self.leaf {
                     self.count();
                     self.leaf = leaf;
                 }
                 self.run += Volume { packets: 1, bytes: p.len() as u64 };
-                self.imposers[brief.is_uniform()].packets += 1;
+                self.imposers[swap.is_uniform()].packets += 1;
                 *p.header_mut::<Entry>()? = new;
                 p.set_fib(self.fib);
                 self.leaving.send(p, &to)

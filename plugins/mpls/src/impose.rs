@@ -27,7 +27,7 @@ use super::objects::Imposition;
 /// Offloads that are completed before labels are in front.
 pub(super) const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
 /// Time to live of a label that says nothing of it.
-pub(super) const MOST_HOPS: u8 = 255;
+const MOST_HOPS: u8 = 255;
 
 /// The kind of packets below imposed labels.
 pub trait Carried: Linked {

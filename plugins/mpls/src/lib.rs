@@ -27,7 +27,6 @@ use std::rc::Rc;
 use control::feature::{Refusal, Refused};
 use graph::Node;
 use infra::rcu::SharedSlab;
-use infra::table::numbers::Numbers;
 use net::adjacency::Link;
 use net::fib::{
     self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, TableIndex, Target, Via,
@@ -44,7 +43,7 @@ pub use input::MPLS_INPUT;
 pub use output::MPLS_OUTPUT;
 
 use fast_path::{FastPath, Swap};
-use objects::{AfterPop, Disposition, Interned, Kinds, Objects};
+use objects::{AfterPop, Disposition, Imposition, Interned, Kinds, Objects};
 use table::LabelTables;
 pub use table::{Key, Route};
 use tunnel::Tunnels;
@@ -115,7 +114,15 @@ impl LabelSwitching for Switching {
         {
             return tunnel::receive(router, path, pop);
         }
-        router.own_mut::<Mpls>().objects.wrap(path, next)
+        let wrap = router.own_mut::<Mpls>().objects.wrap(path, next)?;
+        if let Via::Object(object) = wrap
+            && ObjectKind::LABELS.contains(&object.kind)
+        {
+            let imposition = router.own::<Mpls>().objects.impositions.at(object.index);
+            let brief = imposition.map_or(0, Imposition::brief);
+            router.fib.set_brief(object.index, brief);
+        }
+        Some(wrap)
     }
     fn release(&self, router: &mut Router, wrap: Via) {
         if !tunnel::release(router, wrap) {
@@ -188,8 +195,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let mut dispositions = Interned::new().map_err(refuse)?;
     let copies = SharedSlab::new(MOST_COPIES).map_err(refuse)?;
 
-    let briefs = Numbers::new(objects::MOST).map_err(refuse)?;
-    let fast = FastPath::new(router, briefs.reader());
+    let fast = FastPath::new(router);
     let puts = (&impositions.reader(), &fast);
     router.engine.add(input::NotEnabled).map_err(refuse)?;
     router.engine.add(input::End::<false>).map_err(refuse)?;
@@ -212,7 +218,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         tables: tables.reader(),
         balances: router.fib.forwarding(),
         objects: router.edges_to_objects(lookup::Lookup::<false>::NAME),
-        kinds: kinds.impose,
     };
     let counters = router.interfaces.counters();
     router.engine.add(input::Input { enabled, counters, swap }).map_err(refuse)?;
@@ -225,7 +230,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         null(kinds.dispose[0], dispositions.hold(own))?,
         null(kinds.dispose[1], dispositions.hold(own))?,
     ];
-    let objects = Objects { briefs, impositions, dispositions, kinds };
+    let objects = Objects { impositions, dispositions, kinds };
     router.insert(Mpls { tables, objects, copies, tunnels: Tunnels::default(), nulls });
     router.switch_labels(Rc::new(Switching));
     router.register_ethertype(EtherType::MPLS, "mpls-input").map_err(refuse)?;
@@ -254,7 +259,7 @@ fn add_kinds(router: &mut Router) -> Result<Kinds, graph::BuildError> {
             imposer::<impose::Labelled>(uniform),
             imposer::<impose::Framed>(uniform),
         ];
-        router.add_object_kind(NewKind { nodes, describe: show::imposition })
+        router.add_label_kind(uniform == 1, NewKind { nodes, describe: show::imposition })
     };
     let impose = [impose(0)?, impose(1)?];
     let mut dispose = |name: &str| {

@@ -6,15 +6,11 @@ use std::hash::Hash;
 use std::io;
 
 use infra::rcu::{SharedSlab, SlabReader};
-use infra::table::numbers::Numbers;
 use net::adjacency::Link;
-use net::fib::{Label, Object, ObjectKind, Path, Target, Via};
-use wire::mpls::Entry;
-
-use super::impose::{Inner, MOST_HOPS};
+use net::fib::{Brief, Label, Object, ObjectKind, Path, Target, Via};
 
 /// Most of a kind.
-pub const MOST: usize = 1 << 22;
+const MOST: usize = net::fib::MOST_BRIEFS;
 
 /// Labels to put on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,55 +23,13 @@ pub struct Imposition {
 }
 
 impl Imposition {
-    /// Its brief; 0 where it puts on another number of labels than one, or leads elsewhere than to
+    /// Its brief as a number; 0 where it puts on another number of labels than one, or leads elsewhere than to
     /// a neighbour.
-    fn brief(&self) -> u64 {
+    pub fn brief(&self) -> u64 {
         match (&*self.labels, self.next) {
-            ([label], Via::Adjacency(to)) => Brief::new(label, to.0).0,
+            ([label], Via::Adjacency(to)) => Brief::new(label, to).number(),
             _ => 0,
         }
-    }
-}
-
-/// An imposition of one label towards a neighbour, in one word: the label as it is sent in the
-/// lower half, the adjacency in the upper one.
-#[derive(Clone, Copy, Debug)]
-pub struct Brief(u64);
-
-impl Brief {
-    /// Tells it from none.
-    const IS: u64 = 1 << 63;
-    const UNIFORM: u64 = 1 << 62;
-    const ADJACENCY: u64 = (1 << 30) - 1;
-
-    fn new(label: &Label, adjacency: u32) -> Self {
-        let ttl = if label.ttl == 0 { MOST_HOPS } else { label.ttl };
-        let entry = label.value << 12 | u32::from(label.exp & 7) << 9 | u32::from(ttl);
-        let uniform = if label.is_uniform { Self::UNIFORM } else { 0 };
-        Self(Self::IS | uniform | u64::from(adjacency) << 32 | u64::from(entry))
-    }
-    /// From its number; `None` for none.
-    #[inline(always)]
-    pub fn of(number: u64) -> Option<Self> {
-        (number & Self::IS != 0).then_some(Self(number))
-    }
-    /// The neighbour.
-    #[inline(always)]
-    pub fn adjacency(self) -> u32 {
-        (self.0 >> 32 & Self::ADJACENCY) as u32
-    }
-    /// 1 if time to live and traffic class are those of the packet.
-    #[inline(always)]
-    pub fn is_uniform(self) -> usize {
-        (self.0 >> 62 & 1) as usize
-    }
-    /// The label on a packet.
-    #[inline(always)]
-    pub fn entry(self, inner: Inner) -> Entry {
-        let own = self.0 as u32;
-        let taken = own & !0xfff | u32::from(inner.exp & 7) << 9 | u32::from(inner.ttl);
-        let takes = inner.ttl != 0 && (inner.is_swap || self.is_uniform() != 0);
-        Entry::of_word(if takes { taken } else { own } | u32::from(inner.is_last) << 8)
     }
 }
 
@@ -157,8 +111,6 @@ pub struct Kinds {
 
 /// All objects.
 pub struct Objects {
-    /// [Briefs](Brief) of impositions.
-    pub briefs: Numbers,
     pub impositions: Interned<Imposition>,
     pub dispositions: Interned<Disposition>,
     pub kinds: Kinds,
@@ -197,9 +149,7 @@ impl Objects {
     }
     fn impose(&mut self, imposition: Imposition, is_uniform: bool) -> Option<Via> {
         let kind = self.kinds.impose[usize::from(is_uniform)];
-        let brief = imposition.brief();
         let index = self.impositions.hold(imposition)?;
-        self.briefs.set(index as usize, brief);
         Some(Via::Object(Object { kind, index }))
     }
     /// Gives up what [`Objects::wrap`] gave.

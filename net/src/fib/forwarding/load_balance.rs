@@ -3,7 +3,8 @@
 //! A load balance is one 64-bit word: where its only path leads, or which *group* of buckets to
 //! choose from. It is replaced by one store under its number, so a table need not change when paths
 //! do, and a packet reads one word of an array that stays in cache. Groups belong to path lists:
-//! all load balances of a list hold the same word.
+//! all load balances of a list hold the same word. A label that is swapped for one towards a
+//! neighbour is told whole by its word ([`Swap`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,9 +15,12 @@ use control::stats::{Columns, Segment};
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::memory::{HUGE_PAGE, HugePages, Reserved};
 use infra::rcu::{self, Epoch, SharedSlab, SlabReader};
+use infra::table::numbers::Numbers;
+use wire::mpls::LABELS;
 
 use super::objects::{Object, ObjectKind};
-use crate::adjacency::AdjacencyIndex;
+use crate::adjacency::{AdjacencyIndex, MAX_ADJACENCIES};
+use crate::fib::control::path::Label;
 
 /// Most load balances there may be.
 pub const MAX_BALANCES: usize = 1 << 22;
@@ -66,6 +70,94 @@ pub enum Via {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fib) struct Word(u64);
 
+/// A label that is put on packets towards a neighbour, in one number: the label, traffic class and
+/// time to live as they are sent in the lower half, the neighbour's adjacency in the upper one.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief(u64);
+
+impl Brief {
+    /// Tells it from none.
+    const IS: u64 = 1 << 63;
+    const UNIFORM: u64 = 1 << 62;
+
+    /// Of a label towards a neighbour.
+    pub fn new(label: &Label, adjacency: AdjacencyIndex) -> Self {
+        let ttl = if label.ttl == 0 { u8::MAX } else { label.ttl };
+        let entry = label.value << 12 | u32::from(label.exp & 7) << 9 | u32::from(ttl);
+        let uniform = if label.is_uniform { Self::UNIFORM } else { 0 };
+        Self(Self::IS | uniform | u64::from(adjacency.0) << 32 | u64::from(entry))
+    }
+    /// From its number; `None` for none.
+    #[inline(always)]
+    pub fn of(number: u64) -> Option<Self> {
+        (number & Self::IS != 0).then_some(Self(number))
+    }
+    /// Its number, which is not 0.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+    /// The neighbour.
+    #[inline(always)]
+    pub fn adjacency(self) -> u32 {
+        (self.0 >> 32) as u32 & (MAX_ADJACENCIES as u32 - 1)
+    }
+    /// 1 if time to live and traffic class are those of the packet.
+    #[inline(always)]
+    pub fn is_uniform(self) -> usize {
+        (self.0 >> 62 & 1) as usize
+    }
+    /// The entry of a label stack, not marked as the last.
+    #[inline(always)]
+    pub fn entry(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Most numbers of labels to put on.
+pub const MOST_BRIEFS: usize = 1 << 22;
+
+/// A label that takes another one's place, towards a neighbour: what most labels lead to, so that a
+/// word says it whole. From its highest bit on: 1; 1 if it is uniform; the adjacency, 20 bits; the
+/// label, 20; the object's number, 22.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap(u64);
+
+impl Swap {
+    const IS: u64 = 1 << 63;
+
+    fn new(object: Object, brief: Brief) -> Self {
+        let uniform = u64::from(object.kind.0) << 62;
+        let label = u64::from(brief.entry() >> 12) << 22;
+        let adjacency = u64::from(brief.adjacency()) << 42;
+        Self(Self::IS | uniform | adjacency | label | u64::from(object.index))
+    }
+    /// From its number; `None` for another word's.
+    #[inline(always)]
+    pub fn of(number: u64) -> Option<Self> {
+        (number & Self::IS != 0).then_some(Self(number))
+    }
+    /// The neighbour.
+    #[inline(always)]
+    pub fn adjacency(self) -> u32 {
+        (self.0 >> 42) as u32 & (MAX_ADJACENCIES as u32 - 1)
+    }
+    /// The label.
+    #[inline(always)]
+    pub fn label(self) -> u32 {
+        (self.0 >> 22) as u32 & (LABELS - 1)
+    }
+    /// 1 if time to live and traffic class of all labels are those of the packet.
+    #[inline(always)]
+    pub fn is_uniform(self) -> usize {
+        (self.0 >> 62 & 1) as usize
+    }
+    #[inline(always)]
+    fn object(self) -> Object {
+        let kind = ObjectKind::LABELS[self.is_uniform()];
+        Object { kind, index: self.0 as u32 & (MOST_BRIEFS as u32 - 1) }
+    }
+}
+
 const ADJACENCY: u32 = 5;
 const MIDCHAIN: u32 = 13;
 const GROUP: u32 = 0x80;
@@ -106,6 +198,9 @@ impl Word {
     }
     #[inline(always)]
     fn via(self) -> Via {
+        if let Some(swap) = Swap::of(self.0) {
+            return Via::Object(swap.object());
+        }
         let value = self.0 as u32;
         match self.kind() {
             1 => Via::Punt,
@@ -203,8 +298,16 @@ impl Balances {
     #[inline(always)]
     pub fn only_object(&self, index: u32) -> Option<Object> {
         let word = Word(self.words.get(index as usize)?.load(Acquire));
+        if let Some(swap) = Swap::of(word.0) {
+            return Some(swap.object());
+        }
         let kind = word.kind().checked_sub(OBJECTS)?;
         Some(Object { kind: ObjectKind(kind as u16), index: word.0 as u32 })
+    }
+    /// The label that packets of the load balance with this number get, if that is all.
+    #[inline(always)]
+    pub fn only_swap(&self, index: u32) -> Option<Swap> {
+        Swap::of(self.words.get(index as usize)?.load(Acquire))
     }
     /// Asks for the word of the load balance with this number.
     #[inline(always)]
@@ -231,6 +334,8 @@ pub(in crate::fib) struct LoadBalances {
     words: Arc<Reserved<AtomicU64>>,
     groups: SharedSlab<Box<[Via]>>,
     counters: Arc<RouteCounters>,
+    /// [Briefs](Brief) of labels to put on, by number of the object; 0 for others.
+    pub(in crate::fib) briefs: Numbers,
     /// The path list that each load balance follows.
     lists: Vec<u32>,
     /// Numbers that readers may still know, with the epoch whose end frees them.
@@ -249,6 +354,7 @@ impl LoadBalances {
             words: Arc::new(Reserved::new(MAX_BALANCES, HugePages::Beyond)?.named("load balances")),
             groups: SharedSlab::new(MAX_GROUPS)?,
             counters: Arc::new(counters),
+            briefs: Numbers::new(MOST_BRIEFS)?,
             // A leaf of 0 means the default, so number 0 is never given out.
             lists: vec![NO_LIST],
             free: VecDeque::new(),
@@ -285,7 +391,14 @@ impl LoadBalances {
     /// Has a load balance follow another path list.
     pub fn follow(&mut self, index: u32, list: u32, word: Word) {
         self.lists[index as usize] = list;
-        self.words[index as usize].store(word.0, Release);
+        self.words[index as usize].store(self.told(word), Release);
+    }
+    /// A word as nodes read it.
+    fn told(&self, word: Word) -> u64 {
+        let Via::Object(object) = word.via() else { return word.0 };
+        let brief = Brief::of(self.briefs.at(object.index as usize));
+        let brief = brief.filter(|_| ObjectKind::LABELS.contains(&object.kind));
+        brief.map_or(word.0, |brief| Swap::new(object, brief).0)
     }
     /// Gives up a load balance that no lookup finds any more; its number is not used again, and
     /// leads where it did, while packets may be on their way there.
@@ -304,12 +417,14 @@ impl LoadBalances {
         self.rewrite_where(|l| by_list.get(l as usize).copied().flatten());
     }
     fn rewrite_where(&mut self, new: impl Fn(u32) -> Option<Word>) {
+        let mut written = 0;
         for (list, word) in self.lists.iter().zip(self.words.iter()) {
             if let Some(new) = new(*list) {
-                word.store(new.0, Release);
-                self.written += 1;
+                word.store(self.told(new), Release);
+                written += 1;
             }
         }
+        self.written += written;
     }
     /// Packets and bytes that a load balance counted: found by a lookup, reached otherwise.
     pub fn counted(&self, index: u32) -> (Volume, Volume) {

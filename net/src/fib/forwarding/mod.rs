@@ -13,7 +13,7 @@ pub(super) mod trie4;
 use infra::counter::VolumeCounter;
 use infra::rcu::{Epoch, Reader, SlabReader};
 
-use self::load_balance::{Balances, LoadBalance};
+use self::load_balance::{Balances, LoadBalance, Swap};
 use self::objects::{Object, ObjectEdges};
 use super::family::{Family, Ip4, Ip6};
 use crate::adjacency::AdjacencyIndex;
@@ -72,6 +72,11 @@ impl<F: Family> Forwarding<F> {
     #[inline(always)]
     pub fn only_object(&self, index: u32) -> Option<Object> {
         self.balances.only_object(index)
+    }
+    /// The label that packets of the load balance with this number get, if that is all.
+    #[inline(always)]
+    pub fn only_swap(&self, index: u32) -> Option<Swap> {
+        self.balances.only_swap(index)
     }
     /// Counters by load balance of packets that a lookup sent there, to be raised by thread
     /// `thread`.

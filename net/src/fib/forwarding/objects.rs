@@ -22,6 +22,12 @@ use crate::router::Router;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKind(pub u16);
 
+impl ObjectKind {
+    /// The kinds of single and several labels to put on, with a time to live of their own and with
+    /// that of the packet: always these, so that a word can say more of them.
+    pub const LABELS: [Self; 2] = [Self(0), Self(1)];
+}
+
 /// An object of a feature: where a path or a bucket leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Object {
@@ -95,7 +101,7 @@ struct Forwarder {
 /// All kinds, and the nodes that lead to objects.
 pub(in crate::fib) struct Objects {
     /// With their owners; a number that nobody has any more is given anew.
-    kinds: Vec<(Owner, NewKind)>,
+    kinds: Vec<Option<(Owner, NewKind)>>,
     forwarders: Registered<Forwarder>,
     /// Edges of forwarders to come.
     awaited: HashMap<String, Shared<Slots>>,
@@ -110,7 +116,7 @@ pub(in crate::fib) struct Objects {
 impl Objects {
     pub fn new() -> Self {
         Self {
-            kinds: Vec::new(),
+            kinds: vec![None, None],
             forwarders: Registered::default(),
             awaited: HashMap::new(),
             path_types: Registered::default(),
@@ -132,24 +138,40 @@ impl Router {
     /// # Errors
     /// A node that is not there, or takes packets with a payload only.
     pub fn add_object_kind(&mut self, kind: NewKind) -> Result<ObjectKind, BuildError> {
+        let mut kinds = self.fib.objects.kinds.iter().enumerate().skip(ObjectKind::LABELS.len());
+        let free = kinds.find(|(_, kind)| kind.as_ref().is_none_or(|(owner, _)| !owner.is_there()));
+        let number = free.map_or(self.fib.objects.kinds.len(), |(number, _)| number);
+        self.set_object_kind(ObjectKind(number as u16), kind)
+    }
+    /// The same for labels to put on.
+    ///
+    /// # Errors
+    /// As [`Router::add_object_kind`].
+    pub fn add_label_kind(
+        &mut self,
+        is_uniform: bool,
+        kind: NewKind,
+    ) -> Result<ObjectKind, BuildError> {
+        self.set_object_kind(ObjectKind::LABELS[usize::from(is_uniform)], kind)
+    }
+    fn set_object_kind(
+        &mut self,
+        number: ObjectKind,
+        kind: NewKind,
+    ) -> Result<ObjectKind, BuildError> {
         let Self { engine, fib, .. } = self;
-        let kinds = &mut fib.objects.kinds;
-        let free = kinds.iter().position(|(owner, _)| !owner.is_there());
-        let number = free.unwrap_or(kinds.len());
+        let (kinds, at) = (&mut fib.objects.kinds, usize::from(number.0));
         for forwarder in fib.objects.forwarders.iter_mut() {
             let node = kind.nodes.iter().find(|(link, _)| *link == forwarder.link);
             let slot = node.map(|(_, to)| engine.connect(&forwarder.name, to)).transpose()?;
             let mut slots = forwarder.edges.current().clone();
-            slots.resize(slots.len().max(number + 1), None);
-            slots[number] = slot;
+            slots.resize(slots.len().max(at + 1), None);
+            slots[at] = slot;
             forwarder.edges.publish(slots);
         }
-        let new = (Owner::current(), kind);
-        match kinds.get_mut(number) {
-            Some(free) => *free = new,
-            None => kinds.push(new),
-        }
-        Ok(ObjectKind(number as u16))
+        kinds.resize_with(kinds.len().max(at + 1), || None);
+        kinds[at] = Some((Owner::current(), kind));
+        Ok(number)
     }
     /// Adds a node that forwards packets of a link, with edges to the objects of all kinds there
     /// are and will be.
@@ -167,8 +189,9 @@ impl Router {
         let node = make(self, ObjectEdges(edges.reader()));
         let index = self.engine.add_named(name, node)?;
         let Self { engine, fib, .. } = self;
-        let slot = |(owner, kind): &(Owner, NewKind)| {
-            let mut nodes = kind.nodes.iter().filter(|_| owner.is_there());
+        let slot = |kind: &Option<(Owner, NewKind)>| {
+            let kind = kind.as_ref().filter(|(owner, _)| owner.is_there());
+            let mut nodes = kind.into_iter().flat_map(|(_, kind)| &kind.nodes);
             let node = nodes.find(|(of, _)| *of == link);
             node.map(|(_, to)| engine.connect(name, to)).transpose()
         };
@@ -248,14 +271,15 @@ impl Router {
     }
     /// An object in words.
     pub fn describe_object(&self, object: Object) -> String {
-        let kind = self.fib.objects.kinds.get(usize::from(object.kind.0));
+        let kind = self.fib.objects.kinds.get(usize::from(object.kind.0)).and_then(Option::as_ref);
         let kind = kind.filter(|(owner, _)| owner.is_there());
         kind.map_or_else(|| "dpo-drop".to_owned(), |(_, kind)| (kind.describe)(self, object.index))
     }
     /// A path that leads to an object of this owner, in words: the feature cannot go before it.
     pub fn path_to_objects_of(&self, owner: Owner) -> Option<String> {
         let is_of = |object: &Object| -> bool {
-            let kind = self.fib.objects.kinds.get(usize::from(object.kind.0));
+            let kinds = &self.fib.objects.kinds;
+            let kind = kinds.get(usize::from(object.kind.0)).and_then(Option::as_ref);
             kind.is_some_and(|(of, _)| *of == owner)
         };
         self.fib.lists.objects().find(is_of).map(|object| self.describe_object(object))
