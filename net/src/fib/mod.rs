@@ -139,8 +139,8 @@ impl Fib {
     pub fn briefs(&self) -> NumbersReader {
         self.balances.briefs.reader()
     }
-    /// Says what labels to put on are in brief: a [`Brief`]'s number, or 0. Before anything leads to
-    /// the object.
+    /// Says what labels to put on are in brief: a [`Brief`]'s number, or 0. Before anything leads
+    /// to the object.
     pub fn set_brief(&mut self, index: u32, brief: u64) {
         self.balances.briefs.set(index as usize, brief);
     }

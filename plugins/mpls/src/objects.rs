@@ -23,8 +23,8 @@ pub struct Imposition {
 }
 
 impl Imposition {
-    /// Its brief as a number; 0 where it puts on another number of labels than one, or leads elsewhere than to
-    /// a neighbour.
+    /// Its brief as a number; 0 where it puts on another number of labels than one, or leads
+    /// elsewhere than to a neighbour.
     pub fn brief(&self) -> u64 {
         match (&*self.labels, self.next) {
             ([label], Via::Adjacency(to)) => Brief::new(label, to).number(),

@@ -507,6 +507,31 @@ mod tests {
     }
 
     #[test]
+    fn a_word_says_a_swap_whole() {
+        let mut all = LoadBalances::new(&mut Segment::new(1, None).unwrap()).unwrap();
+        let index = MOST_BRIEFS as u32 - 1;
+        let (label, adjacency) = (LABELS - 1, MAX_ADJACENCIES as u32 - 1);
+        for is_uniform in [false, true] {
+            let label = Label { value: label, ttl: 3, exp: 2, is_uniform };
+            let brief = Brief::new(&label, AdjacencyIndex(adjacency));
+            all.briefs.set(index as usize, brief.number());
+            let object = Object { kind: ObjectKind::LABELS[usize::from(is_uniform)], index };
+            let balance = all.make(1, Word::one(Via::Object(object))).unwrap();
+            let reader = all.reader();
+            let swap = reader.only_swap(balance).unwrap();
+            assert_eq!((swap.label(), swap.adjacency()), (label.value, adjacency));
+            assert_eq!(swap.is_uniform(), usize::from(is_uniform));
+            assert_eq!(reader.only_object(balance), Some(object));
+            assert_eq!(all.at(balance), LoadBalance::One(Via::Object(object)));
+            assert_eq!(reader.only_neighbor(balance), None);
+            all.briefs.set(index as usize, 0);
+            all.follow(balance, 1, Word::one(Via::Object(object)));
+            assert!(reader.only_swap(balance).is_none(), "labels that no word has room for");
+            assert_eq!(reader.only_object(balance), Some(object));
+        }
+    }
+
+    #[test]
     fn a_number_that_serves_again_counts_from_zero() {
         let mut all = LoadBalances::new(&mut Segment::new(1, None).unwrap()).unwrap();
         let index = all.make(1, Word::one(Via::Receive(1))).unwrap();

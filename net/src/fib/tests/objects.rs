@@ -51,7 +51,7 @@ fn a_route_leads_to_objects_of_a_kind_that_has_a_node_for_its_packets() {
         },
     );
     let used = b.in_use();
-    assert_eq!(kind, ObjectKind(1));
+    assert_eq!(kind, ObjectKind(3), "behind those of labels");
     let paths = [object(kind, 7), object(kind, 8)];
     for prefix in ["16.0.0.0/8", "2001:db8::/32"] {
         let prefix = prefix.parse().unwrap();
