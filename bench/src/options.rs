@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 35] = [
+pub const ALL: [&str; 37] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -39,6 +39,8 @@ pub const ALL: [&str; 35] = [
     "churn",
     "workers-ip4",
     "workers-l2bd",
+    "workers-acl",
+    "workers-nat44",
 ];
 
 /// Options of a measurement.

@@ -33,7 +33,9 @@ const SHARE: Duration = Duration::from_micros(100);
 const MOST_LOST: f64 = 0.02;
 
 /// Names of the groups.
-pub const ALL: [&str; 2] = ["workers-ip4", "workers-l2bd"];
+pub const ALL: [&str; 4] = ["workers-ip4", "workers-l2bd", "workers-acl", "workers-nat44"];
+/// Hosts that are tried until one's flow is of the worker that it comes in on.
+const HOSTS: std::ops::Range<u8> = 2..34;
 
 /// Rates of the two workers together, in millions of packets a second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,11 +75,15 @@ pub fn run(name: &str, options: &Options, folder: &Path) -> io::Result<Value> {
     let [.., one, two] = all[..] else {
         return Err(io::Error::other(format!("{name} takes two processors")));
     };
-    let scenario = scenario(name);
+    let scenario = scenario(name, folder);
     let daemon = Daemon::start(&options.ours, Cores::Workers([two, one]), folder)?;
     let (_, complaints) = set_up(&daemon, &scenario);
     complaints.iter().for_each(|c| println!("  {c}"));
-    daemon.run(&second_stream(&scenario.stream));
+    for worker in 0..2 {
+        if !start_local(&daemon, &scenario.stream, worker) {
+            println!("  no flow stays on worker {worker}");
+        }
+    }
     let time = Duration::from_secs_f64(options.seconds);
     let (mut packets, mut spun, mut clocks) = ([0_f64; 2], [0_f64; 2], [f64::MAX; 2]);
     let mut lossy = 0;
@@ -116,8 +122,34 @@ pub fn run(name: &str, options: &Options, folder: &Path) -> io::Result<Value> {
         "machine": machine }))
 }
 
-/// Routing to a neighbour, or a bridge that learns whatever comes; a stream on the first worker.
-fn scenario(name: &str) -> Scenario {
+/// Makes the stream of a worker, of the first host whose flow is not handed to another worker;
+/// false where there is none.
+fn start_local(daemon: &Daemon, first: &str, worker: u8) -> bool {
+    let name = format!("s{worker}");
+    HOSTS.skip(worker.into()).step_by(2).any(|host| {
+        daemon.run(&format!("packet-generator delete {name}"));
+        daemon.run(&stream(first, worker, host));
+        daemon.run("clear errors");
+        daemon.run(&format!("packet-generator enable-stream {name}"));
+        thread::sleep(Duration::from_millis(50));
+        daemon.run("packet-generator disable");
+        !daemon.run("show errors").contains("do handoff")
+    })
+}
+
+/// Routing to a neighbour, a bridge that learns whatever comes, or routing behind an access list or
+/// translation; a stream on the first worker.
+fn scenario(name: &str, folder: &Path) -> Scenario {
+    let same = match name {
+        "workers-acl" => Scenario::named("acl-50", folder),
+        "workers-nat44" => Scenario::named("nat44-setup", folder),
+        _ => None,
+    };
+    if let Some(Scenario { mut setup, .. }) = same {
+        setup.retain(|line| !line.starts_with("set nat timeout"));
+        let stream = scenario::ip4_stream("16.0.0.1").replace("name s0", "name s0 worker 0");
+        return Scenario { name: name.to_owned(), setup, stream };
+    }
     let (version, lines, to) = match name {
         "workers-ip4" => (4, vec!["ip route add 16.0.0.0/8 via 10.0.1.2 pg1"], "00:00:aa"),
         _ => (
@@ -138,12 +170,12 @@ fn scenario(name: &str) -> Scenario {
     Scenario { name: name.to_owned(), setup, stream }
 }
 
-/// The same from another host, on the second worker.
-fn second_stream(first: &str) -> String {
-    let second = first.replace("name s0 worker 0", "name s1 worker 1");
-    second
-        .replace("IP4: 02:00:00:00:00:01", "IP4: 02:00:00:00:00:03")
-        .replace("10.0.0.2", "10.0.0.3")
+/// The first stream, of a host, on a worker.
+fn stream(first: &str, worker: u8, host: u8) -> String {
+    first
+        .replace("name s0 worker 0", &format!("name s{worker} worker {worker}"))
+        .replace("IP4: 02:00:00:00:00:01", &format!("IP4: 02:00:00:00:00:{host:02x}"))
+        .replace("10.0.0.2", &format!("10.0.0.{host}"))
 }
 
 /// Steps a second, in millions, of a thread on each of these processors.
@@ -203,9 +235,9 @@ mod tests {
     #[test]
     fn streams_are_on_workers_of_their_own() {
         for name in ALL {
-            let stream = scenario(name).stream;
-            assert!(stream.contains("name s0 worker 0 "), "{stream}");
-            let second = second_stream(&stream);
+            let first = scenario(name, Path::new("/none")).stream;
+            assert!(first.contains("name s0 worker 0 "), "{first}");
+            let second = stream(&first, 1, 3);
             assert!(
                 second.contains("name s1 worker 1 ") && second.contains("10.0.0.3 -> 16.0.0.1")
             );
