@@ -4,9 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use net::testing::packets::{changed4, changed6, ip6, udp4, udp6};
+use graph::Flags;
+use net::testing::packets::{changed4, changed6, ip4, ip6, sum4, sum6, udp4, udp6};
 use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
 use wire::ethernet::{EtherType, Header};
+use wire::upper::Upper;
 use wire::{Protocol, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -302,7 +304,7 @@ fn dual_stack_lite_leaves_nobody_out() {
 }
 
 /// A kind of NAT, a packet from inside, and the router's addresses on both sides.
-struct Expiring {
+struct Kind {
     feature: net::Feature,
     lines: &'static [&'static str],
     ask: Vec<u8>,
@@ -339,13 +341,13 @@ fn octets(addr: &str) -> Vec<u8> {
     }
 }
 
-#[test]
-fn the_router_is_a_hop_that_both_sides_see() {
+/// All kinds that leave a packet one of its version.
+fn kinds() -> [Kind; 5] {
     let four = || udp4("10.0.0.2", "10.0.1.2", 53, b"probe");
     let six = || udp6("2001:db8::2", "2001:db8:1::2", 53, b"probe");
     let of4 = ["10.0.0.1", "10.0.1.1"];
-    let kinds = [
-        Expiring {
+    [
+        Kind {
             feature: nat44_ed::FEATURE,
             lines: &[
                 "nat44 plugin enable sessions 1000",
@@ -355,7 +357,7 @@ fn the_router_is_a_hop_that_both_sides_see() {
             ask: four(),
             routers: of4,
         },
-        Expiring {
+        Kind {
             feature: nat44_ei::FEATURE,
             lines: &[
                 "nat44 ei plugin enable",
@@ -365,7 +367,7 @@ fn the_router_is_a_hop_that_both_sides_see() {
             ask: four(),
             routers: of4,
         },
-        Expiring {
+        Kind {
             feature: det44::FEATURE,
             lines: &[
                 "det44 plugin enable",
@@ -375,7 +377,7 @@ fn the_router_is_a_hop_that_both_sides_see() {
             ask: four(),
             routers: of4,
         },
-        Expiring {
+        Kind {
             feature: nat66::FEATURE,
             lines: &[
                 "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01",
@@ -387,7 +389,7 @@ fn the_router_is_a_hop_that_both_sides_see() {
             ask: six(),
             routers: ["2001:db8::1", "2001:db8:1::1"],
         },
-        Expiring {
+        Kind {
             feature: npt66::FEATURE,
             lines: &[
                 "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:01",
@@ -396,8 +398,30 @@ fn the_router_is_a_hop_that_both_sides_see() {
             ask: six(),
             routers: ["2001:db8::1", "2001:db8:1::1"],
         },
-    ];
-    for Expiring { feature, lines, ask, routers } in kinds {
+    ]
+}
+
+/// NAT64, and a packet like this to a host of IPv4.
+fn nat64(like: Vec<u8>) -> Kind {
+    Kind {
+        feature: nat64::FEATURE,
+        lines: &[
+            "nat64 plugin enable",
+            "set interface nat64 in pg0",
+            "set interface nat64 out pg1",
+            "nat64 add pool address 192.0.2.1",
+        ],
+        ask: {
+            let dst = octets("64:ff9b::10.0.1.2");
+            changed6(like, |header| header.dst.copy_from_slice(&dst))
+        },
+        routers: [""; 2],
+    }
+}
+
+#[test]
+fn the_router_is_a_hop_that_both_sides_see() {
+    for Kind { feature, lines, ask, routers } in kinds() {
         let mut b = bench(feature, lines);
         let mut one = |on_pg1, packet: &[u8]| {
             let mut all = through(&mut b, on_pg1, &[packet.to_vec()]);
@@ -427,4 +451,85 @@ fn exchanged(packet: &[u8]) -> Vec<u8> {
     new.swap(upper, upper + 2);
     new.swap(upper + 1, upper + 3);
     new
+}
+
+/// A SYN between the same hosts.
+fn syn(like: &[u8]) -> Vec<u8> {
+    let mut tcp = [0; 20];
+    tcp[..4].copy_from_slice(&[0x30, 0x39, 0, 53]);
+    (tcp[12], tcp[13]) = (5 << 4, 2);
+    match like[0] >> 4 {
+        4 => {
+            let (header, _) = wire::ip4::Header::ref_from_prefix(like).unwrap();
+            let [src, dst] = [header.src_addr(), header.dst_addr()].map(|addr| addr.to_string());
+            ip4(&src, &dst, Protocol::TCP, &tcp)
+        }
+        _ => {
+            let (header, _) = ip6::Header::ref_from_prefix(like).unwrap();
+            let [src, dst] = [header.src_addr(), header.dst_addr()].map(|addr| addr.to_string());
+            ip6(&src, &dst, Protocol::TCP, &tcp)
+        }
+    }
+}
+
+/// The packets that leave for one whose checksum its sender left to a device: the field has the
+/// sum of the pseudo header.
+fn unsummed(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<Vec<u8>> {
+    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
+    let upper = Upper::of(packet).unwrap();
+    let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
+    let mut frame = [Header::new(mac, HOST, kind).as_bytes(), packet].concat();
+    let sum = upper.pseudo(packet, packet.len() - upper.offset).unwrap().fold();
+    let at = 14 + upper.offset + net::gso::field_offset(upper.protocol).unwrap();
+    frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    let out = b.graph.send("ethernet-input", &[frame], move |p| {
+        let l3 = p.offset() + 14;
+        p.set_rx(on.0);
+        p.set_l3_offset(l3);
+        p.set_l4_offset(l3 + upper.offset as i16);
+        p.add_flags(Flags::CHECKSUM_TODO.with(Flags::L3).with(Flags::L4));
+    });
+    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+}
+
+#[test]
+fn a_checksum_that_is_left_to_a_device_is_that_of_the_translated_packet() {
+    let tunnelled = |inner: &[u8]| ip6("2001:db8::2", "2001:db8:ffff::1", Protocol::IP4, inner);
+    let [four, .., six] = kinds().map(|kind| kind.ask);
+    let more = [
+        nat64(six),
+        Kind {
+            feature: dslite::FEATURE,
+            lines: &[
+                "dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1",
+                "dslite add pool address 192.0.2.1",
+            ],
+            ask: tunnelled(&four),
+            routers: [""; 2],
+        },
+    ];
+    for Kind { feature, lines, ask, .. } in kinds().into_iter().chain(more) {
+        let is_tunnelled = ask[6] == Protocol::IP4.0 && ask[0] >> 4 == 6;
+        let inner = |p: &[u8]| if is_tunnelled { p[40..].to_vec() } else { p.to_vec() };
+        for ask in [inner(&ask), syn(&inner(&ask))] {
+            let mut b = bench(feature, lines);
+            let mut all = |on_pg1: bool, packet: &[u8]| {
+                let out = match is_tunnelled && !on_pg1 {
+                    true => through(&mut b, on_pg1, &[tunnelled(packet)]),
+                    false => unsummed(&mut b, on_pg1, packet),
+                };
+                assert_eq!(out.len(), 1, "{}", feature.name);
+                let out = if on_pg1 { inner(&out[0]) } else { out[0].clone() };
+                let sum = if out[0] >> 4 == 4 { sum4(&out) } else { sum6(&out) };
+                let is_valid = sum.is_valid() || is_tunnelled && !on_pg1;
+                assert!(is_valid, "{} {on_pg1}: {out:x?}", feature.name);
+                out
+            };
+            // The first packet begins a session where there are sessions.
+            for _ in 0..2 {
+                let out = all(false, &ask);
+                assert_eq!(all(true, &exchanged(&out)).len(), ask.len(), "{}", feature.name);
+            }
+        }
+    }
 }

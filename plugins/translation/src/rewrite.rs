@@ -89,8 +89,8 @@ pub fn rewrite<A: Ends>(
 
 /// Sets the ports of an upper layer, or the identifier of an echo, which is the first of `ports`,
 /// and brings its checksum up to date; with the addresses too, where those of its pseudo header
-/// change from `old` to `new`. A checksum that is not complete yet (`is_summed`) stays. Of a quoted
-/// packet not all need be there.
+/// change from `old` to `new`. A checksum that is not complete yet (`is_summed`) is the sum of the
+/// pseudo header alone, which has no ports. Of a quoted packet not all need be there.
 pub fn set_ports(
     upper: &mut [u8],
     protocol: Protocol,
@@ -104,24 +104,26 @@ pub fn set_ports(
         Protocol::ICMP | Protocol::ICMP6 if is_echo(protocol, upper) => (4, 2, 1),
         _ => return,
     };
-    let has_sum = is_summed
-        && upper
-            .get(sum_at..sum_at + 2)
-            .is_some_and(|sum| protocol != Protocol::UDP || sum != [0, 0]);
-    let mut sum =
-        if has_sum { U16::from_bytes([upper[sum_at], upper[sum_at + 1]]) } else { U16::ZERO };
+    let field = upper.get(sum_at..sum_at + 2).map(|f| U16::from_bytes([f[0], f[1]]));
+    let sum = field.filter(|sum| !is_summed || protocol != Protocol::UDP || sum.get() != 0);
+    let has_sum = sum.is_some();
+    let inverted = |sum: U16| if is_summed { sum } else { U16::new(!sum.get()) };
+    let mut sum = inverted(sum.unwrap_or_default());
     if protocol != Protocol::ICMP {
         sum = checksum::update_bytes(sum, old, new);
     }
     for (n, port) in ports.into_iter().enumerate().take(count) {
         let Some(place) = upper.get_mut(at + n * 2..at + n * 2 + 2) else { return };
         let was = U16::from_bytes([place[0], place[1]]);
-        sum = checksum::update(sum, was, U16::new(port));
+        if is_summed {
+            sum = checksum::update(sum, was, U16::new(port));
+        }
         place.copy_from_slice(&port.to_be_bytes());
     }
     if has_sum {
         // 0 would say that there is none.
-        let sum = if protocol == Protocol::UDP && sum.get() == 0 { U16::new(0xffff) } else { sum };
+        let is_none = is_summed && protocol == Protocol::UDP && sum.get() == 0;
+        let sum = if is_none { U16::new(0xffff) } else { inverted(sum) };
         upper[sum_at..sum_at + 2].copy_from_slice(&sum.to_bytes());
     }
 }
