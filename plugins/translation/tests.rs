@@ -453,6 +453,34 @@ fn exchanged(packet: &[u8]) -> Vec<u8> {
     new
 }
 
+#[test]
+fn records_of_sessions_that_end_with_their_nat_are_sent_at_once() {
+    let [ed, ei, .., six] = kinds();
+    let kinds = [(ed, "nat44 plugin disable"), (ei, "nat44 ei plugin disable")];
+    let kinds = kinds.into_iter().chain([(nat64(six.ask), "nat64 plugin disable")]);
+    for (Kind { feature, lines, ask, .. }, disable) in kinds {
+        let mut b = bench(feature, lines);
+        for line in [
+            "set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01",
+            "set ipfix exporter collector 10.0.1.3 src 10.0.1.1",
+            "nat ipfix logging enable",
+        ] {
+            assert_eq!(b.cli(line), "", "{line}");
+        }
+        b.wait(6.0);
+        assert_eq!(through(&mut b, false, &[ask]).len(), 1);
+        let exported = |b: &mut Bench| {
+            let port = 4739_u16.to_be_bytes();
+            let out = b.settle();
+            let all = sent(&out).into_iter();
+            all.filter(|p| p[14 + 9] == 17 && p[14 + 22..14 + 24] == port).count()
+        };
+        assert_eq!(exported(&mut b), 0, "{}: they wait for more", feature.name);
+        assert_eq!(b.cli(disable), "");
+        assert_ne!(exported(&mut b), 0, "{}", feature.name);
+    }
+}
+
 /// A SYN between the same hosts.
 fn syn(like: &[u8]) -> Vec<u8> {
     let mut tcp = [0; 20];

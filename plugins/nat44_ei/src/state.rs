@@ -143,6 +143,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
         set_role(router, interface, Role::default())?;
     }
     let _ = remove_sessions(router, |_| true);
+    nat_log::flush(router);
     release_tables(router, &gone);
     let nat = router.own_mut::<Nat>();
     nat.settings = None;

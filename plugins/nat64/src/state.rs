@@ -209,6 +209,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
         set_role(router, interface, Role::default())?;
     }
     let _ = remove_sessions(router, |_| true);
+    nat_log::flush(router);
     router.own_mut::<Nat>().settings = None;
     let show = |core: &Core, thread: usize| {
         let none = core.totals.iter().filter_map(|total| total.row(thread).first());

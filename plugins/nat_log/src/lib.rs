@@ -171,6 +171,13 @@ pub fn log(router: &mut Router, record: Record) {
     }
 }
 
+/// Sends the records that wait for more: nothing comes from a feature that is switched off.
+pub fn flush(router: &mut Router) {
+    let streams = router.own::<NatLog>().streams.as_ref();
+    let numbers: Vec<_> = streams.into_iter().flat_map(Streams::numbers).collect();
+    numbers.into_iter().for_each(|number| ipfix::send_records(router, number));
+}
+
 /// The number of a host's table.
 fn vrf_of(router: &Router, ends: &Ends) -> u32 {
     let table = TableIndex(ends.fib);

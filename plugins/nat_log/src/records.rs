@@ -200,8 +200,12 @@ impl Streams {
         *self.numbers[kind as usize]
             .get_or_insert_with(|| ipfix::add_stream(router, domain, src_port, kind.fields()))
     }
+    /// Those that have begun.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.numbers.into_iter().flatten()
+    }
     /// Ends them all.
     pub fn remove(self, router: &mut Router) {
-        self.numbers.into_iter().flatten().for_each(|n| ipfix::remove_stream(router, n));
+        self.numbers().for_each(|n| ipfix::remove_stream(router, n));
     }
 }
