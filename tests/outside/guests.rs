@@ -1,6 +1,12 @@
 //! A virtual machine with a kernel of its own, behind an interface of vhost-user.
 
-use tests::{Daemon, Guest, Host, eventually, has, is_root};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use tests::{Daemon, Guest, Host, Running, eventually, has, is_root};
+
+use crate::translation::serve_on;
+use crate::workers::{both, two_workers};
 
 const NAME: &str = "VirtualEthernet0/0/0";
 
@@ -53,6 +59,28 @@ impl Rig {
     }
 }
 
+/// Has a host be 10.1.1.2 and 2001:db8:2::2, behind interface tap1 of the router.
+fn behind_tap(host: &Host) -> [String; 4] {
+    [
+        format!(
+            "create tap id 1 host-if-name eth0 host-ns {} host-ip4-addr 10.1.1.2/24 host-ip4-gw \
+             10.1.1.1 host-ip6-addr 2001:db8:2::2/64 host-ip6-gw 2001:db8:2::1 gso",
+            host.namespace()
+        ),
+        "set interface state tap1 up".to_owned(),
+        "set interface ip address tap1 10.1.1.1/24".to_owned(),
+        "set interface ip address tap1 2001:db8:2::1/64".to_owned(),
+    ]
+}
+
+/// Starts a server of iperf3 for one client.
+fn serve_iperf3(host: &Host) -> Running {
+    let server = host.start("iperf3 -s -1");
+    let listens = |line: &str| line.contains(":1451 ") && line.contains(" 0A ");
+    assert!(eventually(|| host.run("cat /proc/net/tcp6").lines().any(listens)));
+    server
+}
+
 /// Mbit/s that iperf3 says it received.
 fn rate(text: &str) -> f64 {
     let line = text.lines().find(|line| line.ends_with("receiver"));
@@ -66,23 +94,10 @@ fn a_guest_talks_and_comes_back_after_either_side_was_away() {
         return;
     }
     let host = Host::alone();
-    let tap = format!(
-        "create tap id 1 host-if-name eth0 host-ns {} host-ip4-addr 10.1.1.2/24 host-ip4-gw 10.1.1.1 \
-         host-ip6-addr 2001:db8:2::2/64 host-ip6-gw 2001:db8:2::1 gso",
-        host.namespace()
-    );
-    let setup = [
-        tap,
-        "set interface state tap1 up".to_owned(),
-        "set interface ip address tap1 10.1.1.1/24".to_owned(),
-        "set interface ip address tap1 2001:db8:2::1/64".to_owned(),
-        "save".to_owned(),
-    ];
+    let setup = [&behind_tap(&host)[..], &["save".to_owned()]].concat();
     let Some(mut rig) = Rig::new(&setup) else { return };
     let stream = |rig: &mut Rig, options: &str| {
-        let _server = host.start("iperf3 -s -1");
-        let listens = |line: &str| line.contains(":1451 ") && line.contains(" 0A ");
-        assert!(eventually(|| host.run("cat /proc/net/tcp6").lines().any(listens)));
+        let _server = serve_iperf3(&host);
         rig.guest.run(&format!("iperf3 -f m -c {options}"))
     };
     rig.expect("10.1.1.2");
@@ -244,5 +259,61 @@ fn the_kernel_of_a_guest_is_the_other_end_of_tunnels_vlans_and_labels() {
         case.ours.iter().for_each(|line| drop(rig.router.tell(line)));
         case.theirs.iter().for_each(|line| drop(rig.guest.run(line)));
         case.answers.iter().for_each(|address| rig.expect(address));
+    }
+}
+
+/// The kernel is the B4 and its hosts, with addresses that others may have as well: 192.0.0.2 is the
+/// B4's own (RFC 6333 section 5.7), 192.168.7.9 one behind it.
+#[test]
+fn the_kernel_of_a_guest_reaches_ip4_through_ds_lite_while_workers_come_and_go() {
+    if !is_root() || !["iperf3", "python3"].into_iter().all(has) {
+        return;
+    }
+    let host = Host::alone();
+    let provider = [
+        "dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1".to_owned(),
+        "dslite add pool address 192.0.2.1".to_owned(),
+    ];
+    let Some(mut rig) = Rig::new(&[&behind_tap(&host)[..], &provider].concat()) else { return };
+    let tunnel = "b4 mode ipip6 local 2001:db8:1::2 remote 2001:db8:ffff::1 dev eth0";
+    for line in [
+        "ip -4 addr flush dev eth0",
+        &format!("ip -6 tunnel add {tunnel}"),
+        "ip addr add 192.0.0.2/29 dev b4",
+        "ip addr add 192.168.7.9/32 dev lo",
+        "ip link set b4 up",
+        "ip route add default dev b4",
+    ] {
+        rig.guest.run(line);
+    }
+    let _server = serve_on(&host, "10.1.1.2");
+    // By default the kernel puts an option of RFC 2473 in front of the packet.
+    for limit in ["4", "none"] {
+        rig.guest.run(&format!("ip -6 tunnel change {tunnel} encaplimit {limit}"));
+        rig.expect("10.1.1.2");
+        let text = rig.guest.run("ping -c 3 -i 0.3 -I 192.168.7.9 10.1.1.2");
+        assert!(text.contains(" 0% packet loss"), "{text}");
+        let answer = rig.guest.attempt("echo asked | timeout 10 nc 10.1.1.2 8080").1;
+        assert!(answer.contains("asked 192.0.2.1 xxx"), "{answer}{}", rig.shown());
+    }
+    let shown = rig.router.tell("show dslite sessions");
+    assert!(shown.contains("B4 2001:db8:1::2 "), "{shown}");
+    let workers = two_workers().map_or_else(Vec::new, |config| {
+        vec![both(&config), "set workers 0".into(), "set workers 1".into()]
+    });
+    for options in ["-P 4", "-P 4 -R"] {
+        let _server = serve_iperf3(&host);
+        let Rig { router, guest } = &mut rig;
+        let text = scope(|scope| {
+            let line = format!("iperf3 -f m -t 4 -c 10.1.1.2 {options}");
+            let asking = scope.spawn(move || guest.run(&line));
+            for line in workers.iter().cycle().take_while(|_| !asking.is_finished()) {
+                router.tell(line);
+                sleep(Duration::from_millis(200));
+            }
+            asking.join().unwrap()
+        });
+        println!("TCP through DS-Lite, iperf3 {options}: {} Mbit/s", rate(&text));
+        assert!(rate(&text) > 0.1, "{text}");
     }
 }

@@ -22,11 +22,11 @@ fn load() -> (usize, u32) {
     if is_timing_wanted() { (1000, 20) } else { (100, 4) }
 }
 
-/// Starts a server of lines at port 8080.
-fn serve(hosts: &TwoHosts) -> Running {
-    let server = hosts.right.start(&format!("python3 {SCRIPT} serve 10.1.2.2 8080"));
+/// Starts a server of lines at port 8080 of a host: each comes back with the address of its sender.
+pub fn serve_on(host: &Host, address: &str) -> Running {
+    let server = host.start(&format!("python3 {SCRIPT} serve {address} 8080"));
     let is_one = |line: &str| line.contains(":1F90 ") && line.contains(" 0A ");
-    let is_listening = || hosts.right.run("cat /proc/net/tcp").lines().any(is_one);
+    let is_listening = || host.run("cat /proc/net/tcp").lines().any(is_one);
     assert!(eventually(is_listening), "the server does not listen");
     server
 }
@@ -130,7 +130,7 @@ fn live_on(lines: &[&str], address: &str, outside: &[&str]) {
         return;
     }
     let hosts = told(TwoHosts::with(&config), lines);
-    let _server = serve(&hosts);
+    let _server = serve_on(&hosts.right, "10.1.2.2");
     let workers = [both(&config), "set workers 0".into(), "set workers 1".into()];
     let peers = under_load(&hosts, address, |n| drop(hosts.router.tell(&workers[n % 3])));
     assert!(peers.iter().all(|peer| outside.contains(&peer.as_str())), "{peers:?}");
@@ -173,7 +173,7 @@ fn hosts_are_served_through_nat44_while_rules_and_pools_change() {
     ]) else {
         return;
     };
-    let _server = serve(&hosts);
+    let _server = serve_on(&hosts.right, "10.1.2.2");
     let _resolver = Resolver::start(&hosts.right);
     let asked = || hosts.left.attempt(&format!("dig +short +tries=1 @10.1.2.2 {NAME}"));
     assert!(eventually(|| asked().1.trim() == "10.1.2.2"), "{}", asked().1);
@@ -211,7 +211,7 @@ fn hosts_are_served_through_nat64_and_dns64_while_pools_change() {
     ]) else {
         return;
     };
-    let _server = serve(&hosts);
+    let _server = serve_on(&hosts.right, "10.1.2.2");
     let _resolver = Resolver::start(&hosts.right);
     let asked = || hosts.left.attempt(&format!("dig +short +tries=1 @2001:db8:2::2 {NAME} AAAA")).1;
     assert!(eventually(|| asked().trim() == "64:ff9b::a01:202"), "{}", asked());
