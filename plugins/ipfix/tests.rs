@@ -75,6 +75,26 @@ fn records_are_gathered_as_far_as_the_path_takes_them() {
 }
 
 #[test]
+fn records_wait_four_to_five_seconds_for_others_whenever_they_come() {
+    let mut b = bench();
+    b.set("set ipfix exporter collector 10.0.1.2 src 10.0.1.1 template-interval 1000");
+    let stream = b.control(|router, _| add_stream(router, 1, 4000, vec![Field::new(1, 8)]));
+    b.control(|router, _| flush(router));
+    messages(&mut b);
+    for n in 0..12 {
+        b.wait(f64::from(n) * 0.5);
+        assert_eq!(messages(&mut b), [], "nothing waits");
+        b.control(|router, _| export(router, stream, &[n; 8]));
+        assert!(b.wait(3.0).is_empty(), "record {n}");
+        b.control(|router, _| export(router, stream, &[n; 8]));
+        let (out, both) = (b.wait(2.25), [n; 16]);
+        let out = sent(&out);
+        assert_eq!(out.len(), 1, "record {n}");
+        assert!(out[0].ends_with(&both), "both at once");
+    }
+}
+
+#[test]
 fn exporters_are_made_changed_and_deleted() {
     let mut b = bench();
     let addr = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 1, last)).into();

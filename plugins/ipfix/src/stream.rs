@@ -13,10 +13,10 @@ use super::{Exporter, Ipfix};
 
 /// The first number of a template.
 const FIRST_TEMPLATE: u16 = 256;
-/// How often somebody looks for templates that are due.
+/// How often somebody looks for templates and records that are due.
 const ROUND: Duration = Duration::from_secs(1);
-/// Rounds that records are gathered for at most.
-const GATHERED: u32 = 5;
+/// Longest time that a record waits for others.
+const GATHERED: Duration = Duration::from_secs(5);
 
 /// What a collector knows of a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct Stream {
     fields: Vec<Field>,
     /// Records that wait, each of the same length.
     waiting: Vec<u8>,
+    /// When the first of them came, in seconds.
+    waiting_since: f64,
     /// By exporter.
     progress: HashMap<u32, Progress>,
 }
@@ -52,7 +54,9 @@ pub fn add_stream(router: &mut Router, domain: u32, src_port: u16, fields: Vec<F
     let number = (0..).find(|number| !streams.contains_key(number)).unwrap_or_default();
     let template = FIRST_TEMPLATE + (number % u32::from(u16::MAX - FIRST_TEMPLATE)) as u16;
     let (waiting, progress) = (Vec::new(), HashMap::new());
-    streams.insert(number, Stream { domain, src_port, template, fields, waiting, progress });
+    let waiting_since = 0.0;
+    let new = Stream { domain, src_port, template, fields, waiting, waiting_since, progress };
+    streams.insert(number, new);
     number
 }
 
@@ -82,7 +86,11 @@ pub fn export(router: &mut Router, number: u32, record: &[u8]) {
         }
         send_waiting(router, number, false);
     }
+    let now = router.now();
     let Some(stream) = router.own_mut::<Ipfix>().streams.get_mut(&number) else { return };
+    if stream.waiting.is_empty() {
+        stream.waiting_since = now;
+    }
     stream.waiting.extend_from_slice(record);
     // Nothing is waited for that would not fit.
     if stream.waiting.len() + record.len() > room {
@@ -92,7 +100,8 @@ pub fn export(router: &mut Router, number: u32, record: &[u8]) {
 
 /// Sends what waits, and templates whose time has come, also of streams without records so far.
 pub fn flush(router: &mut Router) {
-    send_all(router, true);
+    let numbers: Vec<u32> = router.own::<Ipfix>().streams.keys().copied().collect();
+    numbers.into_iter().for_each(|number| send_waiting(router, number, true));
 }
 
 /// Sends the records of a stream that wait.
@@ -100,9 +109,13 @@ pub fn send_records(router: &mut Router, number: u32) {
     send_waiting(router, number, false);
 }
 
-fn send_all(router: &mut Router, is_asked: bool) {
-    let numbers: Vec<u32> = router.own::<Ipfix>().streams.keys().copied().collect();
-    numbers.into_iter().for_each(|number| send_waiting(router, number, is_asked));
+/// Sends the records that would have waited too long at the next look.
+fn send_due_records(router: &mut Router) {
+    let before = router.now() - (GATHERED - ROUND).as_secs_f64();
+    let streams = router.own::<Ipfix>().streams.iter();
+    let due = streams.filter(|(_, of)| !of.waiting.is_empty() && of.waiting_since <= before);
+    let numbers: Vec<u32> = due.map(|(number, _)| *number).collect();
+    numbers.into_iter().for_each(|number| send_records(router, number));
 }
 
 /// Forgets what the collector of an exporter knows.
@@ -167,14 +180,10 @@ fn send(router: &mut Router, number: u32, records: &[u8], is_asked: bool) {
 
 /// Starts the process that sends what waits.
 pub(super) fn spawn(router: &mut Router) {
-    let mut round: u32 = 0;
-    let body = move |router: &mut Router, _: Event| {
+    let body = |router: &mut Router, _: Event| {
         // Templates come before what follows them.
         send_due_templates(router);
-        if round.is_multiple_of(GATHERED) {
-            send_all(router, false);
-        }
-        round = round.wrapping_add(1);
+        send_due_records(router);
         Wake::After(ROUND)
     };
     router.processes.spawn("flow-report-process", Box::new(body));
