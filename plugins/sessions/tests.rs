@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use net::testing::packets::ip6;
 use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
-use wire::Protocol;
 use wire::ethernet::{EtherType, Header};
+use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
+use zerocopy::network_endian::U16;
 
 use super::cnat::{ends, packet};
 use super::translation::with;
@@ -66,7 +67,16 @@ fn one(b: &mut Bench, thread: usize, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
 fn answer(to: &[u8]) -> Vec<u8> {
     let (src, dst) = ends(to);
     let [near, far] = [src.0, dst.0].map(|addr| addr.to_string());
-    packet(Protocol::UDP, (&far, dst.1), (&near, src.1))
+    let protocol = Protocol(to[if to[0] >> 4 == 4 { 9 } else { 6 }]);
+    if protocol == Protocol::ICMP {
+        let mut reply = packet(protocol, (&far, src.1), (&near, 0));
+        let sum = U16::from_bytes([reply[22], reply[23]]);
+        let sum = checksum::update(sum, 0x0800.into(), 0.into());
+        reply[20] = 0;
+        reply[22..24].copy_from_slice(sum.as_bytes());
+        return reply;
+    }
+    packet(protocol, (&far, dst.1), (&near, src.1))
 }
 
 /// Has sessions begin on any number of threads, and sees that each lives on with any other: packets
@@ -142,6 +152,50 @@ fn sessions_of_nat44_live_on_with_their_ports() {
     for ask in [ask4, ask_of_many] {
         live_on(&Kind { plugins: &plugins, lines: &lines, ask, ..KIND });
     }
+}
+
+/// A SYN from one of many hosts.
+fn syn_of_many(n: u16) -> Vec<u8> {
+    packet(Protocol::TCP, (&format!("10.0.0.{}", 2 + n % 50), 3000 + n / 50), ("10.0.1.2", 53))
+}
+
+/// An echo request from one of many hosts: its identifier is a port.
+fn echo_of_many(n: u16) -> Vec<u8> {
+    let host = format!("10.0.0.{}", 2 + n % 50);
+    packet(Protocol::ICMP, (&host, 3000 + n / 50), ("10.0.1.2", 0))
+}
+
+#[test]
+fn sessions_of_tcp_and_icmp_live_on_behind_an_output_feature_too() {
+    let hosts = hosts();
+    let roles = [
+        ["set interface nat44 in pg0 out pg1", ""],
+        ["set interface nat44 in pg0", "set interface nat44 out pg1 output-feature"],
+    ];
+    let plugins = with(nat44_ed::FEATURE);
+    for role in roles {
+        let first = ["nat44 plugin enable sessions 1000", "nat44 add address 192.0.2.1"];
+        let role = role.into_iter().filter(|line| !line.is_empty());
+        let lines: Vec<_> = hosts.iter().map(String::as_str).chain(first).chain(role).collect();
+        for ask in [ask_of_many, syn_of_many, echo_of_many] {
+            live_on(&Kind { plugins: &plugins, lines: &lines, ask, ..KIND });
+        }
+    }
+}
+
+#[test]
+fn sessions_of_twice_nat_live_on() {
+    let lines = [
+        "nat44 plugin enable sessions 1000",
+        "set interface nat44 in pg0 out pg1",
+        "nat44 add address 192.0.2.1",
+        "nat44 add address 192.0.2.9 twice-nat",
+        "nat44 add static mapping udp local 10.0.0.2 53 external 192.0.2.1 5353 twice-nat",
+    ];
+    let plugins = with(nat44_ed::FEATURE);
+    let ask = |n| packet(Protocol::UDP, ("10.0.1.2", 3000 + n), ("192.0.2.1", 5353));
+    let kind = Kind { plugins: &plugins, lines: &lines, ask, ..KIND };
+    live_on(&Kind { is_from_pg1: true, ..kind });
 }
 
 #[test]
