@@ -163,6 +163,38 @@ fn connections_through_nat64_live_on_while_workers_come_and_go() {
 }
 
 #[test]
+fn connections_through_endpoint_independent_nat_live_on_while_workers_come_and_go() {
+    let lines = [
+        "nat44 ei plugin enable",
+        "set interface nat44 ei in host-left out host-right",
+        "nat44 ei add address 10.1.2.10 - 10.1.2.11",
+    ];
+    live_on(&lines, "10.1.2.2", &["10.1.2.10", "10.1.2.11"]);
+}
+
+#[test]
+fn connections_through_deterministic_nat_live_on_while_workers_come_and_go() {
+    let lines = [
+        "det44 plugin enable",
+        "set interface det44 inside host-left outside host-right",
+        "det44 add in 10.1.1.0/24 out 10.1.2.10/32",
+    ];
+    live_on(&lines, "10.1.2.2", &["10.1.2.10"]);
+}
+
+#[test]
+fn connections_through_a_firewall_live_on_while_workers_come_and_go() {
+    let lines = [
+        "firewall zone inside",
+        "firewall zone outside",
+        "firewall interface host-left zone inside",
+        "firewall interface host-right zone outside",
+        "firewall policy inside outside default permit",
+    ];
+    live_on(&lines, "10.1.2.2", &["10.1.1.2"]);
+}
+
+#[test]
 fn hosts_are_served_through_nat44_while_rules_and_pools_change() {
     let Some(hosts) = hosts_with(&[
         "nat44 plugin enable sessions 20000",
