@@ -58,6 +58,12 @@ pub fn all() -> Vec<Vec<u8>> {
     frames
 }
 
+/// Those of IPv4 in IPv6, for the end of a tunnel.
+pub fn tunnelled(to: Ipv6Addr) -> Vec<Vec<u8>> {
+    let all = all().into_iter().filter(|frame| frame[12..14] == [8, 0]);
+    all.map(|frame| ip6(Protocol::IP4.0, to, &frame[14..])).collect()
+}
+
 fn neighbor_discovery() -> Vec<Vec<u8>> {
     let ours = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
     let groups = "ff02::1:ff00:1".parse().expect("an address");
@@ -171,7 +177,10 @@ fn complete6(packet: &mut [u8]) {
     let address = |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 bytes") };
     let (protocol, len) = (Protocol(packet[6]), packet.len() - 40);
     let pseudo = ip6_pseudo(address(8), address(24), protocol, len as u32);
-    upper(&mut packet[40..], protocol.0, pseudo);
+    match protocol {
+        Protocol::IP4 => complete4(&mut packet[40..]),
+        _ => upper(&mut packet[40..], protocol.0, pseudo),
+    }
 }
 
 fn upper(message: &mut [u8], protocol: u8, pseudo: Sum) {
