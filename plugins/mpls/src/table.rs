@@ -38,7 +38,7 @@ pub fn usual_name(id: u32) -> String {
 /// lie side by side.
 #[inline(always)]
 pub fn place(label: u32, is_last: bool) -> usize {
-    (label | LABELS * u32::from(!is_last)) as usize
+    (label | (LABELS * u32::from(!is_last))) as usize
 }
 
 /// The route of one source for a label.
