@@ -288,6 +288,17 @@ impl<C> Processes<C> {
     /// When very many are due, the rest is left for the next call: the time returned is past then.
     /// `of` finds the processes in the context, so that all of them may reach them too.
     pub fn run_due(cx: &mut C, of: fn(&mut C) -> &mut Self, now: f64) -> Option<f64> {
+        Self::run_some(cx, of, now, || false)
+    }
+
+    /// The same until `is_over` says, after a process or timer, that it took long enough: the rest
+    /// is left for the next call.
+    pub fn run_some(
+        cx: &mut C,
+        of: fn(&mut C) -> &mut Self,
+        now: f64,
+        is_over: impl Fn() -> bool,
+    ) -> Option<f64> {
         let this = of(cx);
         let tick = this.wheel.tick_at(now);
         this.next_turn = tick + 1;
@@ -300,6 +311,9 @@ impl<C> Processes<C> {
                 Some(Due::Process(index)) => Self::run_one(cx, of, index, now, true),
                 Some(Due::Timer(action, key)) => Self::fire(cx, of, action, key),
                 None => break,
+            }
+            if is_over() {
+                break;
             }
         }
         for index in signalled {
@@ -505,6 +519,19 @@ mod tests {
         while run(&mut r, 2.0).is_some() {}
         let keys = r.seen.iter().map(|s| s.1);
         assert!(keys.eq((0..1000).map(Event::Signal)));
+    }
+
+    #[test]
+    fn a_turn_that_takes_long_enough_leaves_the_rest_for_the_next() {
+        let mut r = router();
+        (0..10).for_each(|key| drop(r.processes.at(1.0, note, key)));
+        let turns = std::cell::Cell::new(0);
+        let third = || turns.replace(turns.get() + 1) % 3 == 2;
+        let next = Processes::run_some(&mut r, |r| &mut r.processes, 2.0, third);
+        assert!(next.is_some_and(|next| next <= 2.0));
+        assert_eq!(r.seen.len(), 3);
+        while Processes::run_some(&mut r, |r| &mut r.processes, 2.0, third).is_some() {}
+        assert!(r.seen.iter().map(|s| s.1).eq((0..10).map(Event::Signal)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod threads;
 pub use build::BuildError;
 pub use errors::{CounterChange, MOST_COUNTERS};
 pub(crate) use errors::{DELETED, IN_CIRCLES};
-pub use run::Settings;
+pub use run::{Settings, UntilDone};
 pub use sample::{MOST_NODES, NodeSamples, Samples};
 pub use spec::{Engine, NodeIndex};
 pub use threads::Plan;

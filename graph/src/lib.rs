@@ -28,7 +28,7 @@ pub use buffer::{
 };
 pub use control::{
     BuildError, CounterChange, Engine, MOST_COUNTERS, MOST_NODES, NodeIndex, NodeSamples, Plan,
-    Samples, Settings,
+    Samples, Settings, UntilDone,
 };
 pub use engine::{
     Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,

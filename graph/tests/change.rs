@@ -269,3 +269,20 @@ fn no_packet_is_lost_while_features_come_and_go_on_two_threads() {
     let (came, went) = (came.load(Relaxed), went.load(Relaxed));
     assert_eq!((came, lost.load(Relaxed)), (went, 0));
 }
+
+#[test]
+fn who_waits_until_all_is_done_finds_that_no_thread_has_a_removed_node() {
+    let held = Arc::new(AtomicU64::new(0));
+    let workers = vec![None, None];
+    let settings = Settings { buffers: 256, workers, most_workers: 2, ..Settings::default() };
+    let mut engine = Engine::new(settings).unwrap();
+    engine.add_named("error-drop", Tally(Arc::default())).unwrap();
+    engine.build().unwrap();
+    engine.start().unwrap();
+    for _ in 0..100 {
+        let node = engine.add_named("end", Tally(Arc::clone(&held))).unwrap();
+        engine.remove(node);
+        engine.until_done().wait();
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use control::api::{Api, Clients};
 use control::cli::{self, Cli};
@@ -84,7 +85,7 @@ pub struct Router {
 
 /// The counters of nodes, by number.
 const NODE_ERRORS: &str = "/node/errors";
-const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
+pub(crate) const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS);
 
 /// Called with a peer of a tunnel: the interface and the next hop.
 pub type OnPeer = fn(&mut Router, (InterfaceIndex, IpAddr));
@@ -253,7 +254,7 @@ impl Router {
         }
     }
     /// Has clients see no counters behind the last one that is there.
-    pub(crate) fn give_back_counters(&mut self) {
+    pub(crate) fn shrink_counters(&mut self) {
         self.publish_counters();
         self.stats.shrink(BY_COUNTER, self.engine.counter_count().next_multiple_of(256));
     }
@@ -277,6 +278,15 @@ impl Router {
         self.handle_events();
         let now = self.now();
         Processes::run_due(self, |router| &mut router.processes, now)
+    }
+    /// The same, leaving the rest for the next turn when it has taken this long.
+    pub fn run_due_within(&mut self, turn: Duration) -> Option<f64> {
+        self.handle_events();
+        let now = self.now();
+        #[allow(clippy::disallowed_methods, reason = "what others wait is real time")]
+        let start = Instant::now();
+        let is_over = || start.elapsed() >= turn;
+        Processes::run_some(self, |router| &mut router.processes, now, is_over)
     }
     /// Has `action` called with `key` once, in `seconds` on the router's clock.
     pub fn after(&mut self, seconds: f64, action: Action<Self>, key: u64) -> Timer {

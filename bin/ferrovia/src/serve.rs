@@ -39,6 +39,8 @@ const START: Duration = Duration::from_secs(2);
 const TEND: Duration = Duration::from_secs(1);
 /// Time until the next look where much waits to be freed.
 const SOON: Duration = Duration::from_millis(1);
+/// Time of a turn of processes and timers, after which others have theirs.
+const TURN: Duration = Duration::from_millis(2);
 /// Longest duration of an orderly end before a disorderly one.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -310,6 +312,6 @@ fn run_due(router: &mut Router, pool: &Logger) -> Duration {
     if let Err(e) = router.engine.tend_pool() {
         pool.error(format_args!("cannot add buffers: {}", io_text(&e)));
     }
-    let pause = router.run_due().map_or(TEND.as_secs_f64(), |due| due - router.now());
+    let pause = router.run_due_within(TURN).map_or(TEND.as_secs_f64(), |due| due - router.now());
     Duration::from_secs_f64(pause.clamp(0.0, TEND.as_secs_f64()))
 }

@@ -52,7 +52,7 @@ impl NameVector {
         self.texts.shrink_to(2 * len);
     }
     /// All names, `None` where there is none.
-    pub fn iter(&self) -> impl Iterator<Item = Option<&str>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&str>> {
         self.texts.iter().map(|text| text.as_ref().map(|(_, name)| &**name))
     }
     pub fn at(&self, index: usize) -> Option<&str> {

@@ -23,6 +23,8 @@ use crate::wall;
 const SHARED: usize = 512 << 20;
 /// Address space for the counters of one thread.
 const EACH: usize = 256 << 20;
+/// Names that are taken away in one go.
+const SLICE: usize = 1000;
 
 /// The number that shows that the router lives; it counts updates.
 pub const HEARTBEAT: Number = Number(0);
@@ -272,7 +274,7 @@ impl Segment {
         Ok(())
     }
     /// Has clients see at most `len` columns of all vectors by the same thing, as the objects of
-    /// others are gone. Their memory is given back.
+    /// others are gone. [`Segment::give_back`] gives back their memory.
     pub fn shrink(&mut self, by: Columns, len: usize) {
         let Some(group) = self.groups.get_mut(by.of).filter(|group| len < group.len) else {
             return;
@@ -284,10 +286,20 @@ impl Segment {
                 let entry = this.directory.at_mut(index);
                 if let Some(vector) = entry.and_then(|e| e.content.vector_mut()) {
                     this.usage.used -= vector.cost(vector.len()) - vector.cost(len);
-                    vector.shrink(len);
+                    vector.show(len);
                 }
             }
         });
+    }
+    /// Gives back the memory of columns that clients do not see, in one of the vectors by the same
+    /// thing; false when there is none with this number.
+    pub fn give_back(&self, by: Columns, number: usize) -> bool {
+        let member = self.groups.get(by.of).and_then(|group| group.members.get(number));
+        let vector = member.map(|index| self.directory.at(*index).map(|entry| &entry.content));
+        vector.inspect(|content| {
+            content.and_then(Content::vector).into_iter().for_each(Vector::give_back);
+        });
+        member.is_some()
     }
     /// A vector of at most `capacity` names.
     ///
@@ -321,18 +333,19 @@ impl Segment {
         self.usage.used -= if is_set { before } else { NameVector::cost(text) };
         if is_set { Ok(()) } else { Err(no_room()) }
     }
-    /// Takes away the names from `len` on in a vector of names; nothing where there is none.
-    pub fn shrink_names(&mut self, vector: &str, len: usize) {
-        let Some(place) = self.directory.find(vector) else { return };
+    /// Takes away the names from `len` on in a vector of names, the last ones first and so many that
+    /// it takes no time; whether there are more.
+    pub fn shrink_names(&mut self, vector: &str, len: usize) -> bool {
+        let Some(place) = self.directory.find(vector) else { return false };
         self.change(|this| {
-            if let Some(Content::Names(names)) =
-                this.directory.at_mut(place).map(|e| &mut e.content)
-            {
-                let gone = names.iter().skip(len).flatten().map(NameVector::cost).sum::<u64>();
-                this.usage.used -= gone;
-                names.shrink(len);
-            }
-        });
+            let entry = this.directory.at_mut(place);
+            let Some(Content::Names(names)) = entry.map(|e| &mut e.content) else { return false };
+            let to = len.max(names.iter().len().saturating_sub(SLICE));
+            let gone = names.iter().skip(to).flatten().map(NameVector::cost).sum::<u64>();
+            this.usage.used -= gone;
+            names.shrink(to);
+            to > len
+        })
     }
     /// A name for one column of a vector of counters.
     ///

@@ -53,9 +53,8 @@ impl Vector {
         self.len = len.min(self.columns.capacity);
         self.rows.iter().for_each(|row| row.store(LEAD - 1, self.len as u64));
     }
-    /// Has clients see at most `len` elements of each row, and gives back the memory of others.
-    pub fn shrink(&mut self, len: usize) {
-        self.show(self.len.min(len));
+    /// Gives back the memory of elements that clients do not see.
+    pub fn give_back(&self) {
         let words = |elements: usize| LEAD + elements * self.element / 8;
         for row in &self.rows {
             row.give_back(words(self.len)..words(self.columns.capacity));

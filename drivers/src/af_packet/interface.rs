@@ -19,7 +19,7 @@ use super::{ring, ring::Device};
 use crate::host::background::Background;
 use crate::host::netlink::LinkMonitor;
 use crate::host::serving::{Failed, Served, Serving, place};
-use crate::host::{close_elsewhere, random_mac};
+use crate::host::{close_elsewhere, close_unused, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
@@ -282,9 +282,7 @@ impl HostInterfaces {
             self.news = None;
         }
         router.remove_interface(index);
-        // Until here a thread may hold the sockets that send.
-        router.engine.fence()?;
-        close_elsewhere((queues, gone.serving, gone.senders));
+        close_unused(router, (queues, gone.serving, gone.senders));
         Ok(())
     }
 }

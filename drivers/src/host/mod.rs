@@ -85,6 +85,17 @@ pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("closer".to_owned()).spawn(move || drop(what)).ok()
 }
 
+/// The same for what nodes hold that were just removed: when no thread has them any more. Control
+/// does not wait for the threads.
+pub fn close_unused(router: &mut Router, what: impl Send + 'static) -> Option<JoinHandle<()>> {
+    let done = router.engine.until_done();
+    let close = move || {
+        done.wait();
+        drop(what);
+    };
+    std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
+}
+
 /// Has a process run when memory that peers share with the router is lost, as long as this is kept.
 ///
 /// # Errors

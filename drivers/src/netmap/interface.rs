@@ -18,7 +18,7 @@ use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
 use crate::host::serving::{Failed, Served, Serving, place};
-use crate::host::{close_elsewhere, random_mac};
+use crate::host::{close_unused, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "netmap";
@@ -237,9 +237,7 @@ impl Netmaps {
         let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
         let gone = self.list.remove(at);
         router.remove_interface(index);
-        // Until here a thread may hold the sockets.
-        router.engine.fence()?;
-        close_elsewhere((queues, gone.serving));
+        close_unused(router, (queues, gone.serving));
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use super::tx::TapTx;
 use crate::host::background::Background;
 use crate::host::netlink::{LinkMonitor, Namespace};
 use crate::host::serving::{Failed, Served, Serving, place};
-use crate::host::{close_elsewhere, random_mac};
+use crate::host::{close_unused, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "virtio";
@@ -328,10 +328,8 @@ impl Taps {
         let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
         let gone = self.list.remove(at);
         router.remove_interface(index);
-        // Until here a thread may hold the queues.
-        router.engine.fence()?;
         self.closing.retain(|thread| !thread.is_finished());
-        self.closing.extend(close_elsewhere((queues, gone.queues, gone.serving)));
+        self.closing.extend(close_unused(router, (queues, gone.queues, gone.serving)));
         Ok(())
     }
 }

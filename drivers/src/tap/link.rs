@@ -3,6 +3,7 @@
 //! so wakes the process; whether a device is still there is looked at once a second.
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
@@ -35,10 +36,13 @@ fn look(router: &mut Router, event: Event) -> Wake {
         if is_full {
             taps.due = router.now() + router.until_next_second();
         }
+        // The last that was said of each device.
+        let mut lasts = HashMap::new();
+        for (namespace, links) in &told {
+            lasts.extend(links.iter().map(|link| ((*namespace, link.number), link)));
+        }
         for tap in list {
-            let here = told.iter().filter(|(namespace, _)| *namespace == tap.namespace);
-            let mut links = here.flat_map(|(_, links)| links);
-            let last = links.rfind(|link| link.number == tap.device);
+            let last = lasts.get(&(tap.namespace, tap.device)).copied();
             if is_full || last.is_some_and(|link| link.is_gone) {
                 look_whether_there(tap, router);
             }

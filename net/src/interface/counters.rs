@@ -181,10 +181,11 @@ pub(super) fn hide(stats: &mut Segment, index: usize, name: &str) {
     });
 }
 
-/// Gives back the memory of the counters of interfaces from number `end` on, which are gone.
-pub(super) fn give_back(stats: &mut Segment, end: usize) {
+/// Has clients see no counters of interfaces from number `end` on, which are gone, and some of their
+/// names less; whether there are more.
+pub(super) fn shrink(stats: &mut Segment, end: usize) -> bool {
     stats.shrink(COLUMNS, end);
-    stats.shrink_names(NAMES, end);
+    stats.shrink_names(NAMES, end)
 }
 
 /// Has clients see an interface under another name.

@@ -154,6 +154,10 @@ pub fn expire(router: &mut Router) -> bool {
         return false;
     }
     let all = router.own::<Cnat>().sessions.clone();
+    let is_shown = router.own::<Total>().0.sum(0) > 0;
+    if all.v4.is_empty() && all.v6.is_empty() && !is_shown {
+        return false;
+    }
     let counts = all.counts.clone();
     let mut more = all.v4.expire(router, move |thread, _, gone| {
         counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));

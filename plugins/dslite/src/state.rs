@@ -242,6 +242,9 @@ pub fn remove_sessions(
 /// Ends what is over; whether there may be more.
 pub fn expire(router: &mut Router) -> bool {
     let all = router.own::<DsLite>().all.current().clone();
+    if all.sessions.is_empty() {
+        return false;
+    }
     let elements = all.elements.clone();
     let is_logged = nat_log::is_wanted(router);
     let ends = Arc::new(Mutex::new(Vec::new()));

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::NoAnswer;
+use infra::counter::Counter;
 use infra::rcu::{Reader, Shared};
 use net::Router;
 use zerocopy::FromZeros;
@@ -24,6 +25,8 @@ struct All<F, R, D> {
     /// By thread. Only that thread takes the lock, and control for threads that do not run: so it
     /// is free whenever somebody wants it.
     tables: Vec<Mutex<Table<F, R, D>>>,
+    /// Numbers of their sessions.
+    counts: Vec<Arc<Counter>>,
     seed: u64,
     strays: Reader<Strays>,
     /// Control's end of it.
@@ -47,11 +50,13 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     pub fn new(router: &Router, limit: usize, classes: &[Class]) -> io::Result<Self> {
         let seed = seed();
         let rows = 0..router.engine.thread_rows();
-        let tables = rows.map(|_| Ok(Mutex::new(Table::new(limit, classes, seed)?)));
-        let tables = tables.collect::<io::Result<_>>()?;
+        let tables = rows.map(|_| Table::new(limit, classes, seed));
+        let tables = tables.collect::<io::Result<Vec<_>>>()?;
+        let counts = tables.iter().map(Table::count).collect();
+        let tables = tables.into_iter().map(Mutex::new).collect();
         let all_strays = Shared::new(Strays::default());
         let strays = all_strays.reader();
-        Ok(Self(Arc::new(All { tables, seed, strays, all_strays: Mutex::new(all_strays) })))
+        Ok(Self(Arc::new(All { tables, counts, seed, strays, all_strays: Mutex::new(all_strays) })))
     }
     /// The table of the thread that asks. Once a frame.
     #[inline(always)]
@@ -78,12 +83,14 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
             all.publish(strays);
         }
     }
-    /// Threads that may have sessions, seen from control without a visit: for when threads have
-    /// nothing to do, so that none of them misses its table.
+    /// Threads that have sessions, seen from control without a visit.
     pub(crate) fn occupied(&self) -> Vec<usize> {
-        let may_have =
-            |thread: &usize| self.lend(*thread).is_none_or(|table| table.usage().sessions > 0);
-        (0..self.0.tables.len()).filter(may_have).collect()
+        let has_some = |thread: &usize| self.0.counts[*thread].value() > 0;
+        (0..self.0.counts.len()).filter(has_some).collect()
+    }
+    /// Whether no thread has a session, seen without a visit.
+    pub fn is_empty(&self) -> bool {
+        self.0.counts.iter().all(|count| count.value() == 0)
     }
     /// Has each thread do something with its table, between two of its loops, and waits for that.
     ///
@@ -127,6 +134,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         room: usize,
         gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
     ) -> bool {
+        // Threads that have none are not woken.
+        if self.is_empty() {
+            return false;
+        }
         let now = router.engine.clock().now();
         let more = Arc::new(Mutex::new(false));
         let seen = Arc::clone(&more);

@@ -1,7 +1,9 @@
 //! The sessions that one thread owns.
 
 use std::io;
+use std::sync::Arc;
 
+use infra::counter::Counter;
 use infra::cpu::prefetch;
 use infra::memory::{HugePages, Reserved};
 use zerocopy::FromZeros;
@@ -109,6 +111,8 @@ pub struct Table<F, R, D> {
     /// Records that were ever used.
     used: u32,
     usage: Usage,
+    /// Sessions there are, for those who do not have the table.
+    count: Arc<Counter>,
 }
 
 impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
@@ -125,6 +129,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             free: None,
             used: 0,
             usage: Usage { limit, ..Usage::default() },
+            count: Arc::default(),
         })
     }
     /// The seed of all hashes of keys in this table, the same on all threads.
@@ -260,6 +265,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         self.records[at as usize] = Session { forward, reverse, state, data, packets, bytes, link };
         self.ages.append(&mut self.records, at, class);
         self.usage.sessions += 1;
+        self.count.set(self.usage.sessions as u64);
         self.usage.made += 1;
         self.grow();
         Ok(SessionIndex(at))
@@ -303,6 +309,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         self.ages.remove(&mut self.records, at.0);
         self.give_record_back(at.0);
         self.usage.sessions -= 1;
+        self.count.set(self.usage.sessions as u64);
         Some(gone)
     }
     /// Looks at up to `most` of the oldest sessions, ends those that were over [`GRACE`] ago, and
@@ -386,6 +393,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn usage(&self) -> Usage {
         let records = self.used as usize * size_of::<Session<F, R, D>>();
         Usage { bytes: self.flows.bytes() + records, ..self.usage }
+    }
+    /// The number of sessions, which others may read at any time.
+    pub(crate) fn count(&self) -> Arc<Counter> {
+        Arc::clone(&self.count)
     }
     /// Sets the timeouts of the classes; sessions have the new ones at once. There may be more
     /// classes than before.

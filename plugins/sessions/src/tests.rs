@@ -136,6 +136,7 @@ proptest! {
                     }
                 }
             }
+            prop_assert_eq!(t.count().value() as usize, t.usage().sessions);
         }
     }
 }
