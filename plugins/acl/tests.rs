@@ -302,14 +302,14 @@ fn bridged(bench: &mut Bench, frames: &[Vec<u8>]) -> usize {
 
 #[test]
 fn bridged_frames_meet_lists_whatever_their_tags() {
-    for way in ["input", "output"] {
+    for direction in ["input", "output"] {
         let mut bench = bridge();
         run(
             &mut bench,
             "set acl-plugin acl permit src 10.0.0.2/32 dst 0.0.0.0/0, permit src 2001:db8::2/128 dst ::/0",
         );
-        let interface = if way == "input" { "pg0" } else { "pg1" };
-        run(&mut bench, &format!("set acl-plugin interface {interface} {way} acl 0"));
+        let interface = if direction == "input" { "pg0" } else { "pg1" };
+        run(&mut bench, &format!("set acl-plugin interface {interface} {direction} acl 0"));
         let (good, bad) = (any_port4("10.0.0.2", "16.0.0.1"), any_port4("10.0.0.3", "16.0.0.1"));
         let good6 = udp6("2001:db8::2", "2001:db8:ff::1", 9, b"x");
         let bad6 = udp6("2001:db8::3", "2001:db8:ff::1", 9, b"x");
@@ -321,14 +321,14 @@ fn bridged_frames_meet_lists_whatever_their_tags() {
             frame(1, &[], 0x88cc, &[0; 46]),
             frame(1, &[], 0x806, &[0; 46]),
         ];
-        assert_eq!(bridged(&mut bench, &frames), 4, "{way}");
+        assert_eq!(bridged(&mut bench, &frames), 4, "{direction}");
         let counters = bench.graph.moved_counters();
         let of = |node: &str, what: &str| {
             let found = counters.iter().filter(|(n, c, _)| n == node && *c == what);
             found.map(|(.., count)| *count).sum::<u64>()
         };
         for version in [4, 6] {
-            let node = format!("acl-plugin-{}-ip{version}-l2", &way[..way.len() - 3]);
+            let node = format!("acl-plugin-{}-ip{version}-l2", &direction[..direction.len() - 3]);
             assert_eq!((of(&node, DENIED), of(&node, PASSED)), (1, 1), "{node}");
         }
     }

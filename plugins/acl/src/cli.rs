@@ -71,12 +71,12 @@ impl Command for Apply {
     const USAGE: &'static str = "<interface> <input|output> <acl INDEX> [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
-        let (mut way, mut list, mut del) = (None, None, false);
+        let (mut direction, mut list, mut del) = (None, None, false);
         while !args.is_empty() {
             if args.keyword("input") {
-                way = Some(false);
+                direction = Some(false);
             } else if args.keyword("output") {
-                way = Some(true);
+                direction = Some(true);
             } else if args.keyword("acl") {
                 list = Some(args.value("acl")?);
             } else if args.keyword("del") {
@@ -85,7 +85,7 @@ impl Command for Apply {
                 return Err(args.unknown());
             }
         }
-        let is_output = way.ok_or_else(|| args.error("expected input or output"))?;
+        let is_output = direction.ok_or_else(|| args.error("expected input or output"))?;
         let list = list.ok_or_else(|| args.error("expected acl"))?;
         Ok(Self { interface, is_output, list, del })
     }
@@ -112,13 +112,13 @@ impl Command for SetTypes {
     const USAGE: &'static str = "<interface> [input <hex-type> ...] [output <hex-type> ...]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
-        let (mut types, mut way) = ([Vec::new(), Vec::new()], None);
+        let (mut types, mut direction) = ([Vec::new(), Vec::new()], None);
         while let Some(word) = args.peek() {
             let digits = word.strip_prefix("0x").unwrap_or(word);
-            match (word, way, u16::from_str_radix(digits, 16)) {
-                ("input", ..) => way = Some(0),
-                ("output", ..) => way = Some(1),
-                (_, Some(way), Ok(kind)) => types[way].push(kind),
+            match (word, direction, u16::from_str_radix(digits, 16)) {
+                ("input", ..) => direction = Some(0),
+                ("output", ..) => direction = Some(1),
+                (_, Some(direction), Ok(kind)) => types[direction].push(kind),
                 _ => return Err(args.unknown()),
             }
             args.word();
@@ -131,9 +131,9 @@ impl Print for SetTypes {
     const STAGE: Stage = Stage::Attachments;
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.interface);
-        for (way, types) in ["input", "output"].into_iter().zip(&self.types) {
+        for (direction, types) in ["input", "output"].into_iter().zip(&self.types) {
             if !types.is_empty() {
-                line.word(way);
+                line.word(direction);
                 types.iter().for_each(|kind| {
                     line.word(format_args!("{kind:04x}"));
                 });

@@ -12,34 +12,36 @@ use super::session::{Both, Reflected, Threads};
 
 /// Hands packets to the thread of their session.
 #[derive(Clone)]
-pub struct BySession<V, const BRIDGED: bool, const WAY: usize> {
+pub struct BySession<V, const BRIDGED: bool, const DIRECTION: usize> {
     version: PhantomData<V>,
     sessions: Both,
     adjacencies: SlabReader<Adjacency>,
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> BySession<V, BRIDGED, WAY> {
-    pub(super) fn of(access: &Access<V, BRIDGED, WAY>) -> Self {
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> BySession<V, BRIDGED, DIRECTION> {
+    pub(super) fn of(access: &Access<V, BRIDGED, DIRECTION>) -> Self {
         let checks = &access.checks;
         let (sessions, adjacencies) = (checks.sessions.clone(), checks.adjacencies.clone());
         Self { version: PhantomData, sessions, adjacencies }
     }
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> HandsOff for BySession<V, BRIDGED, WAY> {
-    const NAME: &'static str = handoff_name::<V>(path(BRIDGED), WAY);
-    const TO: &'static str = name::<V>(path(BRIDGED), WAY);
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> HandsOff
+    for BySession<V, BRIDGED, DIRECTION>
+{
+    const NAME: &'static str = handoff_name::<V>(path(BRIDGED), DIRECTION);
+    const TO: &'static str = name::<V>(path(BRIDGED), DIRECTION);
     const DROP: &'static str = if BRIDGED { "error-drop" } else { V::NODES.drop };
 
     #[inline(always)]
     fn threads<'a, On: graph::Cpu>(
         &'a self,
         frame: &Frame<'a, HandOff<Self>, On>,
-    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, V, On, BRIDGED, WAY> {
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, V, On, BRIDGED, DIRECTION> {
         let (epoch, thread, threads) = (frame.epoch(), frame.thread(), Threads::of(frame));
         let seed = V::of(&self.sessions).seed();
         move |p| {
-            let seen = Checks::<V, BRIDGED, WAY>::seen(&self.adjacencies, p, epoch);
+            let seen = Checks::<V, BRIDGED, DIRECTION>::seen(&self.adjacencies, p, epoch);
             seen.map_or(thread, |seen| threads.at(seen.flow.meeting(seed)))
         }
     }

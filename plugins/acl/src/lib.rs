@@ -93,14 +93,14 @@ pub struct Applied {
 }
 
 impl Applied {
-    const fn has_lists<const WAY: usize>(&self) -> bool {
-        !self.lists[WAY].is_empty()
+    const fn has_lists<const DIRECTION: usize>(&self) -> bool {
+        !self.lists[DIRECTION].is_empty()
     }
-    const fn has_types<const WAY: usize>(&self) -> bool {
-        !self.types[WAY].is_empty()
+    const fn has_types<const DIRECTION: usize>(&self) -> bool {
+        !self.types[DIRECTION].is_empty()
     }
-    const fn has_any<const WAY: usize>(&self) -> bool {
-        self.has_lists::<WAY>() || self.has_types::<WAY>()
+    const fn has_any<const DIRECTION: usize>(&self) -> bool {
+        self.has_lists::<DIRECTION>() || self.has_types::<DIRECTION>()
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Meeting<'t, A: sessions::Address> {
     now: u32,
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY> {
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGED, DIRECTION> {
     /// The sessions of this thread.
     pub(super) fn meeting(
         &self,
@@ -83,7 +83,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY
     #[inline(never)]
     pub(super) fn meet_block(
         &self,
-        packets: &mut Passes<'_, Access<V, BRIDGED, WAY>>,
+        packets: &mut Passes<'_, Access<V, BRIDGED, DIRECTION>>,
         places: Range<usize>,
         block: &mut Block<V::Tuple>,
         pass: &mut Pass<'_, V::Address>,

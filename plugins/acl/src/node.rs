@@ -35,12 +35,12 @@ use super::{Applied, Lists, Options};
 
 /// Edges of [`Access`].
 #[derive(Clone, Copy, graph::Next)]
-pub enum Next<V: Reflected, const BRIDGED: bool, const WAY: usize> {
+pub enum Next<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> {
     /// It passes.
     #[along]
     Continue,
     /// Its session belongs to another thread.
-    #[to(handoff_name::<V>(path(BRIDGED), WAY))]
+    #[to(handoff_name::<V>(path(BRIDGED), DIRECTION))]
     HandOff(PhantomData<V>),
 }
 
@@ -78,17 +78,17 @@ pub enum Count {
 /// Share of a packet's clocks by node behind the lists, in thousandths.
 const SHARES: Shares = Shares { lookup: 180, rewrite: 220, output: 90 };
 
-/// Checks packets: those that are bridged or routed, and received (`WAY` 0) or sent (1).
+/// Checks packets: those that are bridged or routed, and received (`DIRECTION` 0) or sent (1).
 #[derive(Clone)]
-pub struct Access<V: Reflected, const BRIDGED: bool, const WAY: usize> {
-    pub(super) checks: Checks<V, BRIDGED, WAY>,
+pub struct Access<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> {
+    pub(super) checks: Checks<V, BRIDGED, DIRECTION>,
     /// The path of received packets that are routed.
     routed: Routed<V>,
 }
 
 /// Lists and sessions that packets meet.
 #[derive(Clone)]
-pub(super) struct Checks<V: Reflected, const BRIDGED: bool, const WAY: usize> {
+pub(super) struct Checks<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> {
     version: PhantomData<V>,
     pub(super) sessions: Both,
     lists: SlabReader<List>,
@@ -120,14 +120,14 @@ pub(super) struct Known<'e> {
     is_stateful: bool,
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Access<V, BRIDGED, WAY> {
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Access<V, BRIDGED, DIRECTION> {
     fn new(router: &Router, lists: &Lists, settings: &SlabReader<Applied>) -> Self {
         let checks = Checks::new(router, lists, settings);
         Self { checks, routed: Routed::new(router, SHARES) }
     }
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY> {
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGED, DIRECTION> {
     fn new(router: &Router, lists: &Lists, settings: &SlabReader<Applied>) -> Self {
         Self {
             version: PhantomData,
@@ -140,7 +140,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY
     }
     #[inline(always)]
     fn interface(p: &Buffer<'_>) -> u32 {
-        if WAY == 0 { p.rx() } else { p.tx() }
+        if DIRECTION == 0 { p.rx() } else { p.tx() }
     }
     /// A packet from its IP header on.
     #[inline(always)]
@@ -156,7 +156,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY
         }
         // On the way out the layer 2 header of the adjacency is in front.
         let at = match adjacencies.read(p.adjacency(), epoch) {
-            Some(a) if WAY == 1 => a.header_len.into(),
+            Some(a) if DIRECTION == 1 => a.header_len.into(),
             _ => 0,
         };
         bytes.get(at..).unwrap_or(&[])
@@ -169,12 +169,12 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY
         epoch: Epoch<'_>,
     ) -> Option<Seen<V::Address>> {
         let packet = Self::packet(adjacencies, p, epoch);
-        session::look(packet, p.ports(), (Self::interface(p), BRIDGED, WAY))
+        session::look(packet, p.ports(), (Self::interface(p), BRIDGED, DIRECTION))
     }
     #[inline(always)]
     fn known<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Known<'e> {
         let applied = self.settings.read(interface, epoch);
-        let numbers = applied.map_or(&[][..], |applied| applied.lists[WAY].as_slice());
+        let numbers = applied.map_or(&[][..], |applied| applied.lists[DIRECTION].as_slice());
         let read = |list: &u32| self.lists.read(*list, epoch);
         let first = numbers.first().and_then(read);
         let both = applied.map_or(&[][..], |applied| &applied.lists);
@@ -269,10 +269,12 @@ impl<T> Block<T> {
     }
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for Access<V, BRIDGED, WAY> {
-    const NAME: &'static str = name::<V>(path(BRIDGED), WAY);
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Node
+    for Access<V, BRIDGED, DIRECTION>
+{
+    const NAME: &'static str = name::<V>(path(BRIDGED), DIRECTION);
     const EXPLAINABLE: bool = true;
-    type Next = Next<V, BRIDGED, WAY>;
+    type Next = Next<V, BRIDGED, DIRECTION>;
     type Error = Error;
     type Count = Count;
     const DROP: &'static str = if BRIDGED { "error-drop" } else { V::NODES.drop };
@@ -295,7 +297,7 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for Access<V, BRI
         frame.passes(
             #[inline(always)]
             |packets| {
-                if !BRIDGED && WAY == 0 {
+                if !BRIDGED && DIRECTION == 0 {
                     return routed.follow(
                         packets,
                         on,
@@ -319,12 +321,12 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Node for Access<V, BRI
     }
 }
 
-impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY> {
+impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGED, DIRECTION> {
     /// Checks a block of packets.
     #[inline(always)]
     fn check<'e>(
         &'e self,
-        packets: &mut Passes<'_, Access<V, BRIDGED, WAY>>,
+        packets: &mut Passes<'_, Access<V, BRIDGED, DIRECTION>>,
         places: Range<usize>,
         pass: &mut Pass<'e, V::Address>,
         mut routable: Option<&mut Routable<'_, V>>,
@@ -408,11 +410,11 @@ impl<V: Reflected, const BRIDGED: bool, const WAY: usize> Checks<V, BRIDGED, WAY
     #[inline(never)]
     fn judge(
         &self,
-        p: &mut Packet<'_, Access<V, BRIDGED, WAY>>,
+        p: &mut Packet<'_, Access<V, BRIDGED, DIRECTION>>,
         place: usize,
         block: &Block<V::Tuple>,
         pass: &mut Pass<'_, V::Address>,
-    ) -> Result<Next<V, BRIDGED, WAY>, Error> {
+    ) -> Result<Next<V, BRIDGED, DIRECTION>, Error> {
         let at = place - block.first;
         let mut found = block.found[at];
         if !block.is_judged {

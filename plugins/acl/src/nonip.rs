@@ -13,22 +13,22 @@ use super::Applied;
 /// Names of the nodes for received and sent frames.
 pub(super) const NAMES: [&str; 2] = ["acl-plugin-in-nonip-l2", "acl-plugin-out-nonip-l2"];
 
-/// Lets frames of some types pass, received (`WAY` 0) or sent (1) ones.
+/// Lets frames of some types pass, received (`DIRECTION` 0) or sent (1) ones.
 #[derive(Clone)]
-pub struct Types<const WAY: usize> {
+pub struct Types<const DIRECTION: usize> {
     settings: SlabReader<Applied>,
 }
 
 /// Drops of [`Types`].
 #[derive(Clone, Copy)]
-pub enum Error<const WAY: usize> {
+pub enum Error<const DIRECTION: usize> {
     /// Their type is none of those.
     Dropped,
 }
 
 /// Counters of [`Types`] besides drops.
 #[derive(Clone, Copy)]
-pub enum Count<const WAY: usize> {
+pub enum Count<const DIRECTION: usize> {
     /// Their type is one of those.
     Permitted,
 }
@@ -37,8 +37,8 @@ const fn counted(name: &'static str, severity: &'static str) -> CounterText {
     CounterText { name, text: name, severity }
 }
 
-impl<const WAY: usize> graph::Reason for Error<WAY> {
-    const TEXTS: &'static [CounterText] = match WAY {
+impl<const DIRECTION: usize> graph::Reason for Error<DIRECTION> {
+    const TEXTS: &'static [CounterText] = match DIRECTION {
         0 => &[counted("dropped inbound non-whitelisted non-ip packets", "error")],
         _ => &[counted("dropped outbound non-whitelisted non-ip packets", "error")],
     };
@@ -47,8 +47,8 @@ impl<const WAY: usize> graph::Reason for Error<WAY> {
     }
 }
 
-impl<const WAY: usize> graph::Count for Count<WAY> {
-    const TEXTS: &'static [CounterText] = match WAY {
+impl<const DIRECTION: usize> graph::Count for Count<DIRECTION> {
+    const TEXTS: &'static [CounterText] = match DIRECTION {
         0 => &[counted("permitted inbound whitelisted non-ip packets", "info")],
         _ => &[counted("permitted outbound whitelisted non-ip packets", "info")],
     };
@@ -57,20 +57,21 @@ impl<const WAY: usize> graph::Count for Count<WAY> {
     }
 }
 
-impl<const WAY: usize> Node for Types<WAY> {
-    const NAME: &'static str = NAMES[WAY];
+impl<const DIRECTION: usize> Node for Types<DIRECTION> {
+    const NAME: &'static str = NAMES[DIRECTION];
     const EXPLAINABLE: bool = true;
     type Next = Continue;
-    type Error = Error<WAY>;
-    type Count = Count<WAY>;
+    type Error = Error<DIRECTION>;
+    type Count = Count<DIRECTION>;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, mut permitted) = (frame.epoch(), 0);
         frame.each(|p| {
-            let interface = if WAY == 0 { p.rx() } else { p.tx() };
+            let interface = if DIRECTION == 0 { p.rx() } else { p.tx() };
             let kind = upper::payload(p.bytes()).map_or(0, |(kind, _)| kind.get());
-            let types = self.settings.read(interface, epoch).map(|applied| &applied.types[WAY]);
+            let types =
+                self.settings.read(interface, epoch).map(|applied| &applied.types[DIRECTION]);
             let passes = types.is_none_or(|types| types.is_empty() || types.contains(&kind));
             p.trace(|_| Sorted { interface, kind, passes });
             permitted += u64::from(passes);

@@ -12,8 +12,8 @@ pub enum Path {
 }
 
 /// The name of a node for received (0) or sent (1) packets.
-pub(super) const fn name<V: Matched>(path: Path, way: usize) -> &'static str {
-    match (path, V::NUMBER, way) {
+pub(super) const fn name<V: Matched>(path: Path, direction: usize) -> &'static str {
+    match (path, V::NUMBER, direction) {
         (Path::Routed, 4, 0) => "acl-plugin-in-ip4-fa",
         (Path::Routed, 4, _) => "acl-plugin-out-ip4-fa",
         (Path::Routed, _, 0) => "acl-plugin-in-ip6-fa",
@@ -26,8 +26,8 @@ pub(super) const fn name<V: Matched>(path: Path, way: usize) -> &'static str {
 }
 
 /// The name of the node that hands packets of one to other threads.
-pub(super) const fn handoff_name<V: Matched>(path: Path, way: usize) -> &'static str {
-    match (path, V::NUMBER, way) {
+pub(super) const fn handoff_name<V: Matched>(path: Path, direction: usize) -> &'static str {
+    match (path, V::NUMBER, direction) {
         (Path::Routed, 4, 0) => "acl-plugin-in-ip4-fa-handoff",
         (Path::Routed, 4, _) => "acl-plugin-out-ip4-fa-handoff",
         (Path::Routed, _, 0) => "acl-plugin-in-ip6-fa-handoff",

@@ -120,8 +120,8 @@ impl Both {
 
 /// The scope of flows that an interface receives (0) or sends (1).
 #[inline(always)]
-fn scope(interface: u32, is_bridged: bool, way: usize) -> u32 {
-    interface << 2 | u32::from(is_bridged) << 1 | way as u32
+fn scope(interface: u32, is_bridged: bool, direction: usize) -> u32 {
+    interface << 2 | u32::from(is_bridged) << 1 | direction as u32
 }
 
 /// The interface, path and direction of a scope.
@@ -135,9 +135,9 @@ pub(super) fn of_scope(scope: u32) -> (u32, bool, usize) {
 pub(super) fn look<A: Look>(
     packet: &[u8],
     ports: Option<Ports>,
-    (interface, is_bridged, way): (u32, bool, usize),
+    (interface, is_bridged, direction): (u32, bool, usize),
 ) -> Option<Seen<A>> {
-    A::look(packet, ports, scope(interface, is_bridged, way))
+    A::look(packet, ports, scope(interface, is_bridged, direction))
 }
 
 /// Threads at most that sessions are spread over.
@@ -286,7 +286,7 @@ pub(super) fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Resul
 
 fn rehome<A: Address>(router: &mut Router, of: &Of<A>, stay: &Range<usize>) -> Result<(), String> {
     let seed = of.seed();
-    let way = move |session: &One<A>| [Affinity::of(session.forward.meeting(seed))];
-    of.rehome(router, stay, way, |_, _, _| ()).map_err(|e| e.to_string())?;
+    let path = move |session: &One<A>| [Affinity::of(session.forward.meeting(seed))];
+    of.rehome(router, stay, path, |_, _, _| ()).map_err(|e| e.to_string())?;
     Ok(())
 }

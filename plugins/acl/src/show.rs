@@ -115,9 +115,9 @@ impl fmt::Display for Shown {
                 None => writeln!(f)?,
             }
         }
-        for (way, interfaces) in [("inbound", &self.inbound), ("outbound", &self.outbound)] {
+        for (direction, interfaces) in [("inbound", &self.inbound), ("outbound", &self.outbound)] {
             if !interfaces.is_empty() {
-                writeln!(f, "  applied {way} on sw_if_index: {}", joined(interfaces))?;
+                writeln!(f, "  applied {direction} on sw_if_index: {}", joined(interfaces))?;
             }
         }
         if self.contexts.is_empty() {
@@ -144,8 +144,9 @@ fn shown(router: &Router, index: u32, list: &List) -> Shown {
         rule: rule.to_string(),
         packets: counts.then(|| list.matches.sum(number).packets),
     };
-    let on = |way: usize| {
-        let with = router.settings::<Applied>().filter(|(_, a)| a.lists[way].contains(&index));
+    let on = |direction: usize| {
+        let with =
+            router.settings::<Applied>().filter(|(_, a)| a.lists[direction].contains(&index));
         with.map(|(interface, _)| interface.0).collect()
     };
     let contexts = contexts(router);
@@ -174,15 +175,15 @@ struct Interface {
 impl fmt::Display for Interface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "sw_if_index {}:", self.sw_if_index)?;
-        for (way, lists) in [("input", &self.input), ("output", &self.output)] {
+        for (direction, lists) in [("input", &self.input), ("output", &self.output)] {
             if !lists.is_empty() {
-                writeln!(f, "  {way} acl(s): {}", joined(lists))?;
+                writeln!(f, "  {direction} acl(s): {}", joined(lists))?;
             }
         }
-        for (way, types) in [("input", &self.input_types), ("output", &self.output_types)] {
+        for (direction, types) in [("input", &self.input_types), ("output", &self.output_types)] {
             if !types.is_empty() {
                 let types: Vec<_> = types.iter().map(|kind| format!("{kind:04x}")).collect();
-                writeln!(f, "  {way} etype whitelist: {}", types.join(", "))?;
+                writeln!(f, "  {direction} etype whitelist: {}", types.join(", "))?;
             }
         }
         self.acls.iter().try_for_each(|list| write!(f, "{list}"))

@@ -12,7 +12,7 @@ use crate::config::Config;
 
 /// The place of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Traffic {
     /// Received from inside.
     In2Out,
     /// Received from outside.
@@ -34,7 +34,7 @@ pub struct Core {
     pub paths: ReversePaths<Ip4>,
     /// Sessions by table.
     pub by_fib: Tally,
-    /// By way (in to out, out to in) and path (fast, slow).
+    /// By direction (in to out, out to in) and path (fast, slow).
     pub counters: [[Counters; 2]; 2],
     /// Sessions, by thread.
     pub total: Rows<Counter>,
@@ -62,13 +62,14 @@ impl Core {
     #[inline(always)]
     pub fn count(
         &self,
-        way: Way,
+        traffic: Traffic,
         is_slow: bool,
         (what, count): (usize, u64),
         thread: usize,
         interface: u32,
     ) {
-        let rows = &self.counters[usize::from(way == Way::Out2In)][usize::from(is_slow)][what];
+        let rows =
+            &self.counters[usize::from(traffic == Traffic::Out2In)][usize::from(is_slow)][what];
         if let Some(counter) = rows.row(thread).get(interface as usize) {
             counter.add(count);
         }
@@ -88,10 +89,10 @@ impl Core {
 
 /// The flow that the session of a packet has, where the packet takes its usual direction.
 #[inline(always)]
-pub fn usual_key(flow: &Flow4, fib: u16, way: Way) -> Flow4 {
-    match way {
-        Way::In2Out | Way::Output => flow.in_scope(fib.into()),
-        Way::Out2In | Way::Either => flow.in_scope(OUTSIDE),
+pub fn usual_key(flow: &Flow4, fib: u16, traffic: Traffic) -> Flow4 {
+    match traffic {
+        Traffic::In2Out | Traffic::Output => flow.in_scope(fib.into()),
+        Traffic::Out2In | Traffic::Either => flow.in_scope(OUTSIDE),
     }
 }
 
@@ -101,24 +102,24 @@ pub fn find(
     table: &NatTable,
     seen: &Seen<[u8; 4]>,
     fib: u16,
-    way: Way,
+    traffic: Traffic,
 ) -> Option<(SessionIndex, Direction)> {
     let (inside, outside) = (seen.flow.in_scope(fib.into()), seen.flow.in_scope(OUTSIDE));
     let is_translated = |at: &SessionIndex| table.at(*at).is_some_and(|s| !s.data.is(BYPASS));
-    match way {
-        Way::In2Out | Way::Output => {
+    match traffic {
+        Traffic::In2Out | Traffic::Output => {
             if let Some(at) = table.find(&inside) {
                 return Some((at, Direction::Forward));
             }
-            let other = table.find_reverse(&outside).filter(|_| way == Way::In2Out);
+            let other = table.find_reverse(&outside).filter(|_| traffic == Traffic::In2Out);
             other.filter(is_translated).map(|at| (at, Direction::Reverse))
         }
-        Way::Out2In | Way::Either => {
+        Traffic::Out2In | Traffic::Either => {
             if let Some(at) = table.find_reverse(&outside) {
                 return Some((at, Direction::Reverse));
             }
             let other = table.find(&inside);
-            let other = other.filter(|at| way == Way::Either || is_translated(at));
+            let other = other.filter(|at| traffic == Traffic::Either || is_translated(at));
             other.map(|at| (at, Direction::Forward))
         }
     }

@@ -14,7 +14,7 @@ use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
 
 use crate::config::Config;
-use crate::core::{Core, Way};
+use crate::core::{Core, Traffic};
 use crate::place::{Either, In2Out, Out2In, Output, Place};
 use crate::slow::to_near;
 
@@ -79,7 +79,8 @@ impl<P: HandsOff> Node for HandOff<P> {
         let place = self.place;
         let mut counts = [0, 0];
         frame.hand_off(Congestion::Drop, |p| {
-            if p.flags().has(ARRIVED) || p.flags().has(TRANSLATED) && P::WAY == Way::Output {
+            if p.flags().has(ARRIVED) || p.flags().has(TRANSLATED) && P::TRAFFIC == Traffic::Output
+            {
                 p.clear_flags(ARRIVED);
                 return Ok((thread, Next::On(place)));
             }
@@ -101,19 +102,20 @@ fn path_of<P: Place>(
     seed: u64,
     epoch: Epoch<'_>,
 ) -> Path {
-    let l3 = if P::WAY == Way::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
+    let l3 =
+        if P::TRAFFIC == Traffic::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
     let (fib, ports) = (p.fib(), p.ports());
     let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
-    seen.map_or(Path::of(0), |seen| path(config, P::WAY, &seen.flow, fib, seed))
+    seen.map_or(Path::of(0), |seen| path(config, P::TRAFFIC, &seen.flow, fib, seed))
 }
 
 /// The path of packets of a flow to their thread.
-fn path(config: &Config, way: Way, flow: &Flow4, fib: u16, seed: u64) -> Path {
+fn path(config: &Config, traffic: Traffic, flow: &Flow4, fib: u16, seed: u64) -> Path {
     let (meeting, protocol) = (flow.meeting(seed), flow.protocol());
     let leads_in = || config.mappings.to_external(flow.dst, flow.dst_port, protocol).is_some();
-    let is_inward = matches!(way, Way::Out2In | Way::Either) && leads_in();
+    let is_inward = matches!(traffic, Traffic::Out2In | Traffic::Either) && leads_in();
     if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
-        let far = if is_inward || way == Way::Out2In { flow.src } else { flow.dst };
+        let far = if is_inward || traffic == Traffic::Out2In { flow.src } else { flow.dst };
         return Path::new(meeting, Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed));
     }
     if is_inward || config.is_pooled(flow.dst) {
@@ -136,8 +138,8 @@ fn path(config: &Config, way: Way, flow: &Flow4, fib: u16, seed: u64) -> Path {
 pub fn paths(config: &Config, session: &NatSession, seed: u64) -> [Path; 3] {
     let (data, forward) = (&session.data, &session.forward);
     [
-        path(config, Way::Out2In, &session.reverse, data.out_fib, seed),
-        path(config, Way::In2Out, forward, data.in_fib, seed),
-        path(config, Way::Either, forward, data.in_fib, seed),
+        path(config, Traffic::Out2In, &session.reverse, data.out_fib, seed),
+        path(config, Traffic::In2Out, forward, data.in_fib, seed),
+        path(config, Traffic::Either, forward, data.in_fib, seed),
     ]
 }

@@ -75,8 +75,8 @@ fn core(
     config: &Shared<Config>,
     sessions: &Shared<Option<NatSessions>>,
 ) -> io::Result<Core> {
-    let mut both = |way: &str| {
-        let mut path = |path: &str| counters(router, &format!("/nat44-ed/{way}/{path}"));
+    let mut both = |direction: &str| {
+        let mut path = |path: &str| counters(router, &format!("/nat44-ed/{direction}/{path}"));
         Ok::<_, io::Error>([path("fastpath")?, path("slowpath")?])
     };
     let counters = [both("in2out")?, both("out2in")?];

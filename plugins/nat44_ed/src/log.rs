@@ -10,7 +10,7 @@ use translation::session::{BYPASS, NatSession};
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
 
-/// A node's way to the log.
+/// A node's access to the log.
 #[derive(Clone)]
 pub struct Log {
     log: nat_log::Log,

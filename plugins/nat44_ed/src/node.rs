@@ -22,7 +22,7 @@ use translation::session::{DROPS, NatTable, Translation, counter_of, expires, pa
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::config::Config;
-use crate::core::{Core, Way, find};
+use crate::core::{Core, Traffic, find};
 use crate::log::Log;
 use crate::place::Place;
 use crate::slow::{Asking, Fault, Verdict};
@@ -72,9 +72,9 @@ impl<P: Place> graph::Next for Next<P> {
 /// The start of the IP header, table and interface that count for a packet.
 #[inline(always)]
 pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
-    match P::WAY {
+    match P::TRAFFIC {
         // On the way out the layer 2 header of the adjacency is in front.
-        Way::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
+        Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
@@ -83,15 +83,15 @@ pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usi
 #[inline(always)]
 fn is_exempt<P: Place>(p: &Buffer<'_>, seen: Option<&Seen<[u8; 4]>>) -> bool {
     let is_multicast = seen.is_some_and(|seen| seen.flow.dst[0] >= 224);
-    let is_done = P::WAY == Way::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+    let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
     is_multicast || is_done
 }
 
 /// Direction that packets of a session are counted for.
-pub fn way_of<P: Place>(direction: Direction) -> Way {
-    match direction == Direction::Forward || P::WAY == Way::Output {
-        true => Way::In2Out,
-        false => Way::Out2In,
+pub fn traffic_of<P: Place>(direction: Direction) -> Traffic {
+    match direction == Direction::Forward || P::TRAFFIC == Traffic::Output {
+        true => Traffic::In2Out,
+        false => Traffic::Out2In,
     }
 }
 
@@ -158,7 +158,7 @@ impl Work<'_> {
         p: &mut Packet<'_, Fast<P>>,
     ) -> Result<Next<P>, P::Error> {
         // The others still pass the node that hands over: it clears the mark for them.
-        if P::WAY == Way::Either {
+        if P::TRAFFIC == Traffic::Either {
             p.clear_flags(ARRIVED);
         }
         let (l3, interface) = place_of::<P>(self.core, p, self.epoch);
@@ -167,7 +167,7 @@ impl Work<'_> {
             return Ok(Next::On(place));
         }
         let Some(seen) = seen else { return Ok(Next::Slow(place)) };
-        let found = find(self.table, &seen, p.fib(), P::WAY);
+        let found = find(self.table, &seen, p.fib(), P::TRAFFIC);
         let Some((at, direction)) = found.filter(|(at, _)| !self.table.is_over(*at, self.now))
         else {
             let Flow4 { dst, dst_port, .. } = seen.flow;
@@ -175,10 +175,10 @@ impl Work<'_> {
                 let mappings = &self.config.mappings;
                 mappings.to_external(dst, dst_port, seen.flow.protocol()).is_some()
             };
-            let is_inward = P::WAY == Way::Either && leads_in();
+            let is_inward = P::TRAFFIC == Traffic::Either && leads_in();
             return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
         };
-        if P::WAY != Way::Output && expires(p, l3, self.table, at) {
+        if P::TRAFFIC != Traffic::Output && expires(p, l3, self.table, at) {
             p.set_payload(EXPIRED);
             return Ok(Next::Expired(place));
         }
@@ -191,8 +191,8 @@ impl Work<'_> {
             }
         }
         let what = counter_of(seen.flow.protocol());
-        let way = way_of::<P>(direction);
-        self.core.count(way, false, (what, 1), self.thread, interface);
+        let traffic = traffic_of::<P>(direction);
+        self.core.count(traffic, false, (what, 1), self.thread, interface);
         p.trace(|_| Translated { name: P::FAST, session: true });
         Ok(Next::On(place))
     }
@@ -295,7 +295,7 @@ impl<P: Place> Slow<P> {
                 }
                 Ok(Done::Passed(what)) => {
                     if let Some(what) = what {
-                        core.count(P::WAY, true, (what, 1), thread, interface);
+                        core.count(P::TRAFFIC, true, (what, 1), thread, interface);
                     }
                     let name = P::SLOW;
                     let session = what.is_some();
@@ -303,10 +303,10 @@ impl<P: Place> Slow<P> {
                     frame.send(held, Out::On);
                 }
                 Err(fault) => {
-                    core.count(P::WAY, true, (DROPS, 1), thread, interface);
+                    core.count(P::TRAFFIC, true, (DROPS, 1), thread, interface);
                     let has_pool = !core.config.read(epoch).pool.is_empty();
                     let l3 = place_of::<P>(&core, &held.buffer(), epoch).0;
-                    let is_told = P::WAY != Way::Out2In && has_pool && fault.is_told();
+                    let is_told = P::TRAFFIC != Traffic::Out2In && has_pool && fault.is_told();
                     if is_told && held.buffer().advance(l3).is_some() {
                         let mut p = frame.packet_of(&mut held);
                         p.set_payload(NO_SESSION);
@@ -343,10 +343,10 @@ impl<P: Place> Slow<P> {
         let (random, exhausted) = (&mut self.random, &mut self.exhausted);
         let log = &mut self.log;
         let mut asking = Asking { core, config, table, is_own, random, exhausted, log, epoch, now };
-        let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::WAY)? else {
+        let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::TRAFFIC)? else {
             return Ok(Done::Passed(None));
         };
-        if P::WAY != Way::Output && expires(p, l3, table, at) {
+        if P::TRAFFIC != Traffic::Output && expires(p, l3, table, at) {
             return Ok(Done::Expired);
         }
         let bytes = p.total_len() - l3.min(p.total_len());

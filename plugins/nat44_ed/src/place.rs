@@ -1,12 +1,12 @@
 //! Places of the nodes, and the reasons for which each drops packets.
 
-use crate::core::Way;
+use crate::core::Traffic;
 use crate::slow::Fault;
 
 /// A place of the nodes.
 pub trait Place: Copy + Send + 'static {
     /// Which.
-    const WAY: Way;
+    const TRAFFIC: Traffic;
     /// The node of the fast path.
     const FAST: &'static str;
     /// The node of the slow path.
@@ -31,28 +31,28 @@ pub struct Output;
 pub struct Either;
 
 impl Place for In2Out {
-    const WAY: Way = Way::In2Out;
+    const TRAFFIC: Traffic = Traffic::In2Out;
     const FAST: &'static str = "nat44-ed-in2out";
     const SLOW: &'static str = "nat44-ed-in2out-slowpath";
     const SLOW_INWARD: &'static str = "nat44-ed-in2out-slowpath";
     type Error = Outward;
 }
 impl Place for Out2In {
-    const WAY: Way = Way::Out2In;
+    const TRAFFIC: Traffic = Traffic::Out2In;
     const FAST: &'static str = "nat44-ed-out2in";
     const SLOW: &'static str = "nat44-ed-out2in-slowpath";
     const SLOW_INWARD: &'static str = "nat44-ed-out2in-slowpath";
     type Error = Inward;
 }
 impl Place for Output {
-    const WAY: Way = Way::Output;
+    const TRAFFIC: Traffic = Traffic::Output;
     const FAST: &'static str = "nat44-ed-in2out-output";
     const SLOW: &'static str = "nat44-ed-in2out-output-slowpath";
     const SLOW_INWARD: &'static str = "nat44-ed-in2out-output-slowpath";
     type Error = Outward;
 }
 impl Place for Either {
-    const WAY: Way = Way::Either;
+    const TRAFFIC: Traffic = Traffic::Either;
     const FAST: &'static str = "nat44-ed-classify";
     const SLOW: &'static str = "nat44-ed-in2out-slowpath";
     const SLOW_INWARD: &'static str = "nat44-ed-out2in-slowpath";

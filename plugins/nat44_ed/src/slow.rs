@@ -14,7 +14,7 @@ use wire::Protocol;
 use wire::tcp::Flags;
 
 use crate::config::Config;
-use crate::core::{Core, Way};
+use crate::core::{Core, Traffic};
 use crate::log::{Limit, Log};
 
 /// Where clients of DHCP listen.
@@ -69,7 +69,7 @@ pub struct Asking<'a> {
     pub random: &'a mut u64,
     /// What was out of ports last, and when.
     pub exhausted: &'a mut Option<(Flow4, f64)>,
-    /// The way to the log.
+    /// Access to the log.
     pub log: &'a mut Log,
     /// The epoch of the frame.
     pub epoch: Epoch<'a>,
@@ -82,16 +82,21 @@ const RETRY: f64 = 0.1;
 
 impl Asking<'_> {
     /// What becomes of a packet.
-    pub fn ask(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
-        if let Some((at, direction)) = crate::core::find(self.table, seen, fib, way) {
+    pub fn ask(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
+        if let Some((at, direction)) = crate::core::find(self.table, seen, fib, traffic) {
             if !self.table.is_over(at, self.now) {
                 return Ok(Verdict::Of(at, direction));
             }
             self.end(at);
         }
-        match way {
-            Way::Out2In => self.inward(seen, fib),
-            _ => self.outward(seen, fib, way),
+        match traffic {
+            Traffic::Out2In => self.inward(seen, fib),
+            _ => self.outward(seen, fib, traffic),
         }
     }
     /// Whether packets of this kind begin sessions. A fragment may come before the first one of its
@@ -103,21 +108,26 @@ impl Asking<'_> {
             _ => Ok(()),
         }
     }
-    fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+    fn outward(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
         let hairpin = self.config.mappings.to_external(flow.dst, flow.dst_port, flow.protocol());
         let is_outward =
             || leads_outside(&self.core.paths, &self.config.outside, fib, flow.dst, self.epoch);
-        if way != Way::Output && hairpin.is_none() && !is_outward() {
+        if traffic != Traffic::Output && hairpin.is_none() && !is_outward() {
             return Ok(Verdict::AsItIs);
         }
-        if way == Way::Output && self.config.is_pooled(flow.src) {
+        if traffic == Traffic::Output && self.config.is_pooled(flow.src) {
             return Ok(Verdict::AsItIs);
         }
         let from = self.config.mappings.of_local(flow.src, flow.src_port, flow.protocol(), fib);
         let from = from.and_then(|n| self.config.mappings.at(n).map(|(m, _)| m));
         let from = from.filter(|m| !m.is_out2in_only);
-        if from.is_none() && self.config.is_forwarding && way != Way::Output {
+        if from.is_none() && self.config.is_forwarding && traffic != Traffic::Output {
             return Ok(Verdict::AsItIs);
         }
         let unless_forwarding = |fault| match fault {
@@ -131,7 +141,7 @@ impl Asking<'_> {
         let mut flags = if from.is_some() { STATIC } else { 0 };
         let (mut far, mut out_fib) = ((flow.dst, flow.dst_port), None);
         if let Some((m, fibs)) = hairpin.and_then(|n| self.config.mappings.at(n))
-            && way != Way::Output
+            && traffic != Traffic::Output
         {
             let host = m.locals.first().zip(fibs.first());
             if let Some((local, fib)) = host.filter(|_| !m.is_identity) {

@@ -13,8 +13,8 @@ use translation::usual::{flow_of, rewrite};
 use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
 
-use crate::core::{Way, usual_key};
-use crate::node::{Fast, Work, place_of, way_of};
+use crate::core::{Traffic, usual_key};
+use crate::node::{Fast, Work, place_of, traffic_of};
 use crate::place::Place;
 
 const _: () = assert!(BLOCK <= KEYS);
@@ -54,7 +54,7 @@ impl Work<'_> {
             |place, p| {
                 let l3 = place_of::<P>(self.core, p, self.epoch).0;
                 let flow = p.bytes().get(l3..).and_then(flow_of);
-                let key = usual_key(&flow.unwrap_or_default(), p.fib(), P::WAY);
+                let key = usual_key(&flow.unwrap_or_default(), p.fib(), P::TRAFFIC);
                 self.table.ask(&mut sought, place - first, &key);
                 block.keys[place - first] = key;
                 block.usual |= u64::from(flow.is_some()) << (place - first);
@@ -72,7 +72,7 @@ impl Work<'_> {
                 let key = &block.keys[at];
                 let found = self.table.sought(&sought, at, key)?;
                 let (fib, destination) = self.translate_one::<P>(p, key, found)?;
-                if P::WAY != Way::Output {
+                if P::TRAFFIC != Traffic::Output {
                     routable.note(place, fib, destination);
                 }
                 Some(())
@@ -89,7 +89,7 @@ impl Work<'_> {
         (at, direction): (SessionIndex, Direction),
     ) -> Option<(u16, u32)> {
         let (l3, interface) = place_of::<P>(self.core, p, self.epoch);
-        let is_done = P::WAY == Way::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+        let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
         if is_done || p.flags().has(Flags::CHECKSUM_TODO) {
             return None;
         }
@@ -112,7 +112,7 @@ impl Work<'_> {
         if new.in_scope(0) != old.in_scope(0) {
             flags = flags.with(TRANSLATED);
         }
-        if P::WAY == Way::Either {
+        if P::TRAFFIC == Traffic::Either {
             flags = flags.without(ARRIVED);
         }
         p.set_flags(flags);
@@ -127,9 +127,9 @@ impl Work<'_> {
     pub fn settle<P: Place>(&mut self, interface: u32) {
         let old = std::mem::replace(&mut self.tally, Tally { interface, ..Tally::NONE });
         for (direction, counts) in [Direction::Forward, Direction::Reverse].iter().zip(old.counts) {
-            let way = way_of::<P>(*direction);
+            let traffic = traffic_of::<P>(*direction);
             for (what, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
-                self.core.count(way, false, (what, count), self.thread, old.interface);
+                self.core.count(traffic, false, (what, count), self.thread, old.interface);
             }
         }
     }

@@ -14,7 +14,7 @@ use translation::session::{Counters, NatSession, NatSessions, NatTable, STATIC};
 use translation::users::{Counts, Host, Users, came};
 use wire::Protocol;
 
-use crate::node::Way;
+use crate::node::Traffic;
 use crate::slow;
 
 /// What the nodes go by: published whole whenever it changes.
@@ -70,7 +70,7 @@ pub struct Core {
     pub config: Reader<Config>,
     /// Routes.
     pub paths: ReversePaths<Ip4>,
-    /// By way (in to out, out to in) and path (fast, slow).
+    /// By direction (in to out, out to in) and path (fast, slow).
     pub counters: [[Counters; 2]; 2],
     /// Sessions, hosts, and hosts for which there was no room, by thread.
     pub totals: [Rows<Counter>; 3],
@@ -116,8 +116,15 @@ impl Core {
     }
     /// Counts a packet of an interface.
     #[inline(always)]
-    pub fn count(&self, way: Way, is_slow: bool, what: usize, thread: usize, interface: u32) {
-        let rows = &self.counters[usize::from(!way.is_outward())][usize::from(is_slow)][what];
+    pub fn count(
+        &self,
+        traffic: Traffic,
+        is_slow: bool,
+        what: usize,
+        thread: usize,
+        interface: u32,
+    ) {
+        let rows = &self.counters[usize::from(!traffic.is_outward())][usize::from(is_slow)][what];
         if let Some(counter) = rows.row(thread).get(interface as usize) {
             counter.add(1);
         }
@@ -139,12 +146,12 @@ pub fn host_of(session: &NatSession) -> Host {
     (session.data.in_fib, session.forward.src)
 }
 
-/// The way of packets of a host, whose sessions are all on one thread.
+/// The path of packets of a host, whose sessions are all on one thread.
 pub fn affinity_of_host(host: [u8; 4], seed: u64) -> Path {
     affinity_of_end((host, 0), Protocol(0), seed)
 }
 
-/// The way of packets to an end outside, which goes by the thread of its host.
+/// The path of packets to an end outside, which goes by the thread of its host.
 pub fn affinity_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Path {
     Path::of(Flow4::new(end, end, protocol, 0).meeting(seed))
 }

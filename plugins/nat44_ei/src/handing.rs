@@ -11,11 +11,11 @@ use translation::handoff::Place;
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
-use crate::node::{self, Way, look, place_of};
+use crate::node::{self, Traffic, look, place_of};
 use crate::slow::{affinity_of_destination, affinity_of_source};
 
 macro_rules! places {
-    ($($(#[$doc:meta])* $place:ident $name:literal $node:expr, $way:expr;)*) => {$(
+    ($($(#[$doc:meta])* $place:ident $name:literal $node:expr, $traffic:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $place(pub Core);
@@ -23,7 +23,7 @@ macro_rules! places {
             const HANDOFF: &'static str = $name;
             const NODE: &'static str = $node;
             fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Path> {
-                way(&self.0, p, $way, epoch)
+                path(&self.0, p, $traffic, epoch)
             }
             fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
                 self.0.sessions.read(epoch).as_ref().map(|s| s.strays(epoch))
@@ -35,33 +35,38 @@ macro_rules! places {
 places! {
     /// Received from inside.
     In2Out "nat44-ei-in2out-worker-handoff" <node::In2Out as node::Place>::NAME,
-        Some(Way::In2Out);
+        Some(Traffic::In2Out);
     /// Received from outside.
     Out2In "nat44-ei-out2in-worker-handoff" <node::Out2In as node::Place>::NAME,
-        Some(Way::Out2In);
+        Some(Traffic::Out2In);
     /// Sent outside.
     Output "nat44-ei-in2out-output-worker-handoff" <node::Output as node::Place>::NAME,
-        Some(Way::Output);
+        Some(Traffic::Output);
     /// From inside to an address outside.
     Hairpin "nat44-ei-in2out-hairpinning-handoff-ip4-lookup" <node::Finish as node::Place>::NAME,
-        Some(Way::Hairpin);
+        Some(Traffic::Hairpin);
     /// Received where both may be.
     Either "nat44-ei-handoff-classify" "nat44-ei-classify", None;
 }
 
-fn way(core: &Core, p: &mut Buffer<'_>, way: Option<Way>, epoch: Epoch<'_>) -> Option<Path> {
-    if way.is_none() && p.flags().has(ARRIVED) {
+fn path(
+    core: &Core,
+    p: &mut Buffer<'_>,
+    traffic: Option<Traffic>,
+    epoch: Epoch<'_>,
+) -> Option<Path> {
+    if traffic.is_none() && p.flags().has(ARRIVED) {
         p.clear_flags(ARRIVED);
         return None;
     }
-    if way == Some(Way::Output) && p.flags().has(TRANSLATED) {
+    if traffic == Some(Traffic::Output) && p.flags().has(TRANSLATED) {
         return None;
     }
     let seed = core.sessions.read(epoch).as_ref()?.seed();
     let config = core.config.read(epoch);
-    let (l3, _) = place_of(way.unwrap_or(Way::In2Out), core, p, epoch);
+    let (l3, _) = place_of(traffic.unwrap_or(Traffic::In2Out), core, p, epoch);
     let Some(seen) = look(p, l3) else { return Some(Path::of(0)) };
-    let is_outward = way.map_or_else(|| !config.is_external(&seen.flow), Way::is_outward);
+    let is_outward = traffic.map_or_else(|| !config.is_external(&seen.flow), Traffic::is_outward);
     Some(match is_outward {
         true => affinity_of_source(&seen.flow, seed),
         false => affinity_of_destination(config, &seen.flow, seed),

@@ -12,7 +12,7 @@ use crate::ha::Teller;
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
 
-/// A node's way to the log.
+/// A node's access to the log.
 #[derive(Clone)]
 pub struct Log {
     log: nat_log::Log,

@@ -25,9 +25,9 @@ use crate::slow::{Fault, Verdict, Work};
 /// The node that hands packets between hosts inside over.
 pub const HAIRPINNING: &str = "nat44-ei-in2out-hairpinning-handoff-ip4-lookup";
 
-/// The way of the packets of a node.
+/// The packets of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Traffic {
     /// Received from inside.
     In2Out,
     /// Received from outside.
@@ -38,7 +38,7 @@ pub enum Way {
     Hairpin,
 }
 
-impl Way {
+impl Traffic {
     /// Whether sources are translated.
     pub fn is_outward(self) -> bool {
         matches!(self, Self::In2Out | Self::Output)
@@ -50,7 +50,7 @@ pub trait Place: Copy + Send + 'static {
     /// The node.
     const NAME: &'static str;
     /// Its packets.
-    const WAY: Way;
+    const TRAFFIC: Traffic;
     /// The slow path; without one the node is its own.
     const SLOW: Option<&'static str>;
     /// Whether it is a slow path.
@@ -62,14 +62,14 @@ pub trait Place: Copy + Send + 'static {
 }
 
 macro_rules! places {
-    ($($(#[$doc:meta])* $place:ident $name:literal $way:ident $slow:expr, $is_slow:literal,
+    ($($(#[$doc:meta])* $place:ident $name:literal $traffic:ident $slow:expr, $is_slow:literal,
         $on:expr, $error:ty;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $place;
         impl Place for $place {
             const NAME: &'static str = $name;
-            const WAY: Way = Way::$way;
+            const TRAFFIC: Traffic = Traffic::$traffic;
             const SLOW: Option<&'static str> = $slow;
             const IS_SLOW: bool = $is_slow;
             const ON: Option<&'static str> = $on;
@@ -220,10 +220,10 @@ impl<P: Place> graph::Next for Next<P> {
 
 /// The start of the IP header and the interface that count for a packet.
 #[inline(always)]
-pub fn place_of(way: Way, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
-    match way {
+pub fn place_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
+    match traffic {
         // On the way out the layer 2 header of the adjacency is in front.
-        Way::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
+        Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
@@ -268,13 +268,13 @@ impl<P: Place> Node for Translate<P> {
         frame.each(
             #[inline(always)]
             |p| {
-                let (l3, interface) = place_of(P::WAY, &core, p, epoch);
+                let (l3, interface) = place_of(P::TRAFFIC, &core, p, epoch);
                 let step = one::<P>(&mut work, p, l3).inspect_err(|_| {
                     // Packets of sessions there are pass.
-                    core.count(P::WAY, true, DROPS, thread, interface);
+                    core.count(P::TRAFFIC, true, DROPS, thread, interface);
                 });
                 if let Err(fault) = step
-                    && is_told(P::WAY, config, fault)
+                    && is_told(P::TRAFFIC, config, fault)
                     && p.advance(l3).is_some()
                 {
                     p.set_payload(NO_SESSION);
@@ -295,7 +295,7 @@ impl<P: Place> Node for Translate<P> {
                     Step::On(done) => (Next::On, done),
                 };
                 let is_slow = P::IS_SLOW || done.is_new;
-                core.count(P::WAY, is_slow, done.counter, thread, interface);
+                core.count(P::TRAFFIC, is_slow, done.counter, thread, interface);
                 p.trace(|_| Translated { name: P::NAME });
                 Ok(next)
             },
@@ -308,9 +308,9 @@ impl<P: Place> Node for Translate<P> {
 
 /// Whether the host that sent a packet is told that there is no session for it: nothing is wrong
 /// with the packet.
-fn is_told(way: Way, config: &Config, fault: Fault) -> bool {
+fn is_told(traffic: Traffic, config: &Config, fault: Fault) -> bool {
     let is_short = matches!(fault, Fault::OutOfPorts | Fault::MaxSessions | Fault::NoUser);
-    way.is_outward() && is_short && !config.pool.is_empty()
+    traffic.is_outward() && is_short && !config.pool.is_empty()
 }
 
 /// A packet that was translated: the number of its counter, and whether its session is new.
@@ -331,7 +331,7 @@ enum Step {
 /// Translates one packet.
 #[inline(always)]
 fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<Step, Fault> {
-    let is_done = P::WAY == Way::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+    let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
     let seen = look(p, l3);
     if is_done || seen.as_ref().is_some_and(|seen| seen.flow.dst[0] >= 224) {
         return Ok(Step::AsItIs);
@@ -340,19 +340,19 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
         let passes = work.config.is_forwarding;
         return if passes { Ok(Step::AsItIs) } else { Err(Fault::NoTranslation) };
     };
-    let is_hairpin = P::WAY == Way::In2Out && work.leads_back(&seen, p.fib());
-    let found = work.find(&seen, p.fib(), P::WAY);
+    let is_hairpin = P::TRAFFIC == Traffic::In2Out && work.leads_back(&seen, p.fib());
+    let found = work.find(&seen, p.fib(), P::TRAFFIC);
     let is_outward = || match found {
         Some(_) => !work.leads_inside(&seen, p.fib()),
         None => work.leads_outside(&seen, p.fib()),
     };
-    if P::WAY == Way::In2Out && !is_hairpin && !is_outward() {
+    if P::TRAFFIC == Traffic::In2Out && !is_hairpin && !is_outward() {
         return Ok(Step::AsItIs);
     }
     let at = match found {
         Some(at) => at,
         None if P::SLOW.is_some() => return Ok(Step::Slow),
-        None => match work.begin(&seen, p.fib(), P::WAY)? {
+        None => match work.begin(&seen, p.fib(), P::TRAFFIC)? {
             Verdict::Of(at) => at,
             Verdict::AsItIs => return Ok(Step::AsItIs),
         },
@@ -360,10 +360,10 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
     if work.note_bypass(at, p.total_len()) {
         return Ok(Step::AsItIs);
     }
-    if P::WAY != Way::Output && expires(p, l3, work.table, at) {
+    if P::TRAFFIC != Traffic::Output && expires(p, l3, work.table, at) {
         return Ok(Step::Expired);
     }
-    let direction = if P::WAY.is_outward() { Direction::Forward } else { Direction::Reverse };
+    let direction = if P::TRAFFIC.is_outward() { Direction::Forward } else { Direction::Reverse };
     translate(work, p, l3, at, direction, &seen).ok_or(Fault::NoTranslation)?;
     let done = Done { counter: counter_of(seen.flow.protocol()), is_new: found.is_none() };
     Ok(if is_hairpin { Step::Hairpin(done) } else { Step::On(done) })
@@ -412,7 +412,7 @@ impl Record for Translated {
     }
 }
 
-/// Sends packets of interfaces that are both inside and outside to the node of their way.
+/// Sends packets of interfaces that are both inside and outside to the node of their direction.
 #[derive(Clone)]
 pub struct Classify(pub Core);
 

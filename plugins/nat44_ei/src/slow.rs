@@ -15,7 +15,7 @@ use wire::Protocol;
 
 use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
 use crate::log::{Limit, Log};
-use crate::node::Way;
+use crate::node::Traffic;
 
 /// Where clients of DHCP listen.
 const DHCP_CLIENT: u16 = 68;
@@ -85,10 +85,10 @@ fn to_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
 impl Work<'_> {
     /// The session of a packet.
     #[inline(always)]
-    pub fn find(&self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Option<SessionIndex> {
+    pub fn find(&self, seen: &Seen<[u8; 4]>, fib: u16, traffic: Traffic) -> Option<SessionIndex> {
         let Flow4 { src, dst, src_port, dst_port, .. } = seen.flow;
         let protocol = seen.flow.protocol();
-        let found = match way.is_outward() {
+        let found = match traffic.is_outward() {
             true => self.table.find(&from_host((src, src_port), protocol, fib)),
             false => self.table.find_reverse(&to_end((dst, dst_port), protocol)),
         };
@@ -108,7 +108,7 @@ impl Work<'_> {
         self.config.mapping_of(flow).is_some()
             || self.core.paths.find(fib, dst, None, self.epoch) != ReversePath::Here
             || !self.is_own_end((flow.dst, flow.dst_port), flow.protocol())
-            || self.find(seen, fib, Way::Hairpin).is_some()
+            || self.find(seen, fib, Traffic::Hairpin).is_some()
     }
     /// Whether a packet from inside goes to a far end.
     #[inline(always)]
@@ -140,30 +140,40 @@ impl Work<'_> {
         }
         is_bypass
     }
-    fn is_own(&self, way: Path) -> bool {
-        self.threads.to(way, Some(self.strays)) == self.thread
+    fn is_own(&self, path: Path) -> bool {
+        self.threads.to(path, Some(self.strays)) == self.thread
     }
     fn is_own_end(&self, end: ([u8; 4], u16), protocol: Protocol) -> bool {
         self.is_own(affinity_of_end(end, protocol, self.table.seed()))
     }
     /// Begins the session of a packet that has none.
     #[inline(never)]
-    pub fn begin(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
-        match way {
-            Way::In2Out | Way::Output => self.outward(seen, fib, way),
-            Way::Out2In | Way::Hairpin => self.inward(seen, fib, way),
+    pub fn begin(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
+        match traffic {
+            Traffic::In2Out | Traffic::Output => self.outward(seen, fib, traffic),
+            Traffic::Out2In | Traffic::Hairpin => self.inward(seen, fib, traffic),
         }
     }
-    fn outward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+    fn outward(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
         let flow = seen.flow;
         let protocol = flow.protocol();
-        if way == Way::Output && self.config.pooled.contains(&flow.src) {
+        if traffic == Traffic::Output && self.config.pooled.contains(&flow.src) {
             return Ok(Verdict::AsItIs);
         }
         let from = self.config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
         let from = from.and_then(|n| self.config.mappings.at(n)).map(|(m, _)| m);
         let passes = self.config.is_forwarding;
-        if from.is_none() && passes && way == Way::In2Out {
+        if from.is_none() && passes && traffic == Traffic::In2Out {
             return Ok(Verdict::AsItIs);
         }
         if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
@@ -186,11 +196,16 @@ impl Work<'_> {
             self.insert(from_host(host, protocol, fib), reverse, Data::new(fib, fib, flags))?;
         Ok(Verdict::Of(at))
     }
-    fn inward(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+    fn inward(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
         let flow = seen.flow;
         let protocol = flow.protocol();
         let found = self.config.mapping_of(&flow).and_then(|n| self.config.mappings.at(n));
-        let Some((mapping, fibs)) = found else { return self.unknown(seen, fib, way) };
+        let Some((mapping, fibs)) = found else { return self.unknown(seen, fib, traffic) };
         if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
             let passes = self.config.is_forwarding;
             return if passes { Ok(Verdict::AsItIs) } else { Err(Fault::IcmpType) };
@@ -205,7 +220,12 @@ impl Work<'_> {
         Ok(Verdict::Of(at))
     }
     /// A packet to an end outside that nobody has.
-    fn unknown(&mut self, seen: &Seen<[u8; 4]>, fib: u16, way: Way) -> Result<Verdict, Fault> {
+    fn unknown(
+        &mut self,
+        seen: &Seen<[u8; 4]>,
+        fib: u16,
+        traffic: Traffic,
+    ) -> Result<Verdict, Fault> {
         let flow = &seen.flow;
         let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
         // This router answers pings to its own addresses.
@@ -214,10 +234,10 @@ impl Work<'_> {
             seen.kind == Kind::Echo(false)
                 && self.core.paths.find(fib, dst, None, self.epoch) == ReversePath::Here
         };
-        if way == Way::Out2In && (is_dhcp || is_ping()) {
+        if traffic == Traffic::Out2In && (is_dhcp || is_ping()) {
             return Ok(Verdict::AsItIs);
         }
-        if way == Way::Out2In && self.config.is_forwarding {
+        if traffic == Traffic::Out2In && self.config.is_forwarding {
             return Ok(self.bypass(seen, fib));
         }
         Err(match (flow.protocol(), seen.kind) {
@@ -354,12 +374,12 @@ impl Work<'_> {
     }
 }
 
-/// The way of packets from a host.
+/// The path of packets from a host.
 pub fn affinity_of_source(flow: &Flow4, seed: u64) -> Path {
     affinity_of_host(flow.src, seed)
 }
 
-/// The way of packets to an end outside: that of its host, if a mapping says so.
+/// The path of packets to an end outside: that of its host, if a mapping says so.
 pub fn affinity_of_destination(config: &Config, flow: &Flow4, seed: u64) -> Path {
     let found = config.mapping_of(flow).and_then(|n| config.mappings.at(n));
     let local = found.and_then(|(mapping, _)| mapping.locals.first());

@@ -320,11 +320,11 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let Some(sessions) = nat.sessions.current().clone() else { return Ok(()) };
     let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
     let seed = sessions.seed();
-    let ways = move |s: &NatSession| {
+    let paths = move |s: &NatSession| {
         [affinity_of_source(&s.forward, seed), affinity_of_destination(&config, &s.reverse, seed)]
     };
     let step = move |step, thread, session: &NatSession| core.moved(step, thread, session);
-    let lost = sessions.rehome(router, stay, ways, step).map_err(|e| e.to_string())?;
+    let lost = sessions.rehome(router, stay, paths, step).map_err(|e| e.to_string())?;
     let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
     log_ended(router, &lost);
     show_totals(router, &sessions);
