@@ -171,7 +171,7 @@ fn messages_about_packets_that_are_no_tunnels_and_devices_are_answered() {
         assert_eq!(again, Some(Retval::TUNNEL_EXISTS));
         let row = client.dump(router, &GtpuTunnelV2Dump { sw_if_index: made });
         assert_eq!((row[0].is_forwarding, row[0].forwarding_type), (true, unknown));
-        assert_eq!((row[0].src_address, row[0].teid), (own.into(), 0));
+        assert_eq!((row[0].outer.src_address, row[0].teid), (own.into(), 0));
         let offload =
             |hw_if_index, sw_if_index, enable| GtpuOffloadRx { hw_if_index, sw_if_index, enable };
         let tunnel = made.0 - 1;

@@ -1,4 +1,11 @@
-//! Types of messages about tunnels (`tunnel_types`).
+//! Types of messages about tunnels (`tunnel_types`), and answers that all kinds share.
+
+use control::api::Retval;
+use control::api::types::Address;
+
+use super::{Kind, Outer, Tunnel, no_interface};
+use crate::interface::InterfaceIndex;
+use crate::router::Router;
 
 control::numbers! {
     /// Fields that a tunnel copies between the outer header and the packet it carries.
@@ -26,4 +33,29 @@ impl TunnelMode {
     pub fn of(is_multipoint: bool) -> Self {
         if is_multipoint { Self::MP } else { Self::P2P }
     }
+}
+
+/// The outer header that a message names by both addresses, the interface that a group is reached by
+/// and the table.
+///
+/// # Errors
+/// An address that is none, no such table.
+pub fn outer(
+    router: &Router,
+    (src, dst): (Address, Address),
+    group_over: InterfaceIndex,
+    table: u32,
+) -> Result<Outer, Retval> {
+    let (src, dst) = (src.native()?, dst.native()?);
+    let group_over = Some(group_over).filter(|i| *i != no_interface());
+    Ok(Outer { group_over, ..Outer::new(src, dst, router.tunnel_table(src, table)?) })
+}
+
+/// Rows of tunnels of a kind: of that of an interface, or of all.
+pub fn rows<K: Kind, R>(
+    router: &Router,
+    of: InterfaceIndex,
+    row: impl Fn(&Router, &Tunnel<K>) -> R,
+) -> Vec<R> {
+    router.tunnels::<K>().chosen(of).map(|tunnel| row(router, tunnel)).collect()
 }

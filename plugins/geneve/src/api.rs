@@ -1,18 +1,17 @@
 //! Messages of the module `geneve`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Fields, Message, Retval};
+use net::tunnel::api::{outer, rows};
 use net::tunnel::command::NETWORKS;
-use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
+use net::tunnel::{Tunnel, decap_next, next_number, no_interface};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::Geneve;
 
-/// Make or delete a GENEVE tunnel.
-#[derive(Message)]
-#[option("deprecated")]
-#[reply(GeneveAddDelTunnelReply)]
-pub struct GeneveAddDelTunnel {
+/// A tunnel to make or delete.
+#[derive(Clone, Copy, Debug, Fields)]
+pub struct AddDelTunnel {
     /// made, else deleted
     pub is_add: bool,
     /// own address
@@ -27,6 +26,16 @@ pub struct GeneveAddDelTunnel {
     pub decap_next_index: u32,
     /// network, 24 bits
     pub vni: u32,
+}
+
+/// Make or delete a GENEVE tunnel.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(GeneveAddDelTunnelReply)]
+pub struct GeneveAddDelTunnel {
+    /// the tunnel
+    #[flatten]
+    pub tunnel: AddDelTunnel,
 }
 
 /// The tunnel is made or deleted.
@@ -40,20 +49,9 @@ pub struct GeneveAddDelTunnelReply {
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct GeneveAddDelTunnel2 {
-    /// made, else deleted
-    pub is_add: bool,
-    /// own address
-    pub local_address: Address,
-    /// far end, or multicast group
-    pub remote_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
-    pub decap_next_index: u32,
-    /// network, 24 bits
-    pub vni: u32,
+    /// the tunnel
+    #[flatten]
+    pub tunnel: AddDelTunnel,
     /// whether the interface has the address that all such interfaces have
     pub l3_mode: bool,
 }
@@ -96,16 +94,13 @@ pub struct SwInterfaceSetGeneveBypass {
     pub enable: bool,
 }
 
-fn add_del(router: &mut Router, m: &GeneveAddDelTunnel2) -> Result<InterfaceIndex, Retval> {
-    let (src, dst) = (m.local_address.native()?, m.remote_address.native()?);
+fn add_del(router: &mut Router, m: AddDelTunnel, is_l3: bool) -> Result<InterfaceIndex, Retval> {
     if m.vni >= NETWORKS {
         return Err(Retval::INVALID_VALUE);
     }
-    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
-    let table = router.tunnel_table(src, m.encap_vrf_id)?;
-    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
-    let next = decap_next(m.decap_next_index);
-    let geneve = Geneve { vni: m.vni, next, is_l3: m.l3_mode };
+    let ends = (m.local_address, m.remote_address);
+    let outer = outer(router, ends, m.mcast_sw_if_index, m.encap_vrf_id)?;
+    let geneve = Geneve { vni: m.vni, next: decap_next(m.decap_next_index), is_l3 };
     Ok(router.add_or_remove_tunnel(m.is_add, None, outer, geneve)?)
 }
 
@@ -124,25 +119,12 @@ fn details(router: &Router, t: &Tunnel<Geneve>) -> GeneveTunnelDetails {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("geneve", "2.1.0")
         .call(|router: &mut Router, m: GeneveAddDelTunnel| {
-            let m = GeneveAddDelTunnel2 {
-                is_add: m.is_add,
-                local_address: m.local_address,
-                remote_address: m.remote_address,
-                mcast_sw_if_index: m.mcast_sw_if_index,
-                encap_vrf_id: m.encap_vrf_id,
-                decap_next_index: m.decap_next_index,
-                vni: m.vni,
-                l3_mode: false,
-            };
-            Ok(GeneveAddDelTunnelReply { sw_if_index: add_del(router, &m)? })
+            Ok(GeneveAddDelTunnelReply { sw_if_index: add_del(router, m.tunnel, false)? })
         })
         .call(|router, m: GeneveAddDelTunnel2| {
-            Ok(InterfaceReply { sw_if_index: add_del(router, &m)? })
+            Ok(InterfaceReply { sw_if_index: add_del(router, m.tunnel, m.l3_mode)? })
         })
-        .dump(|router, m: GeneveTunnelDump| {
-            let chosen = router.tunnels::<Geneve>().chosen(m.sw_if_index);
-            chosen.map(|t| details(router, t)).collect()
-        })
+        .dump(|router, m: GeneveTunnelDump| rows(router, m.sw_if_index, details))
         .call(|router, m: SwInterfaceSetGeneveBypass| {
             let done = router.bypass::<Geneve>(m.sw_if_index, m.is_ipv6, m.enable);
             done.map_err(|_| Retval::INVALID_SW_IF_INDEX)

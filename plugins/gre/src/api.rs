@@ -2,6 +2,7 @@
 
 use control::api::types::Address;
 use control::api::{Api, Fields, Message, Record, Retval};
+use net::tunnel::api::rows;
 use net::tunnel::{EncapDecapFlags, Error, Outer, Tunnel, TunnelMode};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
@@ -151,12 +152,12 @@ pub(super) fn register(api: &mut Api<Router>) {
             add_del(router, m.is_add, &m.tunnel.tunnel, m.tunnel.key)
         })
         .dump(|router, m: GreTunnelDump| {
-            let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
-            chosen.map(|t| GreTunnelDetails { tunnel: described(router, t) }).collect()
+            rows(router, m.sw_if_index, |r, t| GreTunnelDetails { tunnel: described(r, t) })
         })
         .dump(|router, m: GreTunnelV2Dump| {
-            let chosen = router.tunnels::<Gre>().chosen(m.sw_if_index);
-            let tunnel = |t| GreTunnelV2 { tunnel: described(router, t), key: t.kind.key };
-            chosen.map(|t| GreTunnelV2Details { tunnel: tunnel(t) }).collect()
+            rows(router, m.sw_if_index, |router, t: &Tunnel<Gre>| {
+                let tunnel = GreTunnelV2 { tunnel: described(router, t), key: t.kind.key };
+                GreTunnelV2Details { tunnel }
+            })
         });
 }

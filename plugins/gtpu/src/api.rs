@@ -1,9 +1,10 @@
 //! Messages of the module `gtpu`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Record, Retval};
+use control::api::{Api, Fields, Message, Record, Retval};
 use graph::Slot;
-use net::tunnel::{Error, Outer, Tunnel, no_interface};
+use net::tunnel::api::{outer, rows};
+use net::tunnel::{Error, Tunnel, no_interface};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Forward, Gtpu};
@@ -49,12 +50,9 @@ pub struct TunnelMetrics {
     pub counters: SwIfCounters,
 }
 
-/// Make or delete a GTP-U tunnel.
-#[derive(Message)]
-#[replies(InterfaceReply)]
-pub struct GtpuAddDelTunnel {
-    /// made, else deleted
-    pub is_add: bool,
+/// The outer header of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Fields)]
+pub struct OuterFields {
     /// own address
     pub src_address: Address,
     /// far end, or multicast group
@@ -63,6 +61,17 @@ pub struct GtpuAddDelTunnel {
     pub mcast_sw_if_index: InterfaceIndex,
     /// the table that leads to the far end
     pub encap_vrf_id: u32,
+}
+
+/// Make or delete a GTP-U tunnel.
+#[derive(Message)]
+#[replies(InterfaceReply)]
+pub struct GtpuAddDelTunnel {
+    /// made, else deleted
+    pub is_add: bool,
+    /// the outer header
+    #[flatten]
+    pub outer: OuterFields,
     /// payload, or an edge of the input node; 4294967295 for frames
     pub decap_next_index: u32,
     /// own identifier
@@ -78,14 +87,9 @@ pub struct GtpuAddDelTunnel {
 pub struct GtpuAddDelTunnelV2 {
     /// made, else deleted
     pub is_add: bool,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
+    /// the outer header
+    #[flatten]
+    pub outer: OuterFields,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
     /// own identifier
@@ -134,14 +138,9 @@ pub struct GtpuTunnelDump {
 pub struct GtpuTunnelDetails {
     /// its interface
     pub sw_if_index: InterfaceIndex,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
+    /// the outer header
+    #[flatten]
+    pub outer: OuterFields,
     /// payload, or an edge of the input node
     pub decap_next_index: u32,
     /// own identifier
@@ -165,14 +164,9 @@ pub struct GtpuTunnelV2Dump {
 pub struct GtpuTunnelV2Details {
     /// its interface
     pub sw_if_index: InterfaceIndex,
-    /// own address
-    pub src_address: Address,
-    /// far end, or multicast group
-    pub dst_address: Address,
-    /// interface that the group is reached by
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
-    pub encap_vrf_id: u32,
+    /// the outer header
+    #[flatten]
+    pub outer: OuterFields,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
     /// own identifier
@@ -250,32 +244,9 @@ pub struct GtpuOffloadRx {
     pub enable: u8,
 }
 
-impl GtpuForwardingType {
-    fn native(self) -> Option<Forward> {
-        Some(match self {
-            Self::BAD_HEADER => Forward::BadHeader,
-            Self::UNKNOWN_TEID => Forward::UnknownTeid,
-            Self::UNKNOWN_TYPE => Forward::UnknownType,
-            _ => return None,
-        })
-    }
-    fn of(forward: Option<Forward>) -> Self {
-        match forward {
-            None => Self::NONE,
-            Some(Forward::BadHeader) => Self::BAD_HEADER,
-            Some(Forward::UnknownTeid) => Self::UNKNOWN_TEID,
-            Some(Forward::UnknownType) => Self::UNKNOWN_TYPE,
-        }
-    }
-}
-
 fn add_del_forward(router: &mut Router, m: &GtpuAddDelForward) -> Result<InterfaceIndex, Retval> {
-    let forward = m.forwarding_type.native().ok_or(Retval::INVALID_VALUE)?;
-    let is_l2 = match m.decap_next_index {
-        GtpuDecapNextType::L2 => true,
-        GtpuDecapNextType::IP4 | GtpuDecapNextType::IP6 => false,
-        _ => return Err(Retval::INVALID_VALUE),
-    };
+    let forward: Forward = m.forwarding_type.try_into()?;
+    let is_l2 = m.decap_next_index.is_l2()?;
     let own = (m.dst_address.native()?, m.encap_vrf_id);
     let with = |plain| Gtpu { is_l2, ..plain };
     Ok(super::set_forward(router, m.is_add, None, own, forward, with)?)
@@ -285,6 +256,13 @@ impl GtpuDecapNextType {
     fn of(gtpu: &Gtpu) -> Self {
         if gtpu.is_l2 { Self::L2 } else { Self::IP4 }
     }
+    fn is_l2(self) -> Result<bool, Retval> {
+        match self {
+            Self::L2 => Ok(true),
+            Self::IP4 | Self::IP6 => Ok(false),
+            _ => Err(Retval::INVALID_VALUE),
+        }
+    }
 }
 
 fn add_del(
@@ -292,18 +270,12 @@ fn add_del(
     m: &GtpuAddDelTunnelV2,
     next: Option<Slot>,
 ) -> Result<InterfaceIndex, Retval> {
-    let (src, dst) = (m.src_address.native()?, m.dst_address.native()?);
-    let is_l2 = match m.decap_next_index {
-        GtpuDecapNextType::L2 => true,
-        GtpuDecapNextType::IP4 | GtpuDecapNextType::IP6 => false,
-        _ => return Err(Retval::INVALID_VALUE),
-    };
+    let is_l2 = m.decap_next_index.is_l2()?;
     if m.pdu_extension && m.qfi > super::FLOW {
         return Err(Retval::INVALID_VALUE);
     }
-    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
-    let table = router.tunnel_table(src, m.encap_vrf_id)?;
-    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
+    let OuterFields { src_address, dst_address, mcast_sw_if_index, encap_vrf_id } = m.outer;
+    let outer = outer(router, (src_address, dst_address), mcast_sw_if_index, encap_vrf_id)?;
     let tteid = if m.tteid == 0 { m.teid } else { m.tteid };
     let qfi = m.pdu_extension.then_some(m.qfi);
     let gtpu = Gtpu { teid: m.teid, tteid, qfi, is_l2, next, forward: None };
@@ -323,17 +295,19 @@ fn counters(router: &Router, interface: InterfaceIndex) -> SwIfCounters {
 fn details(router: &Router, t: &Tunnel<Gtpu>) -> GtpuTunnelV2Details {
     GtpuTunnelV2Details {
         sw_if_index: t.interface,
-        src_address: t.outer.src.into(),
-        dst_address: t.outer.dst.into(),
-        mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
-        encap_vrf_id: router.tunnel_table_id(&t.outer),
+        outer: OuterFields {
+            src_address: t.outer.src.into(),
+            dst_address: t.outer.dst.into(),
+            mcast_sw_if_index: t.outer.group_over.unwrap_or(no_interface()),
+            encap_vrf_id: router.tunnel_table_id(&t.outer),
+        },
         decap_next_index: GtpuDecapNextType::of(&t.kind),
         teid: t.kind.teid,
         tteid: t.kind.tteid,
         pdu_extension: t.kind.qfi.is_some(),
         qfi: t.kind.qfi.unwrap_or_default(),
         is_forwarding: t.kind.forward.is_some(),
-        forwarding_type: GtpuForwardingType::of(t.kind.forward),
+        forwarding_type: t.kind.forward.map_or(GtpuForwardingType::NONE, Into::into),
         counters: counters(router, t.interface),
     }
 }
@@ -342,10 +316,7 @@ fn plain_details(router: &Router, t: &Tunnel<Gtpu>) -> GtpuTunnelDetails {
     let d = details(router, t);
     GtpuTunnelDetails {
         sw_if_index: d.sw_if_index,
-        src_address: d.src_address,
-        dst_address: d.dst_address,
-        mcast_sw_if_index: d.mcast_sw_if_index,
-        encap_vrf_id: d.encap_vrf_id,
+        outer: d.outer,
         decap_next_index: t.kind.next.map_or(d.decap_next_index.0, |slot| slot.0),
         teid: d.teid,
         tteid: d.tteid,
@@ -376,10 +347,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             };
             let m = GtpuAddDelTunnelV2 {
                 is_add: m.is_add,
-                src_address: m.src_address,
-                dst_address: m.dst_address,
-                mcast_sw_if_index: m.mcast_sw_if_index,
-                encap_vrf_id: m.encap_vrf_id,
+                outer: m.outer,
                 decap_next_index: kind,
                 teid: m.teid,
                 tteid: m.tteid,
@@ -400,14 +368,8 @@ pub(super) fn register(api: &mut Api<Router>) {
             let [device, tunnel] = [m.hw_if_index, m.sw_if_index].map(InterfaceIndex);
             Ok(super::offload(router, device, tunnel, m.enable != 0)?)
         })
-        .dump(|router, m: GtpuTunnelDump| {
-            let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);
-            chosen.map(|t| plain_details(router, t)).collect()
-        })
-        .dump(|router, m: GtpuTunnelV2Dump| {
-            let chosen = router.tunnels::<Gtpu>().chosen(m.sw_if_index);
-            chosen.map(|t| details(router, t)).collect()
-        })
+        .dump(|router, m: GtpuTunnelDump| rows(router, m.sw_if_index, plain_details))
+        .dump(|router, m: GtpuTunnelV2Dump| rows(router, m.sw_if_index, details))
         .call(|router, m: SwInterfaceSetGtpuBypass| {
             let done = router.bypass::<Gtpu>(m.sw_if_index, m.is_ipv6, m.enable);
             done.map_err(|_| Retval::INVALID_SW_IF_INDEX)

@@ -144,12 +144,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(show::all::<Gtpu>(router, "gtpu", |t| {
             let Gtpu { teid, tteid, qfi, is_l2, forward, .. } = t.kind;
             if let Some(forward) = forward {
-                let word = match forward {
-                    Forward::BadHeader => "bad-header",
-                    Forward::UnknownTeid => "unknown-teid",
-                    Forward::UnknownType => "unknown-type",
-                };
-                return format!("forwards {word} decap-next {}", if is_l2 { "l2" } else { "ip" });
+                return format!(
+                    "forwards {forward} decap-next {}",
+                    if is_l2 { "l2" } else { "ip" }
+                );
             }
             let flow = qfi.map(|flow| format!(" qfi {flow}")).unwrap_or_default();
             let next = if is_l2 { "l2" } else { "ip" };

@@ -13,6 +13,7 @@ mod cli;
 
 use std::net::IpAddr;
 
+use control::cli::Words;
 use control::feature::{Refusal, Refused};
 use graph::Slot;
 use net::adjacency::Link;
@@ -69,7 +70,8 @@ pub struct Gtpu {
 }
 
 /// Packets that are no tunnel's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+#[number(GtpuForwardingType)]
 pub enum Forward {
     /// Without a header of GTP-U.
     BadHeader,

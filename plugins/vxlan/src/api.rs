@@ -2,8 +2,9 @@
 
 use control::api::types::Address;
 use control::api::{Api, Fields, Message, Retval};
+use net::tunnel::api::{outer, rows};
 use net::tunnel::command::NETWORKS;
-use net::tunnel::{Outer, Tunnel, decap_next, next_number, no_interface};
+use net::tunnel::{Tunnel, decap_next, next_number, no_interface};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{PORT, Vxlan};
@@ -176,14 +177,12 @@ pub struct VxlanOffloadRx {
 
 fn add_del(router: &mut Router, m: AddDelTunnel, is_l3: bool) -> Result<InterfaceReply, Retval> {
     let AddDelTunnel { ends, ports, network, .. } = m;
-    let (src, dst) = (ends.src_address.native()?, ends.dst_address.native()?);
     if network.vni >= NETWORKS {
         return Err(Retval::INVALID_VALUE);
     }
-    let group_over = Some(network.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
+    let ends = (ends.src_address, ends.dst_address);
+    let outer = outer(router, ends, network.mcast_sw_if_index, network.encap_vrf_id)?;
     let port = |port| if port == 0 { PORT } else { port };
-    let table = router.tunnel_table(src, network.encap_vrf_id)?;
-    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
     let vxlan = Vxlan {
         vni: network.vni,
         src_port: port(ports.src_port),
@@ -221,18 +220,14 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: VxlanAddDelTunnelV2| add_del(router, m.tunnel, false))
         .call(|router, m: VxlanAddDelTunnelV3| add_del(router, m.tunnel, m.is_l3))
         .dump(|router, m: VxlanTunnelDump| {
-            let chosen = router.tunnels::<Vxlan>().chosen(m.sw_if_index);
-            let row = |t| {
+            let row = |router: &Router, t: &Tunnel<Vxlan>| {
                 let VxlanTunnelV2Details { sw_if_index, instance, ends, network, .. } =
                     details(router, t);
                 VxlanTunnelDetails { sw_if_index, instance, ends, network }
             };
-            chosen.map(row).collect()
+            rows(router, m.sw_if_index, row)
         })
-        .dump(|router, m: VxlanTunnelV2Dump| {
-            let chosen = router.tunnels::<Vxlan>().chosen(m.sw_if_index);
-            chosen.map(|t| details(router, t)).collect()
-        })
+        .dump(|router, m: VxlanTunnelV2Dump| rows(router, m.sw_if_index, details))
         .call(|router, m: SwInterfaceSetVxlanBypass| {
             let done = router.bypass::<Vxlan>(m.sw_if_index, m.is_ipv6, m.enable);
             done.map_err(|_| Retval::INVALID_SW_IF_INDEX)

@@ -3,8 +3,9 @@
 use control::api::types::{Address, IpProto};
 use control::api::{Api, Fields, Message, Retval};
 use net::adjacency::Link;
+use net::tunnel::api::{outer, rows};
 use net::tunnel::command::NETWORKS;
-use net::tunnel::{Outer, Tunnel, no_interface};
+use net::tunnel::{Tunnel, no_interface};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{ETHERNET, IP4, IP6, PORT, VxlanGpe};
@@ -152,7 +153,6 @@ fn add_del(
     ports: Ports,
     m: Wanted,
 ) -> Result<InterfaceReply, Retval> {
-    let (src, dst) = (ends.local.native()?, ends.remote.native()?);
     let carried = match m.protocol.0 {
         IP4 => Link::Ip4,
         IP6 => Link::Ip6,
@@ -162,10 +162,8 @@ fn add_del(
     if m.vni >= NETWORKS {
         return Err(Retval::INVALID_VALUE);
     }
-    let group_over = Some(m.mcast_sw_if_index).filter(|i| i.0 != u32::MAX);
+    let outer = outer(router, (ends.local, ends.remote), m.mcast_sw_if_index, m.encap_vrf_id)?;
     let port = |port| if port == 0 { PORT } else { port };
-    let table = router.tunnel_table(src, m.encap_vrf_id)?;
-    let outer = Outer { group_over, ..Outer::new(src, dst, table) };
     let gpe = VxlanGpe {
         vni: m.vni,
         local_port: port(ports.local_port),
@@ -204,17 +202,13 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: VxlanGpeAddDelTunnelV2| add_del(router, m.ends, m.ports, m.wanted))
         .dump(|router, m: VxlanGpeTunnelDump| {
-            let chosen = router.tunnels::<VxlanGpe>().chosen(m.sw_if_index);
-            let row = |t| {
+            let row = |router: &Router, t: &Tunnel<VxlanGpe>| {
                 let VxlanGpeTunnelV2Details { sw_if_index, ends, made, .. } = details(router, t);
                 VxlanGpeTunnelDetails { sw_if_index, ends, made }
             };
-            chosen.map(row).collect()
+            rows(router, m.sw_if_index, row)
         })
-        .dump(|router, m: VxlanGpeTunnelV2Dump| {
-            let chosen = router.tunnels::<VxlanGpe>().chosen(m.sw_if_index);
-            chosen.map(|t| details(router, t)).collect()
-        })
+        .dump(|router, m: VxlanGpeTunnelV2Dump| rows(router, m.sw_if_index, details))
         .call(|router, m: SwInterfaceSetVxlanGpeBypass| {
             let done = router.bypass::<VxlanGpe>(m.sw_if_index, m.is_ipv6, m.enable);
             done.map_err(|_| Retval::INVALID_SW_IF_INDEX)
