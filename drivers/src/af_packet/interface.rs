@@ -18,7 +18,7 @@ use super::tx::{HostTx, Senders};
 use super::{ring, ring::Device};
 use crate::host::background::Background;
 use crate::host::netlink::LinkMonitor;
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_elsewhere, close_unused, random_mac};
 
 /// Hardware class.
@@ -306,16 +306,7 @@ fn receivers(
     sockets.into_iter().enumerate().map(queue).collect()
 }
 
-impl Served for HostInterfaces {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::NoDevice;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(HostInterfaces, Queue, Error::NoDevice);
 
 /// Switches the device on with its interface, and lets it carry as much.
 pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {

@@ -17,7 +17,7 @@ use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
 use crate::host::namespace::within;
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_elsewhere, names_in, random_mac};
 
 /// Hardware class.
@@ -266,16 +266,7 @@ impl AfXdps {
     }
 }
 
-impl Served for AfXdps {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(AfXdps, Queue, Error::Unknown);
 
 /// Follows the links of devices, as long as there are interfaces.
 fn watch(router: &mut Router, _: u64) {

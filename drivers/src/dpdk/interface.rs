@@ -17,7 +17,7 @@ use super::shim::{Dpdk, Info, Port, Rx, Stats, Tx};
 use super::startup::Startup;
 use super::tx::DpdkTx;
 use crate::host::background::Background;
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_elsewhere, random_mac};
 
 /// Hardware class.
@@ -277,16 +277,7 @@ impl Dpdks {
     }
 }
 
-impl Served for Dpdks {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(Dpdks, Queue, Error::Unknown);
 
 /// Makes the interfaces of startup.conf. What cannot be made is in the log; the router runs.
 pub(super) fn make_all(router: &mut Router) {

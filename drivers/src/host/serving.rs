@@ -65,6 +65,23 @@ pub trait Served: Any {
     fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)>;
 }
 
+/// Declares the interfaces of a driver, which are in a `list` beside the number of its `node`.
+macro_rules! served {
+    ($all:ty, $queue:ty, $error:ident::$unknown:ident) => {
+        impl $crate::host::serving::Served for $all {
+            type Queue = $queue;
+            type Error = $error;
+            const UNKNOWN: $error = $error::$unknown;
+
+            fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
+                let found = self.list.iter_mut().find(|i| i.index == index)?;
+                Some((self.node, &mut found.serving))
+            }
+        }
+    };
+}
+pub(crate) use served;
+
 /// Moves a receive queue of a driver's interface to another thread.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use super::input::Queue;
 use super::session::{self, Linked, Master, Refused, Slave, Wish};
 use super::tx::{MemifTx, Sending};
 use crate::host::random_mac;
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::shared::Bell;
 
 /// Hardware class.
@@ -348,16 +348,7 @@ impl Memifs {
     }
 }
 
-impl Served for Memifs {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(Memifs, Queue, Error::Unknown);
 
 impl Memif {
     /// Has the threads use the rings of a connection.

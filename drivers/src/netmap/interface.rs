@@ -17,7 +17,7 @@ use super::tx::{NetmapTx, Sender};
 use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_unused, random_mac};
 
 /// Hardware class.
@@ -242,16 +242,7 @@ impl Netmaps {
     }
 }
 
-impl Served for Netmaps {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(Netmaps, Queue, Error::Unknown);
 
 /// Follows the links of devices, as long as there are interfaces.
 fn watch(router: &mut Router, _: u64) {

@@ -21,7 +21,7 @@ use super::open::{Opened, open_after};
 use super::tx::TapTx;
 use crate::host::background::Background;
 use crate::host::netlink::{LinkMonitor, Namespace};
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_unused, random_mac};
 
 /// Hardware class.
@@ -207,16 +207,7 @@ impl Parameters {
     }
 }
 
-impl Served for Taps {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(Taps, Queue, Error::Unknown);
 
 impl Taps {
     pub(super) fn new(node: NodeIndex) -> Self {

@@ -20,7 +20,7 @@ use super::queue::{Line, Receiver, Sender};
 use super::ring::Ring;
 use super::session::{Offer, Refused, Session};
 use super::tx::{Sending, VhostTx};
-use crate::host::serving::{Failed, Served, Serving, place};
+use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{random_mac, turn};
 
 /// Hardware class.
@@ -257,16 +257,7 @@ impl Vhosts {
     }
 }
 
-impl Served for Vhosts {
-    type Queue = Queue;
-    type Error = Error;
-    const UNKNOWN: Error = Error::Unknown;
-
-    fn serving(&mut self, index: InterfaceIndex) -> Option<(NodeIndex, &mut Serving)> {
-        let found = self.list.iter_mut().find(|i| i.index == index)?;
-        Some((self.node, &mut found.serving))
-    }
-}
+served!(Vhosts, Queue, Error::Unknown);
 
 impl Vhost {
     /// The front end's requests so far, if there is one.
