@@ -8,10 +8,9 @@ use control::api::types::{Address, AddressFamily, IpProto, Prefix};
 use net::InterfaceIndex;
 use net::fib::types::IpFlowHashConfigV2;
 use net::testing::packets::{ip4, ip6, sum4, sum6};
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, PG0, PG1, one, through};
 use net::testing::{Rig, Transmit, new_interface};
 use wire::Protocol;
-use wire::ethernet::{EtherType, Header};
 use zerocopy::IntoBytes;
 
 const NONE: InterfaceIndex = InterfaceIndex(u32::MAX);
@@ -84,7 +83,7 @@ fn bench_with(stanza: &str, threads: usize) -> Bench {
         "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb",
         "set ip neighbor pg1 2001:db8:1::3 02:00:00:00:00:bc",
     ] {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
     }
     b.wait(0.0);
     b
@@ -225,24 +224,6 @@ fn checked(packet: &[u8]) -> (End, End) {
 
 fn end(addr: &str, port: u16) -> End {
     (parse(addr), port)
-}
-
-/// The packets that leave for those that come in on `pg0`, or on `pg1`.
-fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
-}
-
-#[track_caller]
-fn one(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
-    let mut all = through(b, on_pg1, &[packet.to_vec()]);
-    assert_eq!(all.len(), 1);
-    all.remove(0)
 }
 
 fn sessions_of(b: &mut Bench) -> Vec<CnatSession> {

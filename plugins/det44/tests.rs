@@ -21,9 +21,12 @@ fn bench(more: &[&str]) -> Bench {
     let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
     let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["det44 plugin enable", "set interface det44 inside pg0 outside pg1"];
-    for line in neighbours.iter().map(String::as_str).chain(first).chain(more.iter().copied()) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    neighbours
+        .iter()
+        .map(String::as_str)
+        .chain(first)
+        .chain(more.iter().copied())
+        .for_each(|line| b.set(line));
     b
 }
 

@@ -4,9 +4,8 @@ use control::api::Retval;
 use dslite::*;
 use net::Router;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, PG0, PG1, one, through};
 use net::testing::{Rig, Transmit, new_interface};
-use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, checksum, icmp6, ip4};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -28,29 +27,9 @@ fn bench(more: &[&str]) -> Bench {
         "dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1",
         "dslite add pool address 192.0.2.1",
     ];
-    for line in first.iter().chain(more) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    first.iter().chain(more).for_each(|line| b.set(line));
     b.wait(0.0);
     b
-}
-
-/// The packets that leave for those that come in on `pg0`, or on `pg1`.
-fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
-}
-
-#[track_caller]
-fn one(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
-    let mut all = through(b, on_pg1, &[packet.to_vec()]);
-    assert_eq!(all.len(), 1);
-    all.remove(0)
 }
 
 fn tunnelled(b4: &str, inner: &[u8]) -> Vec<u8> {
@@ -237,7 +216,7 @@ fn at_the_customer_s_edge_packets_go_into_the_tunnel_and_come_out_of_it() {
         "dslite set b4-tunnel-endpoint-address 2001:db8:2::1",
         "dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1",
     ] {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
     }
     b.wait(0.0);
     let own = "2001:db8:2::1";

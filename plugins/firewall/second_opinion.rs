@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::process::Command;
 
 use net::testing::packets::*;
-use net::testing::whole::Bench;
+use net::testing::whole::{Bench, through};
 use wire::tcp::Flags;
 use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
 
-use super::firewall::{answer, bench, error, packet, set, through};
+use super::firewall::{answer, bench, error, packet, set};
 
 /// Rules that are tried, and packets for each of them.
 const WORLDS: u64 = 5;

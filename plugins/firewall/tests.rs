@@ -3,9 +3,8 @@
 use control::api::{Retval, Text};
 use firewall::*;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, through};
 use proptest::prelude::*;
-use wire::ethernet::{EtherType, Header};
 use wire::tcp::{self, Flags};
 use wire::{Protocol, checksum, icmp6};
 use zerocopy::IntoBytes;
@@ -47,18 +46,7 @@ pub(super) fn bench() -> Bench {
 
 #[track_caller]
 pub(super) fn set(b: &mut Bench, line: &str) {
-    assert_eq!(b.cli(line), "", "{line}");
-}
-
-/// What leaves when these packets come in, from outside or from inside.
-pub(super) fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if from_outside { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 4 { EtherType::IP4 } else { EtherType::IP6 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+    b.set(line);
 }
 
 /// A packet of a protocol between two addresses.

@@ -7,9 +7,8 @@ use control::api::Retval;
 use control::api::types::{Address, AddressWithPrefix, Prefix};
 use lb::*;
 use net::testing::packets::{changed4, ip4, ip6, sum4, sum6};
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, through};
 use wire::Protocol;
-use wire::ethernet::{EtherType, Header};
 use zerocopy::IntoBytes;
 
 const FEATURES: [net::Feature; 3] = [sessions::FEATURE, translation::FEATURE, FEATURE];
@@ -25,7 +24,7 @@ fn bench(lines: &[&str]) -> Bench {
         "set ip neighbor pg1 2001:db8:1::3 02:00:00:00:00:bc",
         "lb conf ip4-src-address 39.40.41.42 ip6-src-address 2004::1",
     ] {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
     }
     b.wait(0.0);
     lines.iter().for_each(|line| b.set(line));
@@ -77,17 +76,6 @@ fn ends(packet: &[u8]) -> (End, End) {
 
 fn end(addr: &str, port: u16) -> End {
     (addr.parse().unwrap(), port)
-}
-
-/// The packets that leave for those that come in on `pg0`, or on `pg1`.
-fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
 }
 
 /// Flows of as many clients.

@@ -2,8 +2,7 @@ use control::api::Retval;
 use map::*;
 use net::InterfaceIndex;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
-use wire::ethernet::{EtherType, Header};
+use net::testing::whole::{self, Bench, one};
 use wire::{Protocol, icmp6, ip4, tcp};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -31,18 +30,7 @@ fn bench(domain: &str, word: &str) -> Bench {
 
 /// The packets that leave for one that comes in on `pg0`, or on `pg1`.
 fn through(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let is_6 = packet[0] >> 4 == 6;
-    let kind = if is_6 { EtherType::IP6 } else { EtherType::IP4 };
-    let out = b.receive(on, &[[Header::new(mac, HOST, kind).as_bytes(), packet].concat()]);
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
-}
-
-#[track_caller]
-fn one(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
-    let mut all = through(b, on_pg1, packet);
-    assert_eq!(all.len(), 1);
-    all.remove(0)
+    whole::through(b, on_pg1, &[packet.to_vec()])
 }
 
 fn octets(text: &str) -> [u8; 16] {

@@ -6,9 +6,8 @@ use control::api::Retval;
 use nat64::*;
 use net::InterfaceIndex;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{self, Bench, sent};
 use translation::numbers::NatConfigFlags;
-use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, checksum, icmp6, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -34,22 +33,14 @@ fn bench(more: &[&str]) -> Bench {
         "set interface nat64 out pg1",
         "nat64 add pool address 192.0.2.1",
     ];
-    for line in first.iter().chain(more) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    first.iter().chain(more).for_each(|line| b.set(line));
     b.wait(0.0);
     b
 }
 
 /// The packets that leave for those that come in on `pg0`, or on `pg1`; all sums are checked.
 fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    let out: Vec<_> = sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect();
+    let out = whole::through(b, on_pg1, packets);
     out.iter().for_each(|packet| check(packet));
     out
 }

@@ -19,9 +19,7 @@ fn bench(lines: &[&str]) -> Bench {
         [l2::FEATURE, mpls::FEATURE, classify::FEATURE, policer::FEATURE, qos::FEATURE, FEATURE];
     let mut b = Bench::plugged(&features);
     let first = ["set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb", "qos record ip pg0"];
-    for line in first.iter().chain(lines) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    first.iter().chain(lines).for_each(|line| b.set(line));
     b.wait(0.0);
     b
 }
@@ -171,9 +169,7 @@ fn with_subs(lines: &[&str]) -> Bench {
         "set ip neighbor pg1.10 10.10.0.2 02:00:00:00:00:bb",
         "set ip neighbor pg1.20 10.20.0.2 02:00:00:00:00:bb",
     ];
-    for line in more.iter().chain(lines) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    more.iter().chain(lines).for_each(|line| b.set(line));
     b.wait(0.0);
     b
 }
@@ -350,9 +346,7 @@ scheduler sub-interface pg1.10 subport 1 pipe 1
 #[test]
 fn its_configuration_is_the_commands_that_made_it() {
     let mut b = with_subs(&[]);
-    for line in ALL.lines() {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    ALL.lines().for_each(|line| b.set(line));
     assert_eq!(b.cli("show configuration scheduler"), ALL);
     assert!(b.cli("scheduler profile 1 del").contains("in use"));
     assert!(b.cli("scheduler port pg1 rate 2g pipes 64").contains("set once"));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use net::testing::packets::ip6;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, HOST, PG0, PG1, sent, through_at};
 use wire::ethernet::{EtherType, Header};
 use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
@@ -49,11 +49,7 @@ const NEIGHBORS: [&str; 4] = [
 
 /// The packets that leave for one that a thread receives.
 fn through(b: &mut Bench, thread: usize, on_pg1: bool, packet: &[u8]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-    let frame = [Header::new(mac, HOST, kind).as_bytes(), packet].concat();
-    let out = b.receive_at(thread, on, &[frame]);
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+    through_at(b, thread, on_pg1, &[packet.to_vec()])
 }
 
 #[track_caller]

@@ -2,9 +2,8 @@
 
 use control::api::Retval;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, through};
 use sfdp::*;
-use wire::ethernet::{EtherType, Header};
 use wire::tcp::{self, Flags};
 use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
@@ -56,17 +55,7 @@ fn chained(services: &str) -> Bench {
 
 #[track_caller]
 fn set(b: &mut Bench, line: &str) {
-    assert_eq!(b.cli(line), "", "{line}");
-}
-
-fn through(b: &mut Bench, from_outside: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if from_outside { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 4 { EtherType::IP4 } else { EtherType::IP6 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+    b.set(line);
 }
 
 fn packet(ends: [&str; 2], protocol: Protocol, payload: &[u8]) -> Vec<u8> {

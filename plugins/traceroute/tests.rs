@@ -18,7 +18,7 @@ fn bench() -> Bench {
         "ip route add 10.8.0.0/15 via 10.0.1.2 pg1",
         "ip route add 2001:db8:9::/48 via 2001:db8:1::2 pg1",
     ] {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
     }
     b
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use graph::Flags;
 use net::testing::packets::{changed4, changed6, ip4, ip6, sum4, sum6, udp4, udp6};
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, HOST, PG0, PG1, sent, through};
 use wire::ethernet::{EtherType, Header};
 use wire::upper::Upper;
 use wire::{Protocol, ip6};
@@ -36,22 +36,9 @@ fn bench(feature: net::Feature, lines: &[&str]) -> Bench {
         "ip route add 10.1.0.0/16 via 10.0.0.2 pg0",
         "ip route add 2001:db8:7::/48 via 2001:db8::2 pg0",
     ];
-    for line in first.iter().chain(lines) {
-        assert_eq!(b.cli(line), "", "{line}");
-    }
+    first.iter().chain(lines).for_each(|line| b.set(line));
     b.wait(0.0);
     b
-}
-
-/// Packets that leave for those that come in.
-fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
-    let frame = |packet: &Vec<u8>| {
-        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
-        [Header::new(mac, HOST, kind).as_bytes(), packet].concat()
-    };
-    let out = b.receive(on, &packets.iter().map(frame).collect::<Vec<_>>());
-    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
 }
 
 /// A port of a host: each of all 65,536 once, those below 1024 among them.

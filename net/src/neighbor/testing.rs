@@ -214,6 +214,30 @@ pub fn sent(caught: &[Caught]) -> Vec<&[u8]> {
     caught.iter().filter(|c| c.at == "sent").map(|c| c.bytes.as_slice()).collect()
 }
 
+/// IP packets that leave for those that come in on `pg0`, or on `pg1`, all from hosts and without
+/// Ethernet headers here.
+pub fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    through_at(b, 0, on_pg1, packets)
+}
+
+/// As [`through`], received by a thread.
+pub fn through_at(b: &mut Bench, thread: usize, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (mac, on) = if on_pg1 { (PG1, b.pg1) } else { (PG0, b.pg0) };
+    let frame = |packet: &Vec<u8>| {
+        let kind = if packet[0] >> 4 == 6 { EtherType::IP6 } else { EtherType::IP4 };
+        [ethernet::Header::new(mac, HOST, kind).as_bytes(), packet].concat()
+    };
+    let out = b.receive_at(thread, on, &packets.iter().map(frame).collect::<Vec<_>>());
+    sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+}
+
+/// The only packet that leaves for one that comes in.
+#[track_caller]
+pub fn one(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
+    let [packet] = through(b, on_pg1, &[packet.to_vec()]).try_into().unwrap();
+    packet
+}
+
 /// A solicitation for `target` from `src` at `HOST`, to its group.
 pub fn solicitation(src: &str, target: &str) -> NdFrame {
     let group = ip6::solicited_node(ip6(target));

@@ -200,7 +200,7 @@ fn next_hops_of_routes_are_asked_for_too() {
 fn neighbours_that_routes_lead_to_are_asked_for_at_once() {
     let mut b = Bench::new();
     let targets = |b: &mut Bench, line: &str| {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
         let out = b.graph.run();
         let target = |c: &Caught| match u16::from_be_bytes([c.bytes[12], c.bytes[13]]) {
             0x0806 => IpAddr::from(<[u8; 4]>::try_from(&c.bytes[38..42]).unwrap()),
@@ -723,7 +723,7 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
         "ip route add 2001:db8:1::/64 via pg1",
         "set ip neighbor pg1 2001:db8:1::9 02:00:00:00:00:02 static",
     ] {
-        assert_eq!(b.cli(line), "", "{line}");
+        b.set(line);
     }
     b.wait(0.0);
     let asked = b.receive(pg0, &[packet("10.0.1.9")]);
