@@ -90,7 +90,7 @@ impl Kind {
 
 /// What the packets of a flow have in common; what is not recorded is 0.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Default,
+    Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
 pub struct FlowKey {
