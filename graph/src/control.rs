@@ -14,11 +14,13 @@ mod run;
 mod sample;
 mod spec;
 mod threads;
+mod until_done;
 
 pub use build::BuildError;
 pub use errors::{CounterChange, MOST_COUNTERS};
 pub(crate) use errors::{DELETED, IN_CIRCLES};
-pub use run::{Settings, UntilDone};
+pub use run::Settings;
 pub use sample::{MOST_NODES, NodeSamples, Samples};
 pub use spec::{Engine, NodeIndex};
 pub use threads::Plan;
+pub use until_done::UntilDone;

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use net::testing::packets::ip6;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent, through_at};
-use wire::ethernet::{EtherType, Header};
+use net::testing::whole::{Bench, through_at};
 use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
 use zerocopy::network_endian::U16;

@@ -233,7 +233,7 @@ fn big_frames_travel_in_one_piece_and_are_cut_where_they_leave() {
         };
         let pg1 = rig.interface("pg1");
         let mut send = |offloads| {
-            rig.router.set_offloads(pg1, offloads);
+            rig.router.interfaces.set_offloads(pg1, offloads);
             rig.graph.send("vxlan_tunnel0-output", std::slice::from_ref(&frame), prepare.clone())
         };
         let all = Offloads { checksum: true, gso: true, tunnels: true };
@@ -256,7 +256,7 @@ fn big_frames_travel_in_one_piece_and_are_cut_where_they_leave() {
         }
         // As a device of the tunnel that gets segments.
         rig.router.set_segments(InterfaceIndex(tx), true);
-        rig.router.set_offloads(pg1, all);
+        rig.router.interfaces.set_offloads(pg1, all);
         let out = rig.graph.send("vxlan_tunnel0-output", &[frame], prepare);
         assert_eq!(out.len(), 3);
         assert!(out.iter().all(|p| !p.flags.has(Flags::GSO)));

@@ -333,8 +333,8 @@ impl Segment {
         self.usage.used -= if is_set { before } else { NameVector::cost(text) };
         if is_set { Ok(()) } else { Err(no_room()) }
     }
-    /// Takes away the names from `len` on in a vector of names, the last ones first and so many that
-    /// it takes no time; whether there are more.
+    /// Takes away the names from `len` on in a vector of names, the last ones first and some at a
+    /// time; whether there are more.
     pub fn shrink_names(&mut self, vector: &str, len: usize) -> bool {
         let Some(place) = self.directory.find(vector) else { return false };
         self.change(|this| {

@@ -198,7 +198,9 @@ pub(super) fn register(api: &mut Api<Router>) {
                 return Err(Retval::INVALID_INTERFACE);
             }
             let gso = i.offloads.gso && m.set;
-            router.set_offloads(m.sw_if_index, Offloads { checksum: m.set, gso, tunnels: false });
+            router
+                .interfaces
+                .set_offloads(m.sw_if_index, Offloads { checksum: m.set, gso, tunnels: false });
             Ok(())
         })
         .dump(|router: &mut Router, _: AfPacketDump| {

@@ -200,7 +200,7 @@ fn set_checksum(router: &mut Router, c: SetChecksum) -> Result<(), Error> {
     let index = c.interface;
     check(router, index)?;
     let gso = c.on && router.interfaces.at(index).is_some_and(|i| i.offloads.gso);
-    router.set_offloads(index, Offloads { checksum: c.on, gso, tunnels: false });
+    router.interfaces.set_offloads(index, Offloads { checksum: c.on, gso, tunnels: false });
     Ok(())
 }
 

@@ -204,9 +204,9 @@ impl HostInterfaces {
         };
         let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
-        router.set_tx_queues(made, queues);
+        router.interfaces.set_tx_queues(made, queues);
         router.set_link(made, sockets.device.is_running);
-        router.follow_device_speed(made, sockets.device.speed_kbps);
+        router.interfaces.follow_device_speed(made, sockets.device.speed_kbps);
         self.list.push(HostInterface {
             wanted: wanted.clone(),
             number: sockets.number,

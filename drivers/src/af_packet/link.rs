@@ -117,7 +117,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
         router.follow_device_mtu(index, mtu);
     }
     if speed != before.1 {
-        router.follow_device_speed(index, speed);
+        router.interfaces.follow_device_speed(index, speed);
     }
     router.set_link(index, now.device.is_running);
 }

@@ -229,9 +229,9 @@ impl AfXdps {
         let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
         self.next += 1;
-        router.set_tx_queues(made, queues);
+        router.interfaces.set_tx_queues(made, queues);
         router.set_link(made, device.is_running);
-        router.follow_device_speed(made, device.speed_kbps);
+        router.interfaces.follow_device_speed(made, device.speed_kbps);
         let (serving, queues) = (Serving::default(), receivers.len());
         let queue = |(number, (rx, socket))| (Queue { interface: made.0, number, rx }, socket);
         let receivers = receivers.into_iter().enumerate().map(queue).collect();

@@ -233,7 +233,7 @@ impl Dpdks {
         let known = (new.mtu, new.mac);
         let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
-        router.set_tx_queues(made, queues);
+        router.interfaces.set_tx_queues(made, queues);
         show_link(router, made, &port);
         let serving = Serving::default();
         let looked_at = || {
@@ -309,7 +309,7 @@ pub(super) fn make_all(router: &mut Router) {
 fn show_link(router: &mut Router, index: InterfaceIndex, port: &Port) {
     let link = port.link();
     router.set_link(index, link.is_up());
-    router.follow_device_speed(index, link.kbps());
+    router.interfaces.follow_device_speed(index, link.kbps());
 }
 
 /// Follows the links of ports, as long as there are interfaces.

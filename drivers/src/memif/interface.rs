@@ -382,7 +382,7 @@ impl Memif {
         let choice = (!senders.is_empty()).then(|| queues.choice());
         self.senders.publish(Sending { choice, senders: senders.into() });
         if choice_is_shown(&self.senders) {
-            router.set_tx_queues(self.index, queues);
+            router.interfaces.set_tx_queues(self.index, queues);
         }
         self.why.clear();
         router.set_link(self.index, true);

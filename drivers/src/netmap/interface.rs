@@ -198,10 +198,10 @@ impl Netmaps {
         };
         let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
-        router.set_tx_queues(made, queues);
+        router.interfaces.set_tx_queues(made, queues);
         if let Some(device) = &device {
             router.set_link(made, device.is_running);
-            router.follow_device_speed(made, device.speed_kbps);
+            router.interfaces.follow_device_speed(made, device.speed_kbps);
         }
         let queue = |(number, (ring, socket)): (usize, (Ring, Socket))| {
             let fd = socket.fd();

@@ -354,7 +354,9 @@ pub(super) fn follow_segments(router: &mut Router, index: InterfaceIndex) {
     let asks = router.interfaces.at(index).is_some_and(|i| i.asks_segments);
     if let Some(offload) = offload {
         let gso = !asks || offload.is_some_and(|o| o.gso_size > 0);
-        router.set_offloads(index, Offloads { checksum: offload.is_some(), gso, tunnels: !asks });
+        router
+            .interfaces
+            .set_offloads(index, Offloads { checksum: offload.is_some(), gso, tunnels: !asks });
     }
 }
 

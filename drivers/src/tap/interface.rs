@@ -344,7 +344,7 @@ fn add(router: &mut Router, wanted: &Parameters, fds: &Queues) -> Result<Interfa
     };
     let made = router.add_interface(new, tx)?;
     index.set(made).expect("set here only");
-    router.set_tx_queues(made, queues);
+    router.interfaces.set_tx_queues(made, queues);
     Ok(made)
 }
 

@@ -317,7 +317,7 @@ impl Vhost {
             let both =
                 [feature::GUEST_TSO4, feature::GUEST_TSO6].iter().all(|bit| session.has(*bit));
             let offloads = Offloads { checksum, gso: checksum && both, tunnels: false };
-            router.set_offloads(self.index, offloads);
+            router.interfaces.set_offloads(self.index, offloads);
         }
         router.set_link(self.index, self.running.is_some());
         Ok(self.running.is_some())
@@ -343,7 +343,7 @@ impl Vhost {
         let begun = self.serving.begin(router, (node, self.index, place::<Vhosts>), queues);
         begun.map_err(|e| Refused(e.to_string()))?;
         self.senders.publish(Sending { choice: Some(choices.choice()), senders });
-        router.set_tx_queues(self.index, choices);
+        router.interfaces.set_tx_queues(self.index, choices);
         self.why.clear();
         self.errno = 0;
         Ok(())

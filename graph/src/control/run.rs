@@ -1,10 +1,8 @@
 //! Starting threads, talking to them, and asking what they did.
 
 use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use infra::counter::{Counter, Rows};
@@ -21,17 +19,6 @@ use crate::node::{InputState, Node};
 use crate::show::{EdgeCount, NodeRow, ThreadRow};
 use crate::trace::TracedPacket;
 use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
-
-/// Ends when threads have done what was left for them.
-pub struct UntilDone(mpsc::Receiver<Infallible>);
-
-impl UntilDone {
-    /// Waits for that.
-    pub fn wait(self) {
-        // Nothing is ever sent: it ends when the last thread drops its end.
-        let _ = self.0.recv();
-    }
-}
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]
@@ -229,16 +216,6 @@ impl Engine {
         let done =
             self.ask(thread, move |core| core.with_node(node.0, |n: &mut N, _| change(n)))?;
         done.ok_or_else(|| NoAnswer(format!("{thread}: node {} is of another type", node.0)))
-    }
-    /// What ends when every thread has done what was left for it until now: somebody else may
-    /// wait for that.
-    pub fn until_done(&mut self) -> UntilDone {
-        let (done, wait) = mpsc::channel::<Infallible>();
-        self.post_all(|_| {
-            let done = done.clone();
-            Box::new(move |_| drop(done))
-        });
-        UntilDone(wait)
     }
     /// Lets `work` at a node on a thread, without waiting, as if it had been given a frame without
     /// packets: so control has it send on what it holds.

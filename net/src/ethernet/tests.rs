@@ -249,7 +249,7 @@ fn secondary_addresses_promiscuity_and_untagged_sub_interfaces() {
     b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), true), Ok(true)));
     assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
     b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), false), Ok(true)));
-    b.control(|r| r.set_promiscuous(pg0, true).unwrap());
+    b.control(|r| r.interfaces.set_promiscuous(pg0, true).unwrap());
     assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
     let sub = SubInterface { id: 3, is_exact: true, ..SubInterface::default() };
     let sub = b.sub(pg0, sub, "10.5.0.1/24");

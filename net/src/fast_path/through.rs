@@ -112,7 +112,7 @@ impl<V: Version> Through<V> {
                 to_rewrite: edge(lookup, V::NODES.rewrite),
                 to_midchain: edge(lookup, V::NODES.midchain),
             },
-            objects: router.edges_to_objects(V::Family::LOOKUP),
+            objects: router.fib.edges_to_objects(V::Family::LOOKUP),
             stacked: Stacked::new(router),
             neighbors: Neighbors::new(router),
             pause: Pause::default(),

@@ -10,8 +10,8 @@ use wire::MacAddr;
 
 use super::output::INTERFACE_OUTPUT;
 use super::{
-    Change, Error, Flooding, Interface, InterfaceIndex, InterfaceOutput, Kind, Mtu, NewInterface,
-    Offloads, Start, TagRewrite, Values, counters,
+    Change, Error, Flooding, Interface, InterfaceIndex, InterfaceOutput, Interfaces, Kind, Mtu,
+    NewInterface, Offloads, Start, TagRewrite, Values, counters,
 };
 use crate::gso;
 use crate::router::Router;
@@ -94,7 +94,7 @@ impl Router {
             port,
         });
         self.interfaces.change_port(index, |p| p.output = Some(output.0));
-        self.set_offloads(index, new.offloads);
+        self.interfaces.set_offloads(index, new.offloads);
         self.tell(index, Change::Added);
         Ok(index)
     }
@@ -112,12 +112,6 @@ impl Router {
         i.start.tables = tables;
         let is_late = i.start.is_late;
         self.start_interface(index, true, is_late);
-    }
-    /// Says what the transmit node of an interface does by itself from now on.
-    pub fn set_offloads(&mut self, index: InterfaceIndex, offloads: Offloads) {
-        let Some(i) = self.interfaces.at_mut(index) else { return };
-        i.offloads = offloads;
-        self.interfaces.change_port(index, |p| p.todo = gso::left_by(offloads));
     }
     /// Says whether somebody asked for big packets to be cut before an interface sends them.
     pub fn set_segments(&mut self, index: InterfaceIndex, is_asked: bool) {
@@ -324,12 +318,6 @@ impl Router {
         }
         Ok(())
     }
-    /// Says that there is only one other station on the link of an interface.
-    pub fn set_far_end(&mut self, index: InterfaceIndex, far_end: Option<MacAddr>) {
-        if let Some(i) = self.interfaces.at_mut(index) {
-            i.far_end = far_end;
-        }
-    }
     /// Changes the MTUs of an interface.
     pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: Mtu) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
@@ -371,15 +359,6 @@ impl Router {
         let mtu = Mtu { l3, ..i.mtu };
         self.set_mtu(index, mtu);
     }
-    /// Has an interface take frames for any address, or only for its own.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`].
-    pub fn set_promiscuous(&mut self, index: InterfaceIndex, on: bool) -> Result<(), Error> {
-        self.interfaces.at(index).ok_or(Error::Unknown)?;
-        self.interfaces.change_port(index, |port| port.promiscuous = on);
-        Ok(())
-    }
     /// Notes what the operator calls an interface; empty for nothing.
     ///
     /// # Errors
@@ -394,17 +373,6 @@ impl Router {
         }
         tag.clone_into(&mut i.tag);
         Ok(())
-    }
-    /// The reason why no speed can be chosen for a link, [`Error::Unknown`] or
-    /// [`Error::FixedSpeed`]: devices of the kernel, of other programs and of the router itself
-    /// have the speed that they have.
-    pub fn fixed_speed(&self, index: InterfaceIndex) -> Error {
-        self.interfaces.at(index).map_or(Error::Unknown, |_| Error::FixedSpeed)
-    }
-    /// Follows the speed of a device's link, in kilobits per second; 0 when unknown.
-    pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {
-        let Some(i) = self.interfaces.at_mut(index) else { return };
-        i.link_speed = kbps;
     }
     /// Gives an interface another name, and its nodes and sub-interfaces with it.
     ///
@@ -460,5 +428,40 @@ impl Router {
         for observer in observers {
             observer(self, index, change);
         }
+    }
+}
+
+impl Interfaces {
+    /// Says what the transmit node of an interface does by itself from now on.
+    pub fn set_offloads(&mut self, index: InterfaceIndex, offloads: Offloads) {
+        let Some(i) = self.at_mut(index) else { return };
+        i.offloads = offloads;
+        self.change_port(index, |p| p.todo = gso::left_by(offloads));
+    }
+    /// Says that there is only one other station on the link of an interface.
+    pub fn set_far_end(&mut self, index: InterfaceIndex, far_end: Option<MacAddr>) {
+        if let Some(i) = self.at_mut(index) {
+            i.far_end = far_end;
+        }
+    }
+    /// Has an interface take frames for any address, or only for its own.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn set_promiscuous(&mut self, index: InterfaceIndex, on: bool) -> Result<(), Error> {
+        self.at(index).ok_or(Error::Unknown)?;
+        self.change_port(index, |port| port.promiscuous = on);
+        Ok(())
+    }
+    /// The reason why no speed can be chosen for a link, [`Error::Unknown`] or
+    /// [`Error::FixedSpeed`]: devices of the kernel, of other programs and of the router itself
+    /// have the speed that they have.
+    pub fn fixed_speed(&self, index: InterfaceIndex) -> Error {
+        self.at(index).map_or(Error::Unknown, |_| Error::FixedSpeed)
+    }
+    /// Follows the speed of a device's link, in kilobits per second; 0 when unknown.
+    pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {
+        let Some(i) = self.at_mut(index) else { return };
+        i.link_speed = kbps;
     }
 }

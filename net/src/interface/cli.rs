@@ -177,7 +177,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(set_mtu);
     cli.command(|router, set: SetPromiscuous| {
         let on = one_of(set.on, set.off)?;
-        Ok(router.set_promiscuous(set.interface, on)?)
+        Ok(router.interfaces.set_promiscuous(set.interface, on)?)
     });
     cli.command(|router, test: TestLinkState| {
         router.set_link(test.interface, one_of(test.up, test.down)?);

@@ -181,8 +181,8 @@ pub(super) fn hide(stats: &mut Segment, index: usize, name: &str) {
     });
 }
 
-/// Has clients see no counters of interfaces from number `end` on, which are gone, and some of their
-/// names less; whether there are more.
+/// Has clients see no counters of interfaces from number `end` on, which are gone, and takes away
+/// some of their names; whether there are more.
 pub(super) fn shrink(stats: &mut Segment, end: usize) -> bool {
     stats.shrink(COLUMNS, end);
     stats.shrink_names(NAMES, end)

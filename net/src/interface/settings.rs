@@ -229,7 +229,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(router.renumber_interface(c.interface, c.number)?)
     });
     cli.command(|router: &mut Router, c: SetSpeed| {
-        Err::<(), Error>(router.fixed_speed(c.interface).into())
+        Err::<(), Error>(router.interfaces.fixed_speed(c.interface).into())
     });
     cli.command(|router: &mut Router, c: ShowSpeeds| {
         let interface = router.interfaces.name(c.interface.0).to_owned();

@@ -305,7 +305,7 @@ fn threads_send_on_the_queues_they_are_placed_on() {
     assert_eq!(b.run("set interface tx-queue pg0 queue 0 threads 0"), wrong);
     let queues = TxQueues::new(2, 3);
     let choice = queues.choice();
-    b.router.set_tx_queues(pg0, queues);
+    b.router.interfaces.set_tx_queues(pg0, queues);
     let mut me = infra::rcu::Participant::join();
     let mut chosen = || {
         me.quiescent();
@@ -457,7 +457,7 @@ fn a_link_has_the_speed_of_its_device_and_no_other_can_be_chosen() {
     let mut b = bench();
     let pg0 = b.add("pg0");
     b.run("create sub-interfaces pg0 5");
-    b.router.follow_device_speed(pg0, 10_000_000);
+    b.router.interfaces.follow_device_speed(pg0, 10_000_000);
     assert!(b.run("show hardware-interfaces pg0").contains("Link speed: 10 Gbps"));
     for interface in ["pg0", "pg0.5", "local0"] {
         for command in

@@ -126,10 +126,6 @@ impl Interfaces {
 }
 
 impl Router {
-    /// Says how an interface is sent on, until it is deleted.
-    pub fn set_tx_queues(&mut self, interface: InterfaceIndex, queues: TxQueues) {
-        self.interfaces.tx_queues.insert(interface, queues);
-    }
     /// The send queues of an interface; none if it has no choice.
     pub fn tx_queues(&self, interface: InterfaceIndex) -> Vec<TxQueue> {
         let there = self.engine.data_threads();
@@ -158,5 +154,12 @@ impl Router {
         }
         queues.place(number, threads);
         Ok(())
+    }
+}
+
+impl Interfaces {
+    /// Says how an interface is sent on, until it is deleted.
+    pub fn set_tx_queues(&mut self, interface: InterfaceIndex, queues: TxQueues) {
+        self.tx_queues.insert(interface, queues);
     }
 }

@@ -35,8 +35,8 @@ impl TunnelMode {
     }
 }
 
-/// The outer header that a message names by both addresses, the interface that a group is reached by
-/// and the table.
+/// The outer header that a message names by both addresses, the interface that a group is reached
+/// by and the table.
 ///
 /// # Errors
 /// An address that is none, no such table.

@@ -114,7 +114,7 @@ pub(super) fn changed(router: &mut Router, index: InterfaceIndex, change: Change
         return;
     };
     if router.own::<Common>().interfaces.contains_key(&index) {
-        router.set_offloads(index, offloads(i.asks_segments));
+        router.interfaces.set_offloads(index, offloads(i.asks_segments));
     }
 }
 

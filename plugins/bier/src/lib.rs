@@ -215,9 +215,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.udp4_port(wire::bier::UDP_PORT, "bier-bift-input").map_err(refuse)?;
     router.udp6_port(wire::bier::UDP_PORT, "bier-bift-input").map_err(refuse)?;
     router.insert(bier);
-    router.add_path_type(PathType { number: FibPathType::BIER_IMP, read, write });
+    router.fib.add_path_type(PathType { number: FibPathType::BIER_IMP, read, write });
     let kind = router.own::<Bier>().kinds.imposition;
-    router.add_path_word(PathWord { kind, word: "bier-imp", parse, print });
+    router.fib.add_path_word(PathWord { kind, word: "bier-imp", parse, print });
     cli::register(&mut parts.cli);
     show::register(&mut parts.cli);
     api::register(&mut parts.api);

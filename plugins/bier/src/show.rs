@@ -103,7 +103,7 @@ fn path_text(router: &Router, path: &BierPath) -> String {
     };
     let fmasks = router.own::<Bier>().tables.fmasks.iter();
     let kept = fmasks.filter(|((p, _), _)| p == path).map(|(_, kept)| kept).next();
-    let is_up = kept.is_some_and(|kept| router.leads_on(&kept.followed));
+    let is_up = kept.is_some_and(|kept| router.fib.leads_on(&kept.followed));
     let mut text = format!("bier-fmask:{}", kept.map_or(0, |kept| kept.index));
     let labels = path.labels.iter().flat_map(|l| l.iter());
     labels.for_each(|label| {
@@ -175,7 +175,7 @@ fn entries(router: &Router) -> Vec<Entry> {
                     source: *source,
                     payload: *payload,
                     paths: paths.len(),
-                    resolved: router.leads_on(followed),
+                    resolved: router.fib.leads_on(followed),
                 });
             }
         }

@@ -165,10 +165,10 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     let nodes = vec![(Link::Ip4, ip4.to_owned()), (Link::Ip6, ip6.to_owned())];
     let describe = |_: &Router, index| format!("classify:[{index}]:table:{index}");
     let kind = router.add_object_kind(NewKind { nodes, describe }).map_err(refuse)?;
-    router.watch_objects(kind, hold);
-    router.add_path_type(PathType { number: FibPathType::CLASSIFY, read, write });
+    router.fib.watch_objects(kind, hold);
+    router.fib.add_path_type(PathType { number: FibPathType::CLASSIFY, read, write });
     let print = |_: &Router, index: u32| Some(index.to_string());
-    router.add_path_word(PathWord { kind, word: "classify", parse, print });
+    router.fib.add_path_word(PathWord { kind, word: "classify", parse, print });
     let (users, own, routes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     router.insert(Steering { kind, users, own, routes });
     super::tables::add_user(router, is_used);

@@ -142,9 +142,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let nodes = [(Link::Ip4, V4::TO_INTERFACE), (Link::Ip6, V6::TO_INTERFACE)];
     let nodes = nodes.map(|(link, node)| (link, node.to_owned())).to_vec();
     let kind = router.add_object_kind(NewKind { nodes, describe }).map_err(refuse)?;
-    router.watch_objects(kind, hold);
-    router.add_path_type(PathType { number: FibPathType::DVR, read, write });
-    router.add_path_word(PathWord { kind, word: "dvr", parse, print });
+    router.fib.watch_objects(kind, hold);
+    router.fib.add_path_type(PathType { number: FibPathType::DVR, read, write });
+    router.fib.add_path_word(PathWord { kind, word: "dvr", parse, print });
     router.insert(Led { kind, users: BTreeMap::new(), seen });
     router.interfaces.observe(follow);
     Ok(())

@@ -287,7 +287,7 @@ pub fn add(router: &mut Router, mut pair: Pair) -> Result<(), Error> {
     router.start_interface(host, true, true);
     router.start_with_ip(host);
     if !is_tun {
-        router.set_promiscuous(host, true).expect("it was found");
+        router.interfaces.set_promiscuous(host, true).expect("it was found");
     }
     let other = |of: InterfaceIndex, side| Paired { side, other: of.0, is_tun, balances };
     router.put(phy, other(host, Side::Phy)).expect("it was found");
@@ -347,7 +347,7 @@ fn take(router: &mut Router, phy: InterfaceIndex) -> Result<InterfaceIndex, Erro
     if pair.device == 0 {
         let _ = router.enable_ip4(pair.host, false);
         let _ = router.enable_ip6(pair.host, false);
-        let _ = router.set_promiscuous(pair.host, false);
+        let _ = router.interfaces.set_promiscuous(pair.host, false);
     }
     Ok(pair.host)
 }

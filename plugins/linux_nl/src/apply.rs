@@ -127,7 +127,7 @@ fn settle(
     if let Some((table, source)) = to
         && place.installed == to
         && place.paths == hash
-        && router.has_route_of(source, table, prefix)
+        && router.fib.has_route_of(source, table, prefix)
     {
         return;
     }

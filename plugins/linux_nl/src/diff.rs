@@ -157,7 +157,7 @@ fn of_linux(
         let place = mirrors.all.get(&kernel.name).and_then(|mirror| mirror.places.get(&prefix));
         let is_here = |table: TableIndex, source: Source| {
             place.is_some_and(|place| place.installed == Some((table, source)))
-                && router.has_route_of(source, table, prefix)
+                && router.fib.has_route_of(source, table, prefix)
         };
         if !is_here(table, source) {
             line(format!("route {prefix}: only in Linux"));
@@ -196,7 +196,7 @@ fn of_mirror(
     for (prefix, place) in mirror.places.range(after).take(STEP) {
         (last, compared) = (Some(*prefix), compared + 1);
         let Some((table, source)) = place.installed else { continue };
-        if !router.has_route_of(source, table, *prefix) {
+        if !router.fib.has_route_of(source, table, *prefix) {
             continue;
         }
         found += 1;
@@ -213,12 +213,12 @@ fn of_mirror(
 /// as long as the router has as many as were found.
 fn strangers(router: &Router, found: usize, line: &mut impl FnMut(String)) {
     let mirrors = router.own::<Mirrors>();
-    let count: usize = mirrors.sources.iter().map(|source| router.count_of(*source)).sum();
+    let count: usize = mirrors.sources.iter().map(|source| router.fib.count_of(*source)).sum();
     if count == found {
         return;
     }
     for source in mirrors.sources {
-        for (id, prefix) in router.routes_of(source) {
+        for (id, prefix) in router.fib.routes_of(source) {
             let table = router.fib.table_for(Link::of(prefix.addr()), id);
             let installed = table.map(|table| (table, source));
             let mut places = mirrors.all.values().filter_map(|mirror| mirror.places.get(&prefix));

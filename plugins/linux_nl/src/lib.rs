@@ -215,7 +215,7 @@ fn sweep(router: &mut Router) {
     }
     let mut stale = Vec::new();
     for source in mirrors.sources {
-        for (id, prefix) in router.routes_of(source) {
+        for (id, prefix) in router.fib.routes_of(source) {
             let Some(table) = router.fib.table_for(net::adjacency::Link::of(prefix.addr()), id)
             else {
                 continue;

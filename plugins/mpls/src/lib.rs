@@ -217,7 +217,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         fast,
         tables: tables.reader(),
         balances: router.fib.forwarding(),
-        objects: router.edges_to_objects(lookup::Lookup::<false>::NAME),
+        objects: router.fib.edges_to_objects(lookup::Lookup::<false>::NAME),
     };
     let counters = router.interfaces.counters();
     router.engine.add(input::Input { enabled, counters, swap }).map_err(refuse)?;

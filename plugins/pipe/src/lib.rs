@@ -96,7 +96,7 @@ pub fn create(router: &mut Router, instance: Option<u32>) -> Result<InterfaceInd
     let ends = [made[1], made[2]];
     for (other, end) in others.iter().zip(ends) {
         other.set(end).expect("set here only");
-        router.set_far_end(end, Some(mac));
+        router.interfaces.set_far_end(end, Some(mac));
     }
     router.own_mut::<Pipes>().0.insert(made[0], Pipe { instance, ends });
     Ok(made[0])

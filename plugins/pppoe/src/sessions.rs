@@ -122,7 +122,7 @@ pub fn set_control(router: &mut Router, at: InterfaceIndex, is_on: bool) -> Resu
     all.control = is_on.then_some(at);
     all.seen_control.publish(if is_on { at.0 } else { 0 });
     // What comes from there is for clients, not for the router.
-    router.set_promiscuous(at, is_on).map_err(Error::Interface)
+    router.interfaces.set_promiscuous(at, is_on).map_err(Error::Interface)
 }
 
 /// A single address.

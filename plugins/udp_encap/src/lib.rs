@@ -306,14 +306,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     };
     let kinds = [kind(NODES[0])?, kind(NODES[1])?];
     for kind in kinds {
-        router.watch_objects(kind, hold);
-        router.stack_objects(kind, stack);
+        router.fib.watch_objects(kind, hold);
+        router.fib.stack_objects(kind, stack);
         // The first is that of `ip route`, the second that of labels and bit positions.
         for word in ["udp-encap", "udp-encap-id"] {
-            router.add_path_word(PathWord { kind, word, parse, print });
+            router.fib.add_path_word(PathWord { kind, word, parse, print });
         }
     }
-    router.add_path_type(PathType { number: FibPathType::UDP_ENCAP, read, write });
+    router.fib.add_path_type(PathType { number: FibPathType::UDP_ENCAP, read, write });
     let (made, decaps) = Default::default();
     router.insert(Encaps { made, fronts, kinds, counters, decaps });
     cli::register(&mut parts.cli);

@@ -117,7 +117,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             lines.push(&SetUrpf { link, direction, mode, interface, table });
         }
     }
-    for (table, prefix) in router.routes_of(Source::URPF_EXEMPT) {
+    for (table, prefix) in router.fib.routes_of(Source::URPF_EXEMPT) {
         lines.push(&Accept { is_del: false, table, prefix });
     }
 }

@@ -144,7 +144,7 @@ impl IpTable {
         }
         let table = router.fib.table::<F>(id).ok_or(Retval::NO_SUCH_FIB)?;
         if !self.name.is_empty() {
-            router.name_table::<F>(table, &self.name)?;
+            router.fib.name_table::<F>(table, &self.name)?;
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl<F: Family> Place<F> {
     }
 }
 
-impl Router {
+impl Fib {
     /// The prefixes for which a source wants routes, with the numbers of their tables.
     pub fn routes_of(&self, source: Source) -> impl Iterator<Item = (u32, Prefix)> {
         fn of<F: Family>(fib: &Fib, source: Source) -> impl Iterator<Item = (u32, Prefix)> {
@@ -80,14 +80,14 @@ impl Router {
                 wanted.map(|(key, _)| (t.id, F::prefix(*key)))
             })
         }
-        of::<Ip4>(&self.fib, source).chain(of::<Ip6>(&self.fib, source))
+        of::<Ip4>(self, source).chain(of::<Ip6>(self, source))
     }
     /// Number of the prefixes for which a source wants routes.
     pub fn count_of(&self, source: Source) -> usize {
         fn of<F: Family>(fib: &Fib, source: Source) -> usize {
             F::tables(fib).iter().map(|(_, table)| table.count(source) as usize).sum()
         }
-        of::<Ip4>(&self.fib, source) + of::<Ip6>(&self.fib, source)
+        of::<Ip4>(self, source) + of::<Ip6>(self, source)
     }
     /// Whether a source wants a route to a prefix.
     pub fn has_route_of(&self, source: Source, table: TableIndex, prefix: Prefix) -> bool {
@@ -96,8 +96,8 @@ impl Router {
             entry.is_some_and(|entry| entry.list_of(source).is_some())
         }
         match prefix {
-            Prefix::Ip4(_) => of::<Ip4>(&self.fib, source, table, key::<Ip4>(prefix)),
-            Prefix::Ip6(_) => of::<Ip6>(&self.fib, source, table, key::<Ip6>(prefix)),
+            Prefix::Ip4(_) => of::<Ip4>(self, source, table, key::<Ip4>(prefix)),
+            Prefix::Ip6(_) => of::<Ip6>(self, source, table, key::<Ip6>(prefix)),
         }
     }
 }

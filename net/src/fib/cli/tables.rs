@@ -84,7 +84,7 @@ impl Table {
         };
         let named = self.name.as_ref().filter(|_| done.is_ok());
         let done = match named.zip(router.fib.table::<F>(self.id)) {
-            Some((name, table)) => router.name_table::<F>(table, name),
+            Some((name, table)) => router.fib.name_table::<F>(table, name),
             None => done,
         };
         done.map_err(|e| Error::new(format!("{}: {e}", self.id)))

@@ -13,6 +13,7 @@ use wire::Prefix;
 use super::path::{TableIndex, Target};
 use super::source::Source;
 use super::table::Key;
+use crate::fib::Fib;
 use crate::fib::family::Family;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -32,7 +33,7 @@ impl Router {
         if key.1 == F::BITS {
             return self.export_host::<F>(key.0, [before, after]);
         }
-        let [was, is] = [before, after].map(|list| self.attached_to(list?));
+        let [was, is] = [before, after].map(|list| self.fib.attached_to(list?));
         for interface in [was.filter(|_| was != is), is.filter(|_| was != is)] {
             let Some(interface) = interface else { continue };
             let prefix = F::prefix(key);
@@ -54,52 +55,29 @@ impl Router {
             }
         }
     }
-    /// The interface that a list of an operator's leads to as to a network.
-    fn attached_to(&self, list: u32) -> Option<InterfaceIndex> {
-        self.fib.lists.at(list).paths.iter().find_map(|path| match path.target {
-            Target::Attached { interface, own } if own.is_unspecified() => Some(interface),
-            _ => None,
-        })
-    }
-    /// The interface that a list leads to as to a host.
-    fn host_on(&self, list: u32) -> Option<InterfaceIndex> {
-        match self.fib.lists.at(list).paths.first()?.target {
-            Target::Neighbor { interface, .. } => Some(interface),
-            Target::Receive { interface, .. } => interface,
-            _ => None,
-        }
-    }
     fn export_host<F: Family>(&mut self, host: F::Bits, lists: [Option<u32>; 2]) {
         if self.fib.attached.is_empty() {
             return;
         }
-        let on: BTreeSet<_> = lists.into_iter().filter_map(|list| self.host_on(list?)).collect();
+        let on: BTreeSet<_> =
+            lists.into_iter().filter_map(|list| self.fib.host_on(list?)).collect();
         for interface in on {
             let addr = F::addr(host);
-            let tables: BTreeSet<_> = self.attached_around(interface, addr).collect();
+            let tables: BTreeSet<_> = self.fib.attached_around(interface, addr).collect();
             tables.into_iter().for_each(|table| self.import::<F>(interface, table, host));
         }
-    }
-    /// The tables with routes to networks on an interface that an address is in.
-    fn attached_around(
-        &self,
-        interface: InterfaceIndex,
-        addr: IpAddr,
-    ) -> impl Iterator<Item = TableIndex> {
-        let on = self.fib.attached.get(&interface).into_iter().flatten();
-        on.filter(move |(_, prefix)| prefix.contains(addr)).map(|(table, _)| *table)
     }
     /// Has a table follow what an interface's own table says of a host there.
     fn import<F: Family>(&mut self, interface: InterfaceIndex, into: TableIndex, host: F::Bits) {
         let (key, addr) = ((host, F::BITS), F::addr(host));
-        let is_wanted = self.attached_around(interface, addr).any(|table| table == into);
+        let is_wanted = self.fib.attached_around(interface, addr).any(|table| table == into);
         let from = self.neighbor_route(interface, addr).map(|(table, _)| table);
         let from = from.filter(|from| is_wanted && *from != into);
         let at = |table| F::tables(&self.fib).at(table)?.entries.get(&key);
         let own = from.and_then(at).and_then(|entry| {
             let wanted = [Source::INTERFACE, Source::ADJACENCY];
             let mut lists = wanted.into_iter().filter_map(|source| entry.list_of(source));
-            lists.find(|list| self.host_on(*list) == Some(interface))
+            lists.find(|list| self.fib.host_on(*list) == Some(interface))
         });
         let imported = at(into).and_then(|entry| entry.list_of(Source::ATTACHED_EXPORT));
         match (own, imported) {
@@ -111,10 +89,37 @@ impl Router {
                     log.error(format_args!("{addr} is not in table {}: {why}", into.0));
                 }
             }
-            (None, Some(list)) if self.host_on(list) == Some(interface) => {
+            (None, Some(list)) if self.fib.host_on(list) == Some(interface) => {
                 self.take_source::<F>(into, key, Source::ATTACHED_EXPORT);
             }
             _ => (),
         }
+    }
+}
+
+impl Fib {
+    /// The interface that a list of an operator's leads to as to a network.
+    fn attached_to(&self, list: u32) -> Option<InterfaceIndex> {
+        self.lists.at(list).paths.iter().find_map(|path| match path.target {
+            Target::Attached { interface, own } if own.is_unspecified() => Some(interface),
+            _ => None,
+        })
+    }
+    /// The interface that a list leads to as to a host.
+    fn host_on(&self, list: u32) -> Option<InterfaceIndex> {
+        match self.lists.at(list).paths.first()?.target {
+            Target::Neighbor { interface, .. } => Some(interface),
+            Target::Receive { interface, .. } => interface,
+            _ => None,
+        }
+    }
+    /// The tables with routes to networks on an interface that an address is in.
+    fn attached_around(
+        &self,
+        interface: InterfaceIndex,
+        addr: IpAddr,
+    ) -> impl Iterator<Item = TableIndex> {
+        let on = self.attached.get(&interface).into_iter().flatten();
+        on.filter(move |(_, prefix)| prefix.contains(addr)).map(|(table, _)| *table)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::path::TableIndex;
 use crate::adjacency::Link;
+use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -90,10 +91,13 @@ impl Router {
             self.after(PAUSE, next_slice, 0);
         }
     }
+}
+
+impl Fib {
     /// Whether work is left.
     #[cfg(test)]
     pub(in crate::fib) fn has_deferred(&self) -> bool {
-        !self.fib.deferred.0.is_empty()
+        !self.deferred.0.is_empty()
     }
 }
 

@@ -81,7 +81,7 @@ impl Router {
         if let Some(foreign) = self.fib.foreign.get_mut(&to) {
             foreign.list = list;
             let balance = foreign.balance;
-            self.follow_list(balance, list);
+            self.fib.follow_list(balance, list);
             self.fib.move_host(to, Some(before), Some(list));
         }
         self.release_list(before);

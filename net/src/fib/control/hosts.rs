@@ -11,6 +11,7 @@ use super::routes::key;
 use super::source::Source;
 use super::table::Key;
 use crate::fib::Error;
+use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::interface::Kind;
 use crate::router::Router;
@@ -59,34 +60,9 @@ impl Router {
         to: &[crate::InterfaceIndex],
     ) -> bool {
         match host {
-            Prefix::Ip4(_) => self.cover_is_connected::<Ip4>(table, key::<Ip4>(host), to),
-            Prefix::Ip6(_) => self.cover_is_connected::<Ip6>(table, key::<Ip6>(host), to),
+            Prefix::Ip4(_) => self.fib.cover_is_connected::<Ip4>(table, key::<Ip4>(host), to),
+            Prefix::Ip6(_) => self.fib.cover_is_connected::<Ip6>(table, key::<Ip6>(host), to),
         }
-    }
-    fn cover_is_connected<F: Family>(
-        &self,
-        table: TableIndex,
-        mut key: Key<F>,
-        to: &[crate::InterfaceIndex],
-    ) -> bool {
-        let Some(table) = F::tables(&self.fib).at(table) else { return false };
-        while let Some((cover, entry)) = table.cover(key) {
-            key = cover;
-            let follows = [
-                Source::ADJACENCY,
-                Source::ATTACHED_EXPORT,
-                Source::RECURSIVE,
-                Source::URPF_EXEMPT,
-            ];
-            let Some((_, list)) = entry.sources().find(|s| !follows.contains(&s.0)) else {
-                continue;
-            };
-            return self.fib.lists.at(list).paths.iter().any(|path| match path.target {
-                Target::Attached { interface, .. } => to.contains(&interface),
-                _ => false,
-            });
-        }
-        false
     }
     /// Takes the route to a neighbour away.
     pub fn fib_remove_neighbor(&mut self, interface: crate::InterfaceIndex, addr: IpAddr) {
@@ -106,5 +82,33 @@ impl Router {
         // Another interface's neighbour with this address, or none: then there is nothing to
         // remove.
         let _ = self.remove_route(table, host, Source::ADJACENCY, &[path]);
+    }
+}
+
+impl Fib {
+    fn cover_is_connected<F: Family>(
+        &self,
+        table: TableIndex,
+        mut key: Key<F>,
+        to: &[crate::InterfaceIndex],
+    ) -> bool {
+        let Some(table) = F::tables(self).at(table) else { return false };
+        while let Some((cover, entry)) = table.cover(key) {
+            key = cover;
+            let follows = [
+                Source::ADJACENCY,
+                Source::ATTACHED_EXPORT,
+                Source::RECURSIVE,
+                Source::URPF_EXEMPT,
+            ];
+            let Some((_, list)) = entry.sources().find(|s| !follows.contains(&s.0)) else {
+                continue;
+            };
+            return self.lists.at(list).paths.iter().any(|path| match path.target {
+                Target::Attached { interface, .. } => to.contains(&interface),
+                _ => false,
+            });
+        }
+        false
     }
 }

@@ -224,7 +224,7 @@ impl Router {
                 let next = self.fib.host(to).map(|(_, list)| list);
                 let leads_on = next.filter(|next| self.fib.lists.at(*next).leads_on);
                 leads_on.is_some_and(|next| {
-                    self.is_through(to, next, through) && !self.reaches(next, list)
+                    self.fib.is_through(to, next, through) && !self.reaches(next, list)
                 })
             }
             Target::Object(_) if *balance == 0 => true,
@@ -261,15 +261,6 @@ impl Router {
     fn is_alone(&self, list: u32, to: AdjacencyIndex) -> bool {
         let is_chain = self.adjacencies.at(to).is_none_or(|a| a.role == Role::Midchain);
         !is_chain && self.fib.lists.at(list).paths.len() == 1
-    }
-    /// Whether the route to an address, whose path list is `next`, is what a path wants to go
-    /// through.
-    fn is_through(&self, to: Gateway, next: u32, through: Through) -> bool {
-        match through {
-            Through::Any => true,
-            Through::Host => self.fib.has_own_route(to),
-            Through::Attached => self.fib.lists.at(next).recursions().next().is_none(),
-        }
     }
     /// Whether a path of a list leads back to the list.
     pub(in crate::fib) fn is_loop(&self, list: u32, path: &Path) -> bool {
@@ -413,5 +404,17 @@ impl Router {
     pub(in crate::fib) fn welcome_interface(&mut self, interface: InterfaceIndex) {
         self.finish_deferred_over(interface);
         self.fib.leaving.take_if(|leaving| *leaving == interface);
+    }
+}
+
+impl Fib {
+    /// Whether the route to an address, whose path list is `next`, is what a path wants to go
+    /// through.
+    fn is_through(&self, to: Gateway, next: u32, through: Through) -> bool {
+        match through {
+            Through::Any => true,
+            Through::Host => self.has_own_route(to),
+            Through::Attached => self.lists.at(next).recursions().next().is_none(),
+        }
     }
 }

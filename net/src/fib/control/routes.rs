@@ -10,6 +10,7 @@ use super::source::Source;
 use super::table::{Entry, Key};
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::fib::Error;
+use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::load_balance::COLUMNS;
 use crate::router::Router;
@@ -388,12 +389,6 @@ impl Router {
             self.log.class("stats", "routes").warn("not all routes have their counters");
         }
     }
-    /// Has a load balance follow another path list.
-    pub(super) fn follow_list(&mut self, balance: u32, list: u32) {
-        let l = self.fib.lists.at_mut(list);
-        l.is_followed = true;
-        self.fib.balances.follow(balance, list, l.word);
-    }
     /// Has an entry's packets follow another path list.
     fn lead<F: Family>(
         &mut self,
@@ -404,7 +399,7 @@ impl Router {
         list: u32,
     ) {
         if own {
-            self.follow_list(balance, list);
+            self.fib.follow_list(balance, list);
             return;
         }
         let balance = self.balance_for(false, list).expect("lists of such entries have one");
@@ -448,6 +443,15 @@ impl Router {
         }
         self.after_change::<F>(table, key, Some(gone.list), None);
         self.release_list(gone.list);
+    }
+}
+
+impl Fib {
+    /// Has a load balance follow another path list.
+    pub(super) fn follow_list(&mut self, balance: u32, list: u32) {
+        let l = self.lists.at_mut(list);
+        l.is_followed = true;
+        self.balances.follow(balance, list, l.word);
     }
 }
 

@@ -14,6 +14,7 @@ use super::routes::key;
 use super::table::Key;
 use crate::adjacency::Link;
 use crate::fib::Error;
+use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::Router;
@@ -97,9 +98,9 @@ impl Router {
     pub fn refollow(&mut self, balance: u32, paths: &[Path]) -> Result<(), Error> {
         let old = self.fib.balances.list_of(balance).ok_or(Error::NoRoute)?;
         let list = self.hold_list(paths, Some(old))?;
-        let following = self.leave_list(old, balance);
+        let following = self.fib.leave_list(old, balance);
         self.fib.lists.at_mut(list).followed.extend(following);
-        self.follow_list(balance, list);
+        self.fib.follow_list(balance, list);
         self.resolve(self.fib.lists_behind_labels(list).collect());
         self.release_list(old);
         Ok(())
@@ -108,7 +109,7 @@ impl Router {
     /// there.
     pub fn unfollow(&mut self, Followed { balance }: Followed) {
         let Some(list) = self.fib.balances.list_of(balance) else { return };
-        let carried = self.leave_list(list, balance).and_then(|gone| gone.carries);
+        let carried = self.fib.leave_list(list, balance).and_then(|gone| gone.carries);
         self.fib.balances.free(balance);
         if let Some(interface) = carried {
             self.adjacencies.set_carrier(interface, None);
@@ -145,37 +146,9 @@ impl Router {
         is_on: bool,
     ) {
         match prefix {
-            Prefix::Ip4(_) => self.watch_key::<Ip4>(table, key::<Ip4>(prefix), follower, is_on),
-            Prefix::Ip6(_) => self.watch_key::<Ip6>(table, key::<Ip6>(prefix), follower, is_on),
+            Prefix::Ip4(_) => self.fib.watch_key::<Ip4>(table, key::<Ip4>(prefix), follower, is_on),
+            Prefix::Ip6(_) => self.fib.watch_key::<Ip6>(table, key::<Ip6>(prefix), follower, is_on),
         }
-    }
-    fn watch_key<F: Family>(
-        &mut self,
-        table: TableIndex,
-        key: Key<F>,
-        follower: Follower,
-        is_on: bool,
-    ) {
-        let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) else { return };
-        let all = t.watched.entry(key).or_default();
-        match all.iter().position(|f| f.is(&follower)) {
-            Some(at) if !is_on => drop(all.swap_remove(at)),
-            None if is_on => all.push(follower),
-            _ => (),
-        }
-        if all.is_empty() {
-            t.watched.remove(&key);
-        }
-    }
-    /// Whether packets get on to a neighbour there.
-    pub fn leads_on(&self, followed: &Followed) -> bool {
-        let list = self.fib.balances.list_of(followed.balance);
-        list.is_some_and(|list| self.fib.lists.at(list).leads_on)
-    }
-    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Following> {
-        let followed = &mut self.fib.lists.at_mut(list).followed;
-        let at = followed.iter().position(|f| f.balance == balance)?;
-        Some(followed.swap_remove(at))
     }
     /// Has those called, soon, who follow lists that may lead elsewhere now.
     pub(super) fn call_followers(&mut self, lists: &[u32]) {
@@ -195,6 +168,37 @@ impl Router {
                 self.fib.to_call.push(follower);
             }
         }
+    }
+}
+
+impl Fib {
+    fn watch_key<F: Family>(
+        &mut self,
+        table: TableIndex,
+        key: Key<F>,
+        follower: Follower,
+        is_on: bool,
+    ) {
+        let Some(t) = F::tables_mut(self).at_mut(table) else { return };
+        let all = t.watched.entry(key).or_default();
+        match all.iter().position(|f| f.is(&follower)) {
+            Some(at) if !is_on => drop(all.swap_remove(at)),
+            None if is_on => all.push(follower),
+            _ => (),
+        }
+        if all.is_empty() {
+            t.watched.remove(&key);
+        }
+    }
+    /// Whether packets get on to a neighbour there.
+    pub fn leads_on(&self, followed: &Followed) -> bool {
+        let list = self.balances.list_of(followed.balance);
+        list.is_some_and(|list| self.lists.at(list).leads_on)
+    }
+    fn leave_list(&mut self, list: u32, balance: u32) -> Option<Following> {
+        let followed = &mut self.lists.at_mut(list).followed;
+        let at = followed.iter().position(|f| f.balance == balance)?;
+        Some(followed.swap_remove(at))
     }
 }
 

@@ -71,15 +71,6 @@ impl Router {
         self.note_table::<F>(table, "added");
         Ok(table)
     }
-    /// Gives a table a name, instead of one made of its number.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`].
-    pub fn name_table<F: Family>(&mut self, table: TableIndex, name: &str) -> Result<(), Error> {
-        let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
-        t.name = name.to_owned();
-        Ok(())
-    }
     /// Deletes a table and the routes that clients and the operator put in. While interfaces or
     /// routes of other tables look up there it stays with what it has from others; it goes with the
     /// last of those.
@@ -87,7 +78,7 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
     pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
-        let table = self.removable_table::<F>(id)?;
+        let table = self.fib.removable_table::<F>(id)?;
         self.finish_deferred::<F>(table);
         self.sweep::<F>(table, |_, _, source, _| source.is_client(), Self::unwant_table::<F>);
         Ok(())
@@ -97,13 +88,9 @@ impl Router {
     /// # Errors
     /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
     pub fn give_up_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
-        let table = self.removable_table::<F>(id)?;
+        let table = self.fib.removable_table::<F>(id)?;
         self.unwant_table::<F>(table);
         Ok(())
-    }
-    fn removable_table<F: Family>(&self, id: u32) -> Result<TableIndex, Error> {
-        let table = F::tables(&self.fib).named(id).ok_or(Error::NoTable)?;
-        if table == TableIndex::DEFAULT { Err(Error::TableInUse) } else { Ok(table) }
     }
     fn unwant_table<F: Family>(&mut self, table: TableIndex) {
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
@@ -113,7 +100,7 @@ impl Router {
     }
     /// Deletes a table that nobody wants and nobody needs.
     pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {
-        if self.fib.is_unwanted(F::LINK, table) && !self.is_needed::<F>(table) {
+        if self.fib.is_unwanted(F::LINK, table) && !self.fib.is_needed::<F>(table) {
             self.drop_table::<F>(table);
         }
     }
@@ -222,15 +209,6 @@ impl Router {
             self.note(format_args!("{} table {}: {what}", F::NAME, t.id));
         }
     }
-    fn keys_of<F: Family>(
-        &self,
-        table: TableIndex,
-        which: impl Fn(Source) -> bool,
-    ) -> Vec<(Key<F>, Source)> {
-        let Some(t) = F::tables(&self.fib).at(table) else { return Vec::new() };
-        let each = t.entries.iter().flat_map(|(key, e)| e.sources().map(|s| (*key, s.0)));
-        each.filter(|(_, source)| which(*source)).collect()
-    }
     fn drop_table<F: Family>(&mut self, table: TableIndex) {
         self.note_table::<F>(table, "deleted");
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
@@ -241,7 +219,7 @@ impl Router {
         // leads to a list that is being given up.
         for is_recursive in [false, true] {
             let is_meant = |source| (source == Source::RECURSIVE) == is_recursive;
-            let all = self.keys_of::<F>(table, is_meant);
+            let all = self.fib.keys_of::<F>(table, is_meant);
             all.into_iter().for_each(|(key, source)| self.take_source::<F>(table, key, source));
         }
         twin!(F, self.drop_mtable(table));
@@ -265,22 +243,6 @@ impl Router {
     pub fn set_flow_hash_seed(&mut self, seed: u32) {
         self.fib.hashes4.set_seed(seed);
         self.fib.hashes6.set_seed(seed);
-    }
-    /// Whether an interface or a route of another table looks up in a table.
-    fn is_needed<F: Family>(&self, table: TableIndex) -> bool {
-        let Some(t) = F::tables(&self.fib).at(table) else { return false };
-        let mut inside = HashMap::<u32, u32>::new();
-        for (_, list) in t.entries.iter().flat_map(|(_, e)| e.sources()) {
-            *inside.entry(list).or_default() += 1;
-        }
-        for (to, foreign) in &self.fib.foreign {
-            if to.table == table && Link::of(to.addr) == F::LINK {
-                *inside.entry(foreign.list).or_default() += 1;
-            }
-        }
-        let leads_here = |p: &Path| p.target.table() == Some((F::LINK, table));
-        let mut users = self.fib.lists.iter().filter(|(_, l)| l.paths.iter().any(leads_here));
-        t.interfaces > 0 || users.any(|(i, l)| l.users > inside.get(&i).copied().unwrap_or(0))
     }
     /// Finds a table for a use that keeps it, or makes one that goes with its last use.
     ///
@@ -336,22 +298,63 @@ impl Router {
             self.fib.ip6.remove(table);
             return Err(e);
         }
-        self.point_link_local(interface, table.0);
+        self.fib.point_link_local(interface, table.0);
         Ok(table)
     }
     /// Deletes it.
     pub(crate) fn remove_link_local(&mut self, interface: InterfaceIndex) {
         if let Some(table) = self.fib.link_local_of(interface) {
-            self.point_link_local(interface, 0);
+            self.fib.point_link_local(interface, 0);
             self.drop_table::<Ip6>(table);
         }
     }
+}
+
+impl Fib {
+    /// Gives a table a name, instead of one made of its number.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    pub fn name_table<F: Family>(&mut self, table: TableIndex, name: &str) -> Result<(), Error> {
+        let t = F::tables_mut(self).at_mut(table).ok_or(Error::NoTable)?;
+        t.name = name.to_owned();
+        Ok(())
+    }
+    fn removable_table<F: Family>(&self, id: u32) -> Result<TableIndex, Error> {
+        let table = F::tables(self).named(id).ok_or(Error::NoTable)?;
+        if table == TableIndex::DEFAULT { Err(Error::TableInUse) } else { Ok(table) }
+    }
+    fn keys_of<F: Family>(
+        &self,
+        table: TableIndex,
+        which: impl Fn(Source) -> bool,
+    ) -> Vec<(Key<F>, Source)> {
+        let Some(t) = F::tables(self).at(table) else { return Vec::new() };
+        let each = t.entries.iter().flat_map(|(key, e)| e.sources().map(|s| (*key, s.0)));
+        each.filter(|(_, source)| which(*source)).collect()
+    }
+    /// Whether an interface or a route of another table looks up in a table.
+    fn is_needed<F: Family>(&self, table: TableIndex) -> bool {
+        let Some(t) = F::tables(self).at(table) else { return false };
+        let mut inside = HashMap::<u32, u32>::new();
+        for (_, list) in t.entries.iter().flat_map(|(_, e)| e.sources()) {
+            *inside.entry(list).or_default() += 1;
+        }
+        for (to, foreign) in &self.foreign {
+            if to.table == table && Link::of(to.addr) == F::LINK {
+                *inside.entry(foreign.list).or_default() += 1;
+            }
+        }
+        let leads_here = |p: &Path| p.target.table() == Some((F::LINK, table));
+        let mut users = self.lists.iter().filter(|(_, l)| l.paths.iter().any(leads_here));
+        t.interfaces > 0 || users.any(|(i, l)| l.users > inside.get(&i).copied().unwrap_or(0))
+    }
     fn point_link_local(&mut self, interface: InterfaceIndex, table: u16) {
-        let mut all = self.fib.link_local.current().clone();
+        let mut all = self.link_local.current().clone();
         let at = interface.0 as usize;
         all.resize(all.len().max(at + 1), 0);
         all[at] = table;
-        self.fib.link_local.publish(all);
+        self.link_local.publish(all);
     }
 }
 

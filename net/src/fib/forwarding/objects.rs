@@ -15,7 +15,7 @@ use infra::rcu::{Epoch, Reader, Shared};
 
 use crate::adjacency::Link;
 use crate::fib::types::{FibPath, FibPathType};
-use crate::fib::{Path, RouteOf, Target};
+use crate::fib::{Fib, Path, RouteOf, Target};
 use crate::router::Router;
 
 /// Number of a kind of objects.
@@ -201,19 +201,6 @@ impl Router {
         fib.objects.forwarders.push(new);
         Ok(index)
     }
-    /// The edges to the objects of all kinds of a node that forwards packets, or will.
-    pub fn edges_to_objects(&mut self, name: &str) -> ObjectEdges {
-        let Objects { forwarders, awaited, .. } = &mut self.fib.objects;
-        let edges = forwarders.iter().find(|f| f.name == name).map(|f| &f.edges);
-        let edges = edges.unwrap_or_else(|| {
-            awaited.entry(name.to_owned()).or_insert_with(|| Shared::new(Vec::new()))
-        });
-        ObjectEdges(edges.reader())
-    }
-    /// Has commands name a feature's objects by a word.
-    pub fn add_path_word(&mut self, new: PathWord) {
-        self.fib.objects.path_words.push(new);
-    }
     /// The object that words name, the first of which was taken; `None` if it is no feature's.
     pub(in crate::fib) fn parse_object(
         &self,
@@ -230,15 +217,6 @@ impl Router {
         let known = self.fib.objects.path_words.iter().find(|w| w.kind == object.kind)?;
         Some(format!("{} {}", known.word, (known.print)(self, object.index)?))
     }
-    /// Has a feature hear of the paths that lead to its objects.
-    pub fn watch_objects(&mut self, kind: ObjectKind, watch: WatchObject) {
-        self.fib.objects.watching.push((kind, watch));
-    }
-    /// Has paths to objects of a kind used only where packets get on to a neighbour by the load
-    /// balance that the object sends them to, and do not come back that way.
-    pub fn stack_objects(&mut self, kind: ObjectKind, stack: StackOf) {
-        self.fib.objects.stacks.push((kind, stack));
-    }
     /// The load balance that packets of an object go on by, if its kind says so.
     pub(in crate::fib) fn stack_of_object(&self, object: Object) -> Option<u32> {
         let known = self.fib.objects.stacks.iter().find(|(kind, _)| *kind == object.kind)?;
@@ -252,10 +230,6 @@ impl Router {
             let called: Vec<_> = watching.iter().filter(|w| w.0 == kind).map(|w| w.1).collect();
             called.into_iter().for_each(|watch| watch(self, index, is_held));
         }
-    }
-    /// Has messages name a feature's objects by a type of path.
-    pub fn add_path_type(&mut self, new: PathType) {
-        self.fib.objects.path_types.push(new);
     }
     /// Target of a path of a feature's type.
     pub(in crate::fib) fn read_path(&self, path: &FibPath, of: RouteOf) -> Result<Target, Retval> {
@@ -283,5 +257,34 @@ impl Router {
             kind.is_some_and(|(of, _)| *of == owner)
         };
         self.fib.lists.objects().find(is_of).map(|object| self.describe_object(object))
+    }
+}
+
+impl Fib {
+    /// The edges to the objects of all kinds of a node that forwards packets, or will.
+    pub fn edges_to_objects(&mut self, name: &str) -> ObjectEdges {
+        let Objects { forwarders, awaited, .. } = &mut self.objects;
+        let edges = forwarders.iter().find(|f| f.name == name).map(|f| &f.edges);
+        let edges = edges.unwrap_or_else(|| {
+            awaited.entry(name.to_owned()).or_insert_with(|| Shared::new(Vec::new()))
+        });
+        ObjectEdges(edges.reader())
+    }
+    /// Has commands name a feature's objects by a word.
+    pub fn add_path_word(&mut self, new: PathWord) {
+        self.objects.path_words.push(new);
+    }
+    /// Has a feature hear of the paths that lead to its objects.
+    pub fn watch_objects(&mut self, kind: ObjectKind, watch: WatchObject) {
+        self.objects.watching.push((kind, watch));
+    }
+    /// Has paths to objects of a kind used only where packets get on to a neighbour by the load
+    /// balance that the object sends them to, and do not come back that way.
+    pub fn stack_objects(&mut self, kind: ObjectKind, stack: StackOf) {
+        self.objects.stacks.push((kind, stack));
+    }
+    /// Has messages name a feature's objects by a type of path.
+    pub fn add_path_type(&mut self, new: PathType) {
+        self.objects.path_types.push(new);
     }
 }

@@ -287,7 +287,7 @@ fn a_cancelled_command_leaves_nothing() {
     assert!(b.in_use()[3] > with_one[3]);
     run.cancel(&mut b.router, &mut out);
     std::mem::swap(&mut b.graph.engine, &mut b.router.engine);
-    assert!(b.router.has_deferred());
+    assert!(b.router.fib.has_deferred());
     b.run("show ip fib summary");
     assert_eq!(b.in_use(), with_one, "what was there before stays");
     b.set("ip route del 16.0.0.5/32");

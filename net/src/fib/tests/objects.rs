@@ -106,10 +106,10 @@ fn who_follows_a_route_keeps_the_load_balance_and_is_called_once_for_all_changes
         })
     };
     called(&mut b);
-    assert!(!b.control(|r| r.leads_on(&followed)));
+    assert!(!b.control(|r| r.fib.leads_on(&followed)));
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1");
     assert_eq!(b.follow(balance, 9), b.leads("16.0.0.1"));
-    assert!(b.control(|r| r.leads_on(&followed)));
+    assert!(b.control(|r| r.fib.leads_on(&followed)));
     b.set("ip route add 16.0.0.1/32 via 10.0.2.2 pg2");
     assert_eq!(b.follow(balance, 9), b.leads("16.0.0.1"));
     assert_eq!(called(&mut b), [5], "once for both");
@@ -118,7 +118,7 @@ fn who_follows_a_route_keeps_the_load_balance_and_is_called_once_for_all_changes
     let pg2 = b.interface("pg2");
     b.control(|r| r.set_admin(pg2, false));
     assert_eq!(called(&mut b), [5]);
-    assert!(!b.control(|r| r.leads_on(&followed)));
+    assert!(!b.control(|r| r.fib.leads_on(&followed)));
     b.control(|r| r.set_admin(pg2, true));
     let other = Path::to(Target::Neighbor { interface: pg2, addr: [10, 0, 2, 9].into() });
     b.control(|r| r.refollow(balance, &[other]).unwrap());

@@ -68,7 +68,7 @@ fn a_table_is_emptied_of_what_operators_and_clients_put_in() {
 fn tables_have_names() {
     let mut b = bench();
     let table = b.control(|r| r.add_table::<Ip4>(7)).unwrap();
-    b.control(|r| r.name_table::<Ip4>(table, "red")).unwrap();
+    b.control(|r| r.fib.name_table::<Ip4>(table, "red")).unwrap();
     assert_eq!(b.run("show ip table"), "[0] table_id:0 ipv4-VRF:0\n[1] table_id:7 red\n");
     assert!(b.run("show ip fib table 7").starts_with("red, fib_index:1, flow hash:["));
 }

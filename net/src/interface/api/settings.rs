@@ -172,10 +172,12 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(SwInterfaceGetMacAddressReply { mac_address })
         })
         .call(|router: &mut Router, m: SwInterfaceSetLinkSpeed| {
-            Err::<(), Retval>(router.fixed_speed(m.sw_if_index).into())
+            Err::<(), Retval>(router.interfaces.fixed_speed(m.sw_if_index).into())
         })
         .call(|router: &mut Router, m: SwInterfaceGetSpeedCapa| {
-            Err::<SwInterfaceGetSpeedCapaReply, Retval>(router.fixed_speed(m.sw_if_index).into())
+            Err::<SwInterfaceGetSpeedCapaReply, Retval>(
+                router.interfaces.fixed_speed(m.sw_if_index).into(),
+            )
         });
 }
 
@@ -188,7 +190,7 @@ fn state(api: &mut Api<Router>) {
         })
         .call(|router: &mut Router, m: SwInterfaceSetPromisc| {
             let device = device_of(router, m.sw_if_index)?;
-            Ok(router.set_promiscuous(device, m.promisc_on)?)
+            Ok(router.interfaces.set_promiscuous(device, m.promisc_on)?)
         })
         .call(|router: &mut Router, m: HwInterfaceSetMtu| {
             Ok(router.set_link_mtu(m.sw_if_index, m.mtu.into())?)

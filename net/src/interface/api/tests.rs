@@ -59,7 +59,7 @@ fn interfaces_are_dumped_with_all_they_are() {
         local.call(router, &SwInterfaceSetMtu { sw_if_index: PG0, mtu }).unwrap();
         let tag = SwInterfaceTagAddDel { is_add: true, sw_if_index: PG0, tag: "up".into() };
         local.call(router, &tag).unwrap();
-        router.follow_device_speed(PG0, 10_000_000);
+        router.interfaces.follow_device_speed(PG0, 10_000_000);
         let flags = SubIfFlags(4 | 8 | 16 | 128);
         let sub = CreateSubif {
             sw_if_index: PG0,
@@ -133,7 +133,7 @@ fn what_is_set_is_set() {
 #[test]
 fn no_speed_of_a_link_can_be_chosen() {
     talk(|local, router| {
-        router.follow_device_speed(PG0, 10_000_000);
+        router.interfaces.follow_device_speed(PG0, 10_000_000);
         let asked = [(PG0, Retval::UNSUPPORTED), (NOBODY, Retval::INVALID_SW_IF_INDEX)];
         for (sw_if_index, retval) in asked {
             for link_speed in [0, 10_000_000] {
@@ -318,7 +318,7 @@ fn send_queues_are_placed_and_listed() {
         assert_eq!(local.call(router, &place(0, &[0])), Err(Retval::UNSUPPORTED));
         router.engine.build().unwrap();
         router.engine.start_inline();
-        router.set_tx_queues(PG0, TxQueues::new(2, 4));
+        router.interfaces.set_tx_queues(PG0, TxQueues::new(2, 4));
         assert_eq!(local.call(router, &place(2, &[0])), Err(Retval::UNSUPPORTED));
         assert_eq!(local.call(router, &place(0, &[9])), Err(Retval::INVALID_VALUE));
         let rows = |router: &mut Router, of| {
