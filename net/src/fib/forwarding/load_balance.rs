@@ -22,8 +22,8 @@ use super::objects::{Object, ObjectKind};
 use crate::adjacency::{AdjacencyIndex, MAX_ADJACENCIES};
 use crate::fib::control::path::Label;
 
-/// Most load balances there may be.
-pub const MAX_BALANCES: usize = 1 << 22;
+/// Most load balances there may be: one for each label, and others.
+pub const MAX_BALANCES: usize = (1 << 20) + (1 << 18);
 /// Columns of vectors in the statistics segment that have one for each load balance.
 pub const COLUMNS: Columns = Columns::growing("route", MAX_BALANCES);
 /// A load balance that leads nowhere, always.
