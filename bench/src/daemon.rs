@@ -88,7 +88,10 @@ impl Daemon {
         let mut command = Command::new(&self.ctl);
         command.arg("-s").arg(&self.socket).arg(line).stdin(Stdio::null());
         match command.output() {
-            Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            Ok(output) => {
+                let said = [output.stdout, output.stderr].concat();
+                String::from_utf8_lossy(&said).trim().to_owned()
+            }
             Err(e) => format!("{}: {e}", self.ctl.display()),
         }
     }

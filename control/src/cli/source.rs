@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use super::args::is_blank;
 use super::{Error, io_text};
 
-/// Bytes read from a file at a time.
+/// Bytes read from a file at a time, or as many as are there of a command that goes on.
 const CHUNK: usize = 64 * 1024;
-/// Longest command, braces and all.
-const MAX_COMMAND: usize = 1024 * 1024;
+/// Longest command, braces and all: room for an access list of a million rules.
+const MAX_COMMAND: usize = 64 * 1024 * 1024;
 
 /// The source of commands.
 pub(super) struct Source {
@@ -133,7 +133,7 @@ impl Source {
             return Ok(());
         };
         let old = self.bytes.len();
-        self.bytes.resize(old + CHUNK, 0);
+        self.bytes.resize(old + old.max(CHUNK), 0);
         let count = file.read(&mut self.bytes[old..]).map_err(|e| {
             Error::bare(format!("failed to read `{}': {}", path.display(), io_text(&e)))
         })?;

@@ -497,6 +497,16 @@ fn exec_takes_files_longer_than_one_read() {
 }
 
 #[test]
+fn exec_takes_commands_of_megabytes() {
+    let line = format!("ip route add 10.1.2.0/24 via 1.2.3.4{}\n", " ".repeat(6 << 20));
+    let path = file("wide", &line.repeat(2));
+    let (cli, mut cx) = (toy(), Toy::default());
+    let mut run = Run::new(&format!("exec {path}"));
+    while run.step(&cli, &mut cx, &mut Output::none()) == Step::Again {}
+    assert_eq!(cx.routes, 2);
+}
+
+#[test]
 fn arguments_are_words_blocks_and_rest() {
     let mut args = Args::new(" name x {a {b} c}size 1-2 ");
     assert!(!args.keyword("nam") && args.keyword("name"));
