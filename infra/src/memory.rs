@@ -83,13 +83,16 @@ impl<T: FromZeros> Reserved<T> {
         self._map.name(name);
         self
     }
-    /// Moves the first 2 MB into a huge page too: for what stayed small no longer.
+    /// Asks for huge pages, and moves the first 2 MB into one: for what stayed small no longer.
     pub fn enlarge(&self) {
-        if self.len * size_of::<T>() >= HUGE_PAGE {
-            // SAFETY: the range lies within the mapping, whose contents stay as they are. A kernel
-            // without such a page, or one that does not know how, refuses: no harm.
+        let bytes = self.len * size_of::<T>();
+        if bytes >= HUGE_PAGE {
+            // SAFETY: the ranges lie within the mapping, whose contents stay as they are. A kernel
+            // without such pages, or one that does not know how, refuses: no harm.
             let _ = unsafe {
-                libc::madvise(self.start.as_ptr().cast(), HUGE_PAGE, libc::MADV_COLLAPSE)
+                let start = self.start.as_ptr().cast::<c_void>();
+                let _ = madvise(start, bytes, Advice::LinuxHugepage);
+                libc::madvise(start, HUGE_PAGE, libc::MADV_COLLAPSE)
             };
         }
     }

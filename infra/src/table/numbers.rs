@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use zerocopy::FromZeros;
 
-use crate::memory::{HUGE_PAGE, HugePages, Reserved};
+use crate::memory::{HugePages, Reserved};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// A number that is stored and loaded in one piece, from 0 on.
@@ -46,11 +46,7 @@ numbers!(AtomicU32: u32, AtomicU64: u64);
 
 /// Numbers that their owner sets one by one; all are zero at first.
 #[derive(Debug)]
-pub struct Numbers<N = AtomicU64> {
-    all: Arc<Reserved<N>>,
-    /// Whether one beyond the first huge page was set.
-    is_large: bool,
-}
+pub struct Numbers<N = AtomicU64>(Arc<Reserved<N>>);
 
 /// The reading side of [`Numbers`]. Clones read the same numbers.
 #[derive(Debug)]
@@ -71,25 +67,24 @@ impl<N: Number> Numbers<N> {
     /// # Errors
     /// The kernel's, when it refuses the address space.
     pub fn new(len: usize) -> io::Result<Self> {
-        let all = Arc::new(Reserved::new(len, HugePages::Beyond)?.named("numbers"));
-        Ok(Self { all, is_large: false })
+        Ok(Self(Arc::new(Reserved::new(len, HugePages::No)?.named("numbers"))))
     }
     /// A handle for a node.
     pub fn reader(&self) -> NumbersReader<N> {
-        NumbersReader(Arc::clone(&self.all))
+        NumbersReader(Arc::clone(&self.0))
     }
     /// Number `index`; zero where there is none.
     pub fn at(&self, index: usize) -> N::Value {
-        self.all.get(index).map_or_else(N::Value::default, N::get)
+        self.0.get(index).map_or_else(N::Value::default, N::get)
     }
     /// Sets a number. False when there is no room for so many.
     pub fn set(&mut self, index: usize, value: N::Value) -> bool {
-        if !self.is_large && index >= HUGE_PAGE / size_of::<N>() && index < self.all.len() {
-            self.is_large = true;
-            self.all.enlarge();
-        }
-        self.all.get(index).into_iter().for_each(|number| number.put(value));
-        index < self.all.len()
+        self.0.get(index).into_iter().for_each(|number| number.put(value));
+        index < self.0.len()
+    }
+    /// Has those set from now on lie on huge pages: there are many, side by side.
+    pub fn enlarge(&self) {
+        self.0.enlarge();
     }
 }
 

@@ -139,10 +139,9 @@ impl Fib {
     pub fn briefs(&self) -> NumbersReader {
         self.balances.briefs.reader()
     }
-    /// Says what labels to put on are in brief: a [`Brief`]'s number, or 0. Before anything leads
-    /// to the object.
-    pub fn set_brief(&mut self, index: u32, brief: u64) {
-        self.balances.briefs.set(index as usize, brief);
+    /// Says what labels to put on are in brief, where they can be, before paths lead to the object.
+    pub fn set_brief(&mut self, index: u32, brief: Option<Brief>) {
+        self.balances.briefs.set(index as usize, brief.map_or(0, Brief::number));
     }
     pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {

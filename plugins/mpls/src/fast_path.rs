@@ -203,7 +203,7 @@ impl<'a> Leaving<'a> {
 
 /// The path of packets whose label is swapped, on one thread.
 #[derive(Clone)]
-pub struct Swap {
+pub struct SwapPath {
     pub(super) fast: FastPath,
     /// Load balances by label, by table.
     pub(super) tables: SlabReader<Numbers32Reader>,
@@ -222,7 +222,7 @@ struct Imposer {
 
 /// One frame on its way.
 struct Pass<'a> {
-    swap: &'a Swap,
+    swap: &'a SwapPath,
     rx: u32,
     fib: u16,
     labels: View<'a, AtomicU32>,
@@ -238,7 +238,7 @@ struct Pass<'a> {
     leaving: Leaving<'a>,
 }
 
-impl Swap {
+impl SwapPath {
     /// Takes packets of the interface of the first one, whose table is `fib`; says whether it went
     /// over them.
     #[inline(always)]

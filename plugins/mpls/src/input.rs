@@ -12,7 +12,7 @@ use wire::mpls::{Entry, stack};
 
 use super::Enabled;
 use super::error::Error;
-use super::fast_path::Swap;
+use super::fast_path::SwapPath;
 
 /// Features on labelled packets that come in.
 pub static MPLS_INPUT: FeatureArc = FeatureArc {
@@ -30,7 +30,7 @@ pub struct Input {
     pub(super) enabled: SlabReader<Enabled>,
     /// Packets by interface.
     pub(super) counters: Arc<Counters>,
-    pub(super) swap: Swap,
+    pub(super) swap: SwapPath,
 }
 
 /// Edges of [`Input`].

@@ -42,7 +42,7 @@ pub use error::Error as Drops;
 pub use input::MPLS_INPUT;
 pub use output::MPLS_OUTPUT;
 
-use fast_path::{FastPath, Swap};
+use fast_path::{FastPath, SwapPath};
 use objects::{AfterPop, Disposition, Imposition, Interned, Kinds, Objects};
 use table::LabelTables;
 pub use table::{Key, Route};
@@ -119,7 +119,7 @@ impl LabelSwitching for Switching {
             && ObjectKind::LABELS.contains(&object.kind)
         {
             let imposition = router.own::<Mpls>().objects.impositions.at(object.index);
-            let brief = imposition.map_or(0, Imposition::brief);
+            let brief = imposition.and_then(Imposition::brief);
             router.fib.set_brief(object.index, brief);
         }
         Some(wrap)
@@ -213,7 +213,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     replicate::add(router, impose::Labelled, copies.reader()).map_err(refuse)?;
 
     let kinds = add_kinds(router).map_err(refuse)?;
-    let swap = Swap {
+    let swap = SwapPath {
         fast,
         tables: tables.reader(),
         balances: router.fib.forwarding(),

@@ -23,12 +23,12 @@ pub struct Imposition {
 }
 
 impl Imposition {
-    /// Its brief as a number; 0 where it puts on another number of labels than one, or leads
-    /// elsewhere than to a neighbour.
-    pub fn brief(&self) -> u64 {
+    /// Its brief; `None` where it puts on another number of labels than one, or leads elsewhere
+    /// than to a neighbour.
+    pub fn brief(&self) -> Option<Brief> {
         match (&*self.labels, self.next) {
-            ([label], Via::Adjacency(to)) => Brief::new(label, to).number(),
-            _ => 0,
+            ([label], Via::Adjacency(to)) => Some(Brief::new(label, to)),
+            _ => None,
         }
     }
 }

@@ -19,6 +19,8 @@ use wire::mpls::LABELS;
 use super::Mpls;
 use super::replicate::Copies;
 
+/// Labels of a table whose leaves are worth huge pages.
+const LARGE: usize = 1 << 16;
 /// Most tables.
 const MOST: usize = 1 << 16;
 
@@ -249,6 +251,9 @@ fn hold_entry(router: &mut Router, table: TableIndex, key: Key) -> Result<u32, E
     let (balance, counting) = (followed.load_balance(), router.fib.counting);
     let t = tables(router).at_mut(table).ok_or(Error::NoTable)?;
     let mark = if counting.counts(t.entries.len()) { 0 } else { UNCOUNTED };
+    if t.entries.len() == LARGE {
+        t.leaves.enlarge();
+    }
     t.entries.insert(key, Entry { routes: Vec::new(), followed, copies: None, users: 0 });
     t.set_leaf(key, balance | mark);
     Ok(balance)

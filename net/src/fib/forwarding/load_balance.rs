@@ -380,6 +380,7 @@ impl LoadBalances {
                 self.lists.push(NO_LIST);
                 if self.lists.len() == HUGE_PAGE / size_of::<AtomicU64>() {
                     self.words.enlarge();
+                    self.briefs.enlarge();
                 }
                 self.lists.len() as u32 - 1
             }
