@@ -3,42 +3,17 @@
 use std::net::Ipv4Addr;
 
 use det44::{FEATURE, Map, Maps};
-use net::InterfaceIndex;
-use net::testing::whole::{Bench, HOST, PG0, PG1};
+use net::testing::whole::Bench;
 use proptest::prelude::*;
-use wire::ethernet::{self, EtherType};
-use wire::{Ip4Prefix, MacAddr};
-use zerocopy::IntoBytes;
+use wire::Ip4Prefix;
 
-use super::nat44_ed::{check, end, ends, udp};
-use super::translation::with;
-
-const ETHERNET: usize = 14;
+use super::nat44_ed::{end, ends, pass, udp};
+use super::translation::between;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&with(FEATURE));
-    let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
-    let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["det44 plugin enable", "set interface det44 inside pg0 outside pg1"];
-    neighbours
-        .iter()
-        .map(String::as_str)
-        .chain(first)
-        .chain(more.iter().copied())
-        .for_each(|line| b.set(line));
-    b
-}
-
-/// Packets that leave, without Ethernet headers, all sums checked.
-fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let to: MacAddr = if on == b.pg0 { PG0 } else { PG1 };
-    let header = ethernet::Header::new(to, HOST, EtherType::IP4);
-    let frames: Vec<_> = packets.iter().map(|p| [header.as_bytes(), p].concat()).collect();
-    let sent = b.receive(on, &frames).into_iter().filter(|c| c.at == "sent");
-    let packets: Vec<_> = sent.map(|c| c.bytes[ETHERNET..].to_vec()).collect();
-    packets.iter().for_each(|p| check(p));
-    packets
+    between(FEATURE, &first, more)
 }
 
 fn map(inside: &str, outside: &str) -> Map {

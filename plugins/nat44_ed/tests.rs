@@ -11,23 +11,14 @@ use wire::upper::Upper;
 use wire::{MacAddr, Protocol, checksum, ip4};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::translation::with;
+use super::translation::between;
 
 const ETHERNET: usize = 14;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
-    let mut b = Bench::plugged(&with(FEATURE));
-    let neighbours = ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"];
-    let neighbours = neighbours.map(|n| format!("set ip neighbor {n} 02:00:00:00:00:01"));
     let first = ["nat44 plugin enable sessions 1000", "set interface nat44 in pg0 out pg1"];
-    neighbours
-        .iter()
-        .map(String::as_str)
-        .chain(first)
-        .chain(more.iter().copied())
-        .for_each(|line| b.set(line));
-    b
+    between(FEATURE, &first, more)
 }
 
 /// What leaves, without Ethernet headers, all sums checked.

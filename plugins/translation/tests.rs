@@ -26,6 +26,16 @@ pub(super) fn with(feature: net::Feature) -> Vec<net::Feature> {
     [&FEATURES[..], &[feature]].concat()
 }
 
+/// Hosts behind `pg0`, the world behind `pg1`, and what `first` and `more` say of the translation.
+pub(super) fn between(feature: net::Feature, first: &[&str], more: &[&str]) -> Bench {
+    let mut b = Bench::plugged(&with(feature));
+    for neighbour in ["pg0 10.0.0.2", "pg0 10.0.0.3", "pg1 10.0.1.2", "pg1 10.0.1.3"] {
+        b.set(&format!("set ip neighbor {neighbour} 02:00:00:00:00:01"));
+    }
+    first.iter().chain(more).for_each(|line| b.set(line));
+    b
+}
+
 /// Hosts behind one interface, the world behind the other.
 fn bench(feature: net::Feature, lines: &[&str]) -> Bench {
     let mut b = Bench::plugged(&with(feature));

@@ -81,18 +81,22 @@ impl From<Unfit> for TxError {
 /// Closes what takes the kernel long to close, sockets and devices, where nobody waits for it. It
 /// is gone when the thread has ended.
 pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
-    // If there is no thread to be had the value is dropped here.
-    std::thread::Builder::new().name("closer".to_owned()).spawn(move || drop(what)).ok()
+    elsewhere(move || drop(what))
 }
 
 /// The same for what nodes hold that were just removed: when no thread has them any more. Control
 /// does not wait for the threads.
 pub fn close_unused(router: &mut Router, what: impl Send + 'static) -> Option<JoinHandle<()>> {
     let done = router.engine.until_done();
-    let close = move || {
+    elsewhere(move || {
         done.wait();
         drop(what);
-    };
+    })
+}
+
+/// Does what may take long on a thread of its own; if there is none to be had, what is to be closed
+/// is dropped here.
+fn elsewhere(close: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
 }
 

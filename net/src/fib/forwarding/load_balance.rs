@@ -133,7 +133,7 @@ impl Swap {
     }
     /// From its number; `None` for another word's.
     #[inline(always)]
-    pub fn of(number: u64) -> Option<Self> {
+    fn of(number: u64) -> Option<Self> {
         (number & Self::IS != 0).then_some(Self(number))
     }
     /// The neighbour.
