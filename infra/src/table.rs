@@ -8,6 +8,7 @@ pub mod names;
 pub mod numbers;
 pub mod rules;
 pub mod spans;
+pub mod tags;
 pub mod tally;
 
 /// A table has no room for what was to be added; nothing has changed.

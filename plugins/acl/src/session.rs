@@ -12,7 +12,7 @@ use net::Router;
 use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
-    Address, Affinity, Class, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen, Session,
+    Address, Affinity, Class, Counted, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen,
     SessionIndex, Sessions, Table,
 };
 use zerocopy::{FromBytes, Immutable, KnownLayout};
@@ -75,7 +75,7 @@ pub type Of<A> = Sessions<Flow<A>, Flow<A>, Origin>;
 /// The sessions of a version on one thread.
 pub type Here<'t, A> = Lent<'t, Flow<A>, Flow<A>, Origin>;
 /// A session.
-pub type One<A> = Session<Flow<A>, Flow<A>, Origin>;
+pub type One<A> = Counted<Flow<A>, Flow<A>, Origin>;
 
 /// A version whose packets have sessions.
 pub trait Reflected: Matched {

@@ -8,7 +8,7 @@ use graph::NoAnswer;
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
-    Address, Class, Direction, End, Flow, Kind, Refused, Seen, Session, SessionIndex, Sessions,
+    Address, Class, Counted, Direction, End, Flow, Kind, Refused, Seen, SessionIndex, Sessions,
     Table, Usage,
 };
 use wire::Protocol;
@@ -55,7 +55,7 @@ pub type Of<A> = Sessions<Flow<A>, Flow<A>, Data>;
 /// The sessions of a version on one thread.
 pub type Here<A> = Table<Flow<A>, Flow<A>, Data>;
 /// A session.
-pub type One<A> = Session<Flow<A>, Flow<A>, Data>;
+pub type One<A> = Counted<Flow<A>, Flow<A>, Data>;
 
 /// The sessions of both versions.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
-    Affinity, Class, Direction, Flow6, Kind, New, Seen, Session, SessionIndex, Sessions, Table,
+    Affinity, Class, Counted, Direction, Flow6, Kind, New, Seen, SessionIndex, Sessions, Table,
     Usage, Walked,
 };
 use wire::Protocol;
@@ -40,7 +40,7 @@ pub type All = Sessions<Flow6, Flow6, Data>;
 /// The connections of a thread.
 pub type Here = Table<Flow6, Flow6, Data>;
 /// A connection.
-pub type Connection = Session<Flow6, Flow6, Data>;
+pub type Connection = Counted<Flow6, Flow6, Data>;
 
 /// Control's end of the connections.
 pub struct Tracker(pub All);

@@ -9,7 +9,7 @@ use control::feature::Refusal;
 use infra::rcu::Shared;
 use net::Router;
 use net::fib::{Object, ObjectKind, Path, Source, TableIndex, Target};
-use sessions::{Affinity, Class, Flow6, Session, Sessions, Walked};
+use sessions::{Affinity, Class, Counted, Flow6, Sessions, Walked};
 use translation::session::Timeouts;
 use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
@@ -282,7 +282,7 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
     let all = router.own::<DsLite>().all.current().clone();
     let (seed, text) = (all.sessions.seed(), |e: graph::NoAnswer| e.to_string());
     let of_b4 = move |b4: [u8; 16]| Affinity::of(hash_of(b4.into(), seed));
-    let affinity = move |b4: &Session<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
+    let affinity = move |b4: &Counted<Flow6, Flow6, u32>| [of_b4(b4.forward.src)];
     all.elements.rehome(router, stay, affinity, |_, _, _| ()).map_err(text)?;
     let affinities = move |s: &NatSession| {
         let end = (s.reverse.dst, s.reverse.dst_port);

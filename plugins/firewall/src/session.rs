@@ -14,7 +14,7 @@ use net::Router;
 use net::ip::{V4, V6};
 use sessions::tcp::State;
 use sessions::{
-    Address, Affinity, Class, Flow, Kind, Look, New, Seen, Session, SessionIndex, Sessions, Step,
+    Address, Affinity, Class, Counted, Flow, Kind, Look, New, Seen, SessionIndex, Sessions, Step,
     Table, Walked,
 };
 use wire::Protocol;
@@ -87,7 +87,7 @@ pub type Here<A> = Table<Flow<A>, Flow<A>, Data>;
 /// Those on one thread, for a frame.
 pub type Lent<'t, A> = sessions::Lent<'t, Flow<A>, Flow<A>, Data>;
 /// A session.
-pub type One<A> = Session<Flow<A>, Flow<A>, Data>;
+pub type One<A> = Counted<Flow<A>, Flow<A>, Data>;
 
 /// A version of IP whose packets the firewall knows.
 pub trait Guarded: Matched {

@@ -61,6 +61,7 @@ impl Work<'_> {
             },
         );
         self.table.seek(&mut sought, places.len());
+        self.table.fetch_counts(&sought, places.len());
         packets.usual_along(
             places,
             #[inline(always)]
@@ -106,7 +107,7 @@ impl Work<'_> {
         };
         let len = p.len();
         rewrite(p.bytes_mut().get_mut(l3..)?, old, &new)?;
-        session.passed(len - l3, self.now);
+        self.table.passed(at, len - l3, self.now);
         p.set_fib(fib);
         let mut flags = p.flags();
         if new.in_scope(0) != old.in_scope(0) {

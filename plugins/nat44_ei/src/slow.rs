@@ -355,8 +355,8 @@ impl Work<'_> {
             self.log.limit(limit, self.now, self.epoch);
         }
         let at = at?;
-        if let Some(session) = self.table.at(at) {
-            self.log.session(true, session, self.epoch);
+        if let Some(session) = self.table.with_counts(at) {
+            self.log.session(true, &session, self.epoch);
         }
         let host = (data.in_fib, forward.src);
         let most = self.config.most_per_user;

@@ -1,5 +1,7 @@
 //! Lookups by flows that may be of either direction, of one packet or of many together.
 
+use std::hint::select_unpredictable;
+
 use infra::cpu::prefetch;
 use zerocopy::FromZeros;
 
@@ -47,8 +49,11 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     }
     #[inline(always)]
     fn is_of(&self, value: u32, key: &K) -> bool {
-        self.flow(value).is_some_and(|flow| match flow {
-            Ok(flow) | Err(flow) => flow == key,
+        let (at, direction) = named(value);
+        // Which flow it is cannot be foretold.
+        self.records.get(at.0 as usize).is_some_and(|record| {
+            let is_forward = direction == Direction::Forward;
+            key.is(select_unpredictable(is_forward, &record.forward, &record.reverse))
         })
     }
     /// The same for many keys: what one step of the lookups asks for comes while it is made for the
@@ -97,6 +102,16 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
             }
         }
     }
+    /// Asks for the lines where the sessions sought are counted, for one who has most of them
+    /// passed.
+    #[inline(always)]
+    pub fn fetch_counts(&self, sought: &Sought, count: usize) {
+        for value in &sought.values[..count.min(KEYS)] {
+            if let Some(rest) = self.rests.get(named(*value).0.0 as usize) {
+                prefetch(rest);
+            }
+        }
+    }
     /// The end of the lookup of the key with number `n`.
     #[inline(always)]
     pub fn sought(&self, sought: &Sought, n: usize, key: &K) -> Found {
@@ -115,8 +130,6 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     fn fetch_record(&self, value: u32) {
         if let Some(record) = self.records.get(named(value).0.0 as usize) {
             prefetch(record);
-            // What has passed is counted on the next line, where the first one is full.
-            prefetch(&record.bytes);
         }
     }
 }

@@ -10,6 +10,11 @@ pub trait Key: Copy + Eq + FromZeros + Send + Sync + 'static {
     /// 64 bits that differ for different keys, for all that is worth; who does not know the seed
     /// cannot choose keys that meet.
     fn hash(&self, seed: u64) -> u64;
+    /// Whether it is the same as another one, said without a branch.
+    #[inline(always)]
+    fn is(&self, other: &Self) -> bool {
+        self == other
+    }
 }
 
 /// One direction of a session: addresses, ports, protocol and table. Of ICMP echoes both ports are
@@ -81,6 +86,15 @@ impl<A: Address> Flow<A> {
     pub fn in_scope(&self, scope: u32) -> Self {
         Self { scope, ..*self }
     }
+    /// Its bits, in the order of its bytes, so that they are read as few numbers: addresses, scope
+    /// and ports, protocol. IPv4 has both addresses in the first.
+    #[inline(always)]
+    fn words(&self) -> [u64; 6] {
+        let ([a, b], [c, d]) = (self.src.words(), self.dst.words());
+        let [a, c] = if size_of::<A>() == 4 { [a | c << 32, 0] } else { [a, c] };
+        let ports = u64::from(self.src_port) | u64::from(self.dst_port) << 16;
+        [a, b, c, d, u64::from(self.scope) | ports << 32, self.protocol.into()]
+    }
     /// A hash that both directions have in common, in whatever table: it says which thread owns
     /// the session (`Frame::thread_of`).
     #[inline(always)]
@@ -97,14 +111,19 @@ impl<A: Address> Flow<A> {
 impl<A: Address> Key for Flow<A> {
     #[inline(always)]
     fn hash(&self, seed: u64) -> u64 {
-        let ([a, b], [c, d]) = (self.src.words(), self.dst.words());
-        let ports = u64::from(self.src_port) << 16 | u64::from(self.dst_port);
-        let rest = ports << 32 | u64::from(self.scope);
+        let [a, b, c, d, ends, protocol] = self.words();
         let addresses = match size_of::<A>() {
-            4 => (a << 32 | c) ^ seed,
+            4 => a ^ seed,
             _ => fold(a ^ seed, b ^ MIX) ^ fold(c ^ MIX, d ^ seed).rotate_left(23),
         };
-        fold(addresses, rest ^ MIX) ^ fold(u64::from(self.protocol) ^ seed, addresses ^ MIX)
+        // Who does not know the seed does not know which flows of two protocols would meet.
+        let protocol = protocol.wrapping_mul(seed | 1);
+        fold(addresses.wrapping_add(protocol), ends ^ seed.rotate_left(32))
+    }
+    #[inline(always)]
+    fn is(&self, other: &Self) -> bool {
+        let (own, other) = (self.words(), other.words());
+        (0..own.len()).fold(0, |differ, n| differ | (own[n] ^ other[n])) == 0
     }
 }
 

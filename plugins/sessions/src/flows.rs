@@ -1,6 +1,7 @@
 //! The flows of a table: from the hash of a flow to its session and direction.
 //!
-//! A bucket is one cache line with ten places: a tag of 16 bits of the hash and a value each. An
+//! A bucket is one cache line with ten places: a tag of 16 bits of the hash and a value each. All
+//! tags of a bucket are compared at once. An
 //! entry is in one of two buckets, mostly the first; the other one follows from it and the tag, so
 //! that entries move without their keys. The record that a value names says whether the flow is
 //! meant: tags only keep away from most others. The table belongs to one thread.
@@ -12,18 +13,11 @@ use std::io;
 
 use infra::cpu::prefetch;
 use infra::memory::{HUGE_PAGE, HugePages, Reserved};
+use infra::table::tags::{Places, Tags};
 use zerocopy::FromZeros;
 
 /// Places of a bucket.
 const PLACES: usize = 10;
-/// Words of a bucket's tags, four in each.
-const WORDS: usize = 3;
-/// The lowest bit of each tag of a word.
-const ONES: u64 = 0x0001_0001_0001_0001;
-/// The bits below the highest one of each tag.
-const LOW: u64 = !(ONES << 15);
-/// The places that exist, as [`Bucket::alike`] marks them.
-const ALL: u64 = ONES | (ONES & !(1 << 48)) << 1 | (ONES & !(1 << 48)) << 2;
 /// Entries that may move for a new one. With one alone some hundred thousandth of the new ones
 /// found no place in tables that were about to grow.
 const MOVES: usize = 2;
@@ -32,50 +26,28 @@ const SLICE: usize = 2;
 /// Buckets that give their memory back together.
 const RETURNED: usize = HUGE_PAGE / size_of::<Bucket>();
 
-/// Tags and values. Place `p` has its tag in word `p % WORDS`; a tag of 0 is free.
+/// Tags and values. A tag of 0 is that of a free place.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C, align(64))]
 struct Bucket {
-    tags: [u64; WORDS],
+    tags: Tags,
     values: [u32; PLACES],
-}
-
-/// The places of a bucket that are alike: bit `16 * (p / WORDS) + p % WORDS` for place `p`.
-#[derive(Clone, Copy)]
-struct Alike(u64);
-
-impl Iterator for Alike {
-    type Item = usize;
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        let bit = self.0.trailing_zeros() as usize;
-        self.0 &= self.0.wrapping_sub(1);
-        (bit < 64).then_some(bit / 16 * WORDS + bit % 16)
-    }
 }
 
 impl Bucket {
     #[inline(always)]
-    fn alike(&self, tag: u16) -> Alike {
-        // A tag's highest bit is set unless the tag is 0; no carry leaves its tag.
-        let differ = |word: u64| {
-            let word = word ^ (u64::from(tag) * ONES);
-            (((word & LOW) + LOW) | word) & !LOW
-        };
-        let [a, b, c] = self.tags.map(|word| !differ(word) & !LOW);
-        Alike((a >> 15 | b >> 14 | c >> 13) & ALL)
+    fn alike(&self, tag: u16) -> Places {
+        self.tags.alike(tag, PLACES)
     }
     #[inline(always)]
     fn value(&self, place: usize) -> u32 {
         self.values.get(place).copied().unwrap_or(0)
     }
     fn tag(&self, place: usize) -> u16 {
-        (self.tags[place % WORDS] >> (place / WORDS * 16)) as u16
+        self.tags.get(place)
     }
     fn set(&mut self, place: usize, tag: u16, value: u32) {
-        let shift = place / WORDS * 16;
-        let word = &mut self.tags[place % WORDS];
-        *word = *word & !(0xffff << shift) | u64::from(tag) << shift;
+        self.tags.set(place, tag);
         self.values[place] = value;
     }
 }
@@ -318,22 +290,6 @@ mod tests {
     fn hash_of(value: u32) -> u64 {
         let mixed = u64::from(value / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ mixed >> 29
-    }
-
-    #[test]
-    fn tags_are_told_apart_in_every_place() {
-        let mut bucket = Bucket::new_zeroed();
-        assert_eq!(bucket.alike(0).count(), PLACES);
-        for place in 0..PLACES {
-            bucket.set(place, 0x7fff + place as u16, place as u32);
-        }
-        for place in 0..PLACES {
-            let found: Vec<_> = bucket.alike(0x7fff + place as u16).collect();
-            assert_eq!((found, bucket.value(place)), (vec![place], place as u32));
-        }
-        assert_eq!(bucket.alike(0).count() + bucket.alike(0x7ffe).count(), 0);
-        bucket.set(4, 0x7fff, 4);
-        assert_eq!(bucket.alike(0x7fff).collect::<Vec<_>>(), [0, 4]);
     }
 
     #[test]

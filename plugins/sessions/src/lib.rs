@@ -7,8 +7,9 @@
 //! other: no locks, no shared lines, and whether a flow is free is a question for one table. It has
 //! two keys, the flow of its packets as they come ([`New::forward`]) and that of the answers
 //! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own.
-//! A lookup is one line of tags and the session's record, which holds both flows: flows whose tags
-//! are alike are told apart there. The table grows while in use; records take memory as they are
+//! A lookup is one line of tags and the session's record ([`Session`]), which holds both flows:
+//! flows whose tags are alike are told apart there. What has passed of a session stands elsewhere
+//! ([`Counted`]). The table grows while in use; records take memory as they are
 //! used. Who has many keys looks them up together ([`Table::find_all`]).
 //!
 //! # In a node
@@ -85,7 +86,7 @@ pub use either::{Found, KEYS, Sought};
 pub use flow::{Address, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use rehome::{Affinity, Lost, Step, Strays};
-pub use session::Session;
+pub use session::{Counted, Session};
 pub use shared::{Lent, Sessions, VISIT, Walked};
 pub use table::{Class, Direction, End, GRACE, New, Refused, SessionIndex, Table};
 pub use usage::Usage;

@@ -18,7 +18,7 @@ use net::Router;
 use zerocopy::FromZeros;
 
 use crate::flow::Key;
-use crate::session::Session;
+use crate::session::Counted;
 use crate::shared::{Sessions, Walked};
 
 /// Sessions that a thread takes over in one visit.
@@ -107,7 +107,7 @@ pub enum Step {
 }
 
 /// Sessions for which there was no room on a thread, or that made room for others.
-pub type Lost<F, R, D> = Vec<(usize, Session<F, R, D>)>;
+pub type Lost<F, R, D> = Vec<(usize, Counted<F, R, D>)>;
 
 impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R, D> {
     /// Flows whose session is on another thread than their hash says. Once a frame.
@@ -126,14 +126,14 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         &self,
         router: &mut Router,
         stay: &Range<usize>,
-        affinities: impl Fn(&Session<F, R, D>) -> [Affinity; N] + Clone + Send + 'static,
-        step: impl Fn(Step, usize, &Session<F, R, D>) + Clone + Send + 'static,
+        affinities: impl Fn(&Counted<F, R, D>) -> [Affinity; N] + Clone + Send + 'static,
+        step: impl Fn(Step, usize, &Counted<F, R, D>) + Clone + Send + 'static,
     ) -> Result<Lost<F, R, D>, NoAnswer> {
         let (first, count) = (stay.start, stay.len().max(1) as u64);
         let at = move |hash: u64| first + (hash % count) as usize;
         let strays = Arc::new(Mutex::new(Strays::default()));
         let (to, leaves) = (Arc::clone(&strays), step.clone());
-        let judge = move |thread, session: &mut Session<F, R, D>| {
+        let judge = move |thread, session: &mut Counted<F, R, D>| {
             let affinities = affinities(session);
             let owner = at(affinities[0].hash);
             if count > 1 {
@@ -160,8 +160,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
     fn take_over(
         &self,
         router: &mut Router,
-        moving: Vec<(usize, Session<F, R, D>)>,
-        step: impl Fn(Step, usize, &Session<F, R, D>) + Clone + Send + 'static,
+        moving: Vec<(usize, Counted<F, R, D>)>,
+        step: impl Fn(Step, usize, &Counted<F, R, D>) + Clone + Send + 'static,
     ) -> Result<Lost<F, R, D>, NoAnswer> {
         if moving.is_empty() {
             return Ok(Vec::new());

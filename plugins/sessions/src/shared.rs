@@ -11,7 +11,7 @@ use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};
 use crate::rehome::Strays;
-use crate::session::Session;
+use crate::session::Counted;
 use crate::table::{Class, End, GRACE, Table};
 use crate::usage::Usage;
 
@@ -121,7 +121,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     pub fn expire(
         &self,
         router: &mut Router,
-        gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
+        gone: impl Fn(usize, End, &Counted<F, R, D>) + Clone + Send + 'static,
     ) -> bool {
         self.expire_after(router, GRACE, 0, gone)
     }
@@ -132,7 +132,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         router: &mut Router,
         grace: f64,
         room: usize,
-        gone: impl Fn(usize, End, &Session<F, R, D>) + Clone + Send + 'static,
+        gone: impl Fn(usize, End, &Counted<F, R, D>) + Clone + Send + 'static,
     ) -> bool {
         // Threads that have none are not woken.
         if self.is_empty() {
@@ -142,7 +142,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let more = Arc::new(Mutex::new(false));
         let seen = Arc::clone(&more);
         let done = self.visit(router, move |thread, table| {
-            let gone = |end, session: &Session<F, R, D>| gone(thread, end, session);
+            let gone = |end, session: &Counted<F, R, D>| gone(thread, end, session);
             let is_long = table.expire_after(grace, now, VISIT / 16, gone);
             if table.evict(room, now, VISIT / 16, gone) || is_long {
                 *seen.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -158,7 +158,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     pub fn walk<T: Send + 'static>(
         &self,
         router: &mut Router,
-        judge: impl Fn(usize, &mut Session<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+        judge: impl Fn(usize, &mut Counted<F, R, D>) -> Walked<T> + Clone + Send + 'static,
     ) -> Result<Vec<T>, NoAnswer> {
         let mut found = Vec::new();
         for thread in 0..self.0.tables.len() {
@@ -171,7 +171,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         &self,
         router: &mut Router,
         thread: usize,
-        judge: impl Fn(usize, &mut Session<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+        judge: impl Fn(usize, &mut Counted<F, R, D>) -> Walked<T> + Clone + Send + 'static,
     ) -> Result<Vec<T>, NoAnswer> {
         let found = Arc::new(Mutex::new(Vec::new()));
         let mut from = Some(0);

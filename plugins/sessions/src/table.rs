@@ -11,7 +11,7 @@ use zerocopy::FromZeros;
 use crate::ages::{Ages, Link, State};
 use crate::flow::Key;
 use crate::flows::Flows;
-use crate::session::Session;
+use crate::session::{Aging, Counted, Rest, Session};
 use crate::usage::Usage;
 
 /// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
@@ -104,6 +104,7 @@ pub enum End {
 pub struct Table<F, R, D> {
     pub(crate) flows: Flows,
     pub(crate) records: Reserved<Session<F, R, D>>,
+    pub(crate) rests: Reserved<Rest>,
     ages: Ages,
     pub(crate) seed: u64,
     /// The first free record, if any was given back: they are chained.
@@ -124,6 +125,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         Ok(Self {
             flows: Flows::new(FIRST.min(limit.saturating_mul(4)))?,
             records: Reserved::new(limit.min(MOST), HugePages::Beyond)?.named("sessions"),
+            rests: Reserved::new(limit.min(MOST), HugePages::Beyond)?.named("session counters"),
             ages: Ages::new(classes),
             seed,
             free: None,
@@ -169,6 +171,11 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn numbered(&self, number: u32) -> Option<SessionIndex> {
         self.at(SessionIndex(number)).map(|_| SessionIndex(number))
     }
+    /// A session and what has passed of it.
+    pub fn with_counts(&self, at: SessionIndex) -> Option<Counted<F, R, D>> {
+        let (session, rest) = (*self.at(at)?, self.rests.get(at.0 as usize)?);
+        Some(Counted { session, packets: rest.packets, bytes: rest.bytes })
+    }
     /// What the feature knows of a session, to change it.
     #[inline(always)]
     pub fn data_mut(&mut self, at: SessionIndex) -> Option<&mut D> {
@@ -185,15 +192,16 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub fn passed(&mut self, at: SessionIndex, bytes: usize, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
-            record.passed(bytes, now);
+            record.state = record.state.heard_at(now);
         }
+        self.counted(at, bytes);
     }
     /// Counts a packet of a session, which lasts no longer for it.
     #[inline(always)]
     pub fn counted(&mut self, at: SessionIndex, bytes: usize) {
-        if let Some(record) = self.records.get_mut(at.0 as usize) {
-            record.packets += 1;
-            record.bytes += bytes as u64;
+        if let Some(rest) = self.rests.get_mut(at.0 as usize) {
+            rest.packets += 1;
+            rest.bytes += bytes as u64;
         }
     }
     /// Has a session begin its timeout anew, as one of a class.
@@ -208,15 +216,17 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn note(&mut self, at: SessionIndex, packets: u64, bytes: u64, now: f64) {
         if let Some(record) = self.records.get_mut(at.0 as usize) {
             record.state = record.state.heard_at(now);
-            (record.packets, record.bytes) = (packets, bytes);
+        }
+        if let Some(rest) = self.rests.get_mut(at.0 as usize) {
+            (rest.packets, rest.bytes) = (packets, bytes);
         }
     }
     /// Moves a session to a class. Nothing happens when it is in it.
     #[inline(always)]
     pub fn set_class(&mut self, at: SessionIndex, class: u8) {
         if self.at(at).is_some_and(|r| r.class() != class) {
-            self.ages.remove(&mut self.records, at.0);
-            self.ages.append(&mut self.records, at.0, class);
+            self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at.0);
+            self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at.0, class);
         }
     }
     /// Whether a session is over: nothing passed for its timeout.
@@ -233,7 +243,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         &mut self,
         new: New<F, R, D>,
         now: f64,
-        mut gone: impl FnMut(End, &Session<F, R, D>),
+        mut gone: impl FnMut(End, &Counted<F, R, D>),
     ) -> Result<SessionIndex, Refused> {
         self.expire(now, A_FEW, &mut gone);
         if self.usage.sessions >= self.usage.limit && !self.make_room(now, &mut gone) {
@@ -260,10 +270,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             }
         }
         let New { forward, reverse, data, class } = new;
-        let (packets, bytes, link) = (0, 0, Link::default());
         let state = State::default().heard_at(now);
-        self.records[at as usize] = Session { forward, reverse, state, data, packets, bytes, link };
-        self.ages.append(&mut self.records, at, class);
+        self.records[at as usize] = Session { forward, reverse, state, data };
+        self.rests[at as usize] = Rest { packets: 0, bytes: 0, link: Link::default() };
+        self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at, class);
         self.usage.sessions += 1;
         self.count.set(self.usage.sessions as u64);
         self.usage.made += 1;
@@ -277,14 +287,14 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// As [`Table::insert`].
     pub(crate) fn adopt(
         &mut self,
-        session: &Session<F, R, D>,
+        session: &Counted<F, R, D>,
         now: f64,
-        gone: impl FnMut(End, &Session<F, R, D>),
+        gone: impl FnMut(End, &Counted<F, R, D>),
     ) -> Result<SessionIndex, Refused> {
-        let Session { forward, reverse, data, packets, bytes, .. } = *session;
+        let Session { forward, reverse, data, .. } = **session;
         let new = New { forward, reverse, data, class: session.class() };
         let at = self.insert(new, now, gone)?;
-        self.note(at, packets, bytes, session.heard());
+        self.note(at, session.packets, session.bytes, session.heard());
         self.usage.made -= 1;
         Ok(at)
     }
@@ -297,16 +307,16 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         });
         for at in all {
             let class = self.records[at as usize].class();
-            self.ages.remove(&mut self.records, at);
-            self.ages.append(&mut self.records, at, class);
+            self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at);
+            self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at, class);
         }
     }
     /// Ends a session; what it was.
-    pub fn remove(&mut self, at: SessionIndex) -> Option<Session<F, R, D>> {
-        let gone = *self.at(at)?;
+    pub fn remove(&mut self, at: SessionIndex) -> Option<Counted<F, R, D>> {
+        let gone = self.with_counts(at)?;
         self.flows.remove(gone.forward.hash(self.seed), value_of(at.0, Direction::Forward));
         self.flows.remove(gone.reverse.hash(self.seed), value_of(at.0, Direction::Reverse));
-        self.ages.remove(&mut self.records, at.0);
+        self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at.0);
         self.give_record_back(at.0);
         self.usage.sessions -= 1;
         self.count.set(self.usage.sessions as u64);
@@ -318,7 +328,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         &mut self,
         now: f64,
         most: usize,
-        gone: impl FnMut(End, &Session<F, R, D>),
+        gone: impl FnMut(End, &Counted<F, R, D>),
     ) -> bool {
         self.expire_after(GRACE, now, most, gone)
     }
@@ -328,12 +338,17 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         grace: f64,
         now: f64,
         most: usize,
-        mut gone: impl FnMut(End, &Session<F, R, D>),
+        mut gone: impl FnMut(End, &Counted<F, R, D>),
     ) -> bool {
         let mut left = most;
         for class in 0..self.ages.classes() {
-            while let Some(oldest) = self.ages.due(&mut self.records, class, now, grace, &mut left)
-            {
+            while let Some(oldest) = self.ages.due(
+                &mut Aging(&mut self.records, &mut self.rests),
+                class,
+                now,
+                grace,
+                &mut left,
+            ) {
                 self.end(oldest, End::Expired, &mut gone);
             }
         }
@@ -346,7 +361,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         room: usize,
         now: f64,
         most: usize,
-        mut gone: impl FnMut(End, &Session<F, R, D>),
+        mut gone: impl FnMut(End, &Counted<F, R, D>),
     ) -> bool {
         let is_short = |usage: &Usage| usage.sessions + room > usage.limit;
         for _ in 0..most {
@@ -357,12 +372,13 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         is_short(&self.usage)
     }
     /// Room for one more, if somebody can go.
-    fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Session<F, R, D>)) -> bool {
-        let found = self.ages.dispensable(&mut self.records, now, SOME);
+    fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Counted<F, R, D>)) -> bool {
+        let found =
+            self.ages.dispensable(&mut Aging(&mut self.records, &mut self.rests), now, SOME);
         let end = |is_over| if is_over { End::Expired } else { End::Evicted };
         found.inspect(|(at, is_over)| self.end(*at, end(*is_over), gone)).is_some()
     }
-    fn end(&mut self, at: u32, end: End, gone: &mut impl FnMut(End, &Session<F, R, D>)) {
+    fn end(&mut self, at: u32, end: End, gone: &mut impl FnMut(End, &Counted<F, R, D>)) {
         let Some(record) = self.remove(SessionIndex(at)) else { return };
         match end {
             End::Expired => self.usage.expired += 1,
@@ -378,20 +394,23 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         &mut self,
         from: usize,
         most: usize,
-        mut keep: impl FnMut(SessionIndex, &mut Session<F, R, D>) -> bool,
+        mut keep: impl FnMut(SessionIndex, &mut Counted<F, R, D>) -> bool,
     ) -> Option<usize> {
         let to = (self.used as usize).min(from + most);
         for at in from..to {
-            let record = &mut self.records[at];
-            if record.state.is_used() && !keep(SessionIndex(at as u32), record) {
-                self.remove(SessionIndex(at as u32));
+            let at = SessionIndex(at as u32);
+            let Some(mut session) = self.with_counts(at) else { continue };
+            if keep(at, &mut session) {
+                self.records[at.0 as usize] = session.session;
+            } else {
+                self.remove(at);
             }
         }
         (to < self.used as usize).then_some(to)
     }
     /// What the table has done.
     pub fn usage(&self) -> Usage {
-        let records = self.used as usize * size_of::<Session<F, R, D>>();
+        let records = self.used as usize * (size_of::<Session<F, R, D>>() + size_of::<Rest>());
         Usage { bytes: self.flows.bytes() + records, ..self.usage }
     }
     /// The number of sessions, which others may read at any time.
@@ -440,7 +459,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     fn take_record(&mut self) -> Option<u32> {
         match self.free {
             Some(at) => {
-                self.free = self.records.get(at as usize)?.link.free();
+                self.free = self.rests.get(at as usize)?.link.free();
                 Some(at)
             }
             None if (self.used as usize) < self.records.len() => {
@@ -451,8 +470,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
     }
     fn give_record_back(&mut self, at: u32) {
-        if let Some(record) = self.records.get_mut(at as usize) {
-            (record.link, record.state) = (Link::freed(self.free), State::default());
+        if let (Some(record), Some(rest)) =
+            (self.records.get_mut(at as usize), self.rests.get_mut(at as usize))
+        {
+            (rest.link, record.state) = (Link::freed(self.free), State::default());
             self.free = Some(at);
         }
     }
@@ -468,16 +489,4 @@ pub(crate) fn named(value: u32) -> (SessionIndex, Direction) {
 #[inline(always)]
 fn value_of(at: u32, direction: Direction) -> u32 {
     at << 1 | direction as u32
-}
-
-impl<F: Key, R: Key, D: Copy + FromZeros> crate::ages::Aged for Reserved<Session<F, R, D>> {
-    fn link(&mut self, at: u32) -> Option<&mut Link> {
-        self.get_mut(at as usize).map(|r| &mut r.link)
-    }
-    fn state(&mut self, at: u32) -> Option<&mut State> {
-        self.get_mut(at as usize).map(|r| &mut r.state)
-    }
-    fn heard(&self, at: u32) -> f64 {
-        self.get(at as usize).map_or(0.0, |r| r.heard())
-    }
 }

@@ -13,7 +13,7 @@ use infra::counter::{Counter, Rows, VolumeCounter};
 use infra::rcu::{Reader, SlabReader};
 use infra::table::exact::{Change, Exact, ExactReader, Missed, View};
 use net::Router;
-use sessions::{Class, Direction, Flow, Lent, Look, Session, SessionIndex, Sessions, Table};
+use sessions::{Class, Counted, Direction, Flow, Lent, Look, SessionIndex, Sessions, Table};
 use translation::rewrite::Ends;
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -99,7 +99,7 @@ pub type Of<A> = Sessions<Flow<A>, Flow<A>, Data>;
 /// Those on a thread.
 pub type Here<A> = Table<Flow<A>, Flow<A>, Data>;
 /// A session.
-pub type One<A> = Session<Flow<A>, Flow<A>, Data>;
+pub type One<A> = Counted<Flow<A>, Flow<A>, Data>;
 type Borrowed<'t, A> = Lent<'t, Flow<A>, Flow<A>, Data>;
 
 /// A kind of sessions, with a table of its own.

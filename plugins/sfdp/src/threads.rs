@@ -42,7 +42,7 @@ fn move_over<F: Family>(router: &mut Router, stay: &Range<usize>) -> Result<(), 
     let to = Arc::clone(&placed);
     let done = of.visit(router, move |thread, table| {
         for session in moving.iter().filter(|session| owner(session) == thread) {
-            let One { forward, reverse, mut data, packets, bytes, .. } = *session;
+            let sessions::Session { forward, reverse, mut data, .. } = **session;
             data.id = next_id::<F>(table, thread);
             let new = New { forward, reverse, data, class: session.class() };
             // Where there is no room it ends.
@@ -50,7 +50,7 @@ fn move_over<F: Family>(router: &mut Router, stay: &Range<usize>) -> Result<(), 
                 core.count_end(thread, &data);
                 continue;
             };
-            table.note(at, packets, bytes, session.heard());
+            table.note(at, session.packets, session.bytes, session.heard());
             if let Some(data) = table.data_mut(at) {
                 data.number = number_of(at, data.id);
             }

@@ -329,7 +329,7 @@ fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> 
 /// Forgets the flows of some proxies.
 fn forget(router: &mut Router, is_gone: impl Fn(u32) -> bool + Clone + Send + 'static) {
     let all = router.own::<Flows>().0.clone();
-    let judge = move |_, one: &mut sessions::Session<Flow6, Flow6, Headers>| {
+    let judge = move |_, one: &mut sessions::Counted<Flow6, Flow6, Headers>| {
         if is_gone(one.forward.scope) { Walked::<()>::remove(None) } else { Walked::keep(None) }
     };
     // What a thread that does not answer keeps is forgotten later.
