@@ -126,13 +126,34 @@ impl View<'_> {
         let value = self.tables.new.find(key);
         if value != 0 { value } else { self.find_old(key) }
     }
-    /// The values of up to 64 keys that were asked for, each as [`View::find`] says it; that of
-    /// key 0 means nothing.
+    /// The bucket where a key is most likely.
     #[inline(always)]
-    pub fn find_all(&self, keys: &[u64], values: &mut [u64]) {
+    pub fn bucket(&self, key: u64) -> u32 {
+        self.tables.new.first(key) as u32
+    }
+    /// Asks for the line of a bucket.
+    #[inline(always)]
+    pub fn fetch_bucket(&self, bucket: u32) {
+        if let Some(number) = self.tables.new.numbers.get(bucket as usize * LINE) {
+            prefetch(number);
+        }
+    }
+    /// The values of up to 64 keys that were asked for, each as [`View::find`] says it; that of
+    /// key 0 means nothing. Beside each key stands its [`View::bucket`]; `meanwhile` is called
+    /// with each place, to ask for more.
+    #[inline(always)]
+    pub fn find_all(
+        &self,
+        keys: (&[u64], &[u32]),
+        values: &mut [u64],
+        mut meanwhile: impl FnMut(usize),
+    ) {
         let (buckets, mut missing) = (&*self.tables.new, 0);
-        for (place, (key, value)) in keys.iter().zip(values.iter_mut()).enumerate() {
-            *value = buckets.find_in(buckets.first(*key), *key);
+        let (keys, firsts) = keys;
+        for (place, ((key, first), value)) in keys.iter().zip(firsts).zip(&mut *values).enumerate()
+        {
+            meanwhile(place);
+            *value = buckets.find_in(*first as usize, *key);
             missing |= u64::from(*value == 0).wrapping_shl(place as u32);
         }
         if missing != 0 {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::arc::Start;
-use graph::{Ahead, BLOCK, Buffer, Next, Node, Passes, Slot};
+use graph::{Ahead, BLOCK, Next, Node, Passes, Slot};
 use infra::counter::Volume;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use infra::table::exact::View;
@@ -19,6 +19,7 @@ use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::fast_path::{Exit, Outputs, Pause, edge};
 use net::interface::{Counters, EdgesReader, Port};
 
+use super::block::{Addressed, Addresses, Block, Keys};
 use super::fib::{self, Entry};
 use super::state::{PortSeen, Tables};
 use super::{forward, learn, output};
@@ -74,32 +75,6 @@ pub struct FastPath {
 /// Edges of `l2-output`, once it is there.
 type Edges = Reader<Option<EdgesReader>>;
 
-/// Keys of source and destination of a frame; 0 for one that goes node by node.
-type Keys = [u64; 2];
-
-/// What is known of a block of frames.
-#[derive(Clone, Copy)]
-struct Block {
-    /// Keys.
-    sources: [u64; BLOCK],
-    destinations: [u64; BLOCK],
-    /// Entries of both that were found.
-    known: [u64; BLOCK],
-    entries: [u64; BLOCK],
-    /// The port of all of them, when they have one source, too.
-    alike: Option<u32>,
-}
-
-impl Block {
-    const EMPTY: Self = Self {
-        sources: [0; BLOCK],
-        destinations: [0; BLOCK],
-        known: [0; BLOCK],
-        entries: [0; BLOCK],
-        alike: None,
-    };
-}
-
 /// Nodes that usual frames of a port pass, and the edges that lead there.
 #[derive(Clone, Copy)]
 struct Stages {
@@ -130,38 +105,6 @@ struct Pass<'a> {
     /// its number.
     exits: [Egress; EXITS],
     outputs: Outputs<'a>,
-}
-
-/// The first twelve bytes of a frame: its addresses, destination first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Addresses(u64, u32);
-
-impl Addresses {
-    /// Bits that are alike in all unicast frames.
-    const UNICAST: Self = Self(1, 0);
-    /// Bits that are alike in all frames between two hosts.
-    const BOTH: Self = Self(u64::MAX, u32::MAX);
-
-    /// Of a frame; `None` when it is cut off.
-    #[inline(always)]
-    fn of(p: &Buffer<'_>) -> Option<Self> {
-        let (first, rest) = p.bytes().first_chunk::<12>()?.split_first_chunk::<8>()?;
-        Some(Self(u64::from_le_bytes(*first), u32::from_le_bytes(*rest.first_chunk()?)))
-    }
-    #[inline(always)]
-    fn and(self, mask: Self) -> Self {
-        Self(self.0 & mask.0, self.1 & mask.1)
-    }
-    #[inline(always)]
-    fn is_multicast(self) -> bool {
-        self.0 & 1 != 0
-    }
-    /// Their keys in a domain.
-    #[inline(always)]
-    fn keys(self, domain: u16) -> Keys {
-        let source = self.0 >> 48 | u64::from(self.1) << 16;
-        [source, self.0].map(|address| fib::key(domain, address))
-    }
 }
 
 /// Features that usual frames of a port meet up to the one that knows their interface.
@@ -297,13 +240,17 @@ impl<'a> Pass<'a> {
     fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, blocks: &mut [Block; 2]) {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
-        self.read(packets, places(0), &mut blocks[0]);
+        let [even, odd] = blocks;
+        self.read(packets, places(0), even);
+        (0..BLOCK.min(end)).for_each(|place| even.destinations.fetch(place, self.view));
         for block in 0..end.div_ceil(BLOCK) {
-            self.read(packets, places(block + 1), &mut blocks[(block + 1) % 2]);
-            self.send(packets, places(block), &mut blocks[block % 2]);
+            let (block_now, next) =
+                if block % 2 == 0 { (&mut *even, &mut *odd) } else { (&mut *odd, &mut *even) };
+            self.read(packets, places(block + 1), next);
+            self.send(packets, places(block), block_now, next);
         }
     }
-    /// Reads the keys of a block and asks for what is known of them.
+    /// Reads the keys of a block.
     #[inline(always)]
     fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
         let (mut ports, mut rx, mut domain) = (0, u32::MAX, None);
@@ -323,29 +270,35 @@ impl<'a> Pass<'a> {
                     keys = addresses.keys(domain);
                 }
                 let at = place % BLOCK;
-                [block.sources[at], block.destinations[at]] = keys;
+                [block.sources.keys[at], block.destinations.keys[at]] = keys;
                 if looks_up {
-                    view.fetch(keys[1]);
+                    block.destinations.buckets[at] = view.bucket(keys[1]);
                 }
             },
         );
-        let sources = &block.sources[..len];
-        let is_alike = ports == 1 && sources.iter().fold(0, |d, s| d | (s ^ sources[0])) == 0;
+        let Addressed { keys, buckets, .. } = &mut block.sources;
+        let is_alike = ports == 1 && keys[..len].iter().fold(0, |d, s| d | (s ^ keys[0])) == 0;
         block.alike = is_alike.then_some(rx);
         if looks_up && self.stages.learn.is_some() && !is_alike {
-            sources.iter().for_each(|source| view.fetch(*source));
+            for (key, bucket) in keys[..len].iter().zip(buckets) {
+                *bucket = view.bucket(*key);
+                view.fetch_bucket(*bucket);
+            }
         }
     }
-    /// Sends the frames of a block on; those that have to go node by node are left as they are.
+    /// Sends the frames of a block on, and asks for what is known of the next one; those that have
+    /// to go node by node are left as they are.
     #[inline(always)]
     fn send<N: Node>(
         &mut self,
         packets: &mut Passes<'_, N>,
         places: Range<usize>,
         block: &mut Block,
+        next: &Block,
     ) {
-        let Block { sources, destinations: keys, known, entries, alike } = block;
+        let Block { sources, destinations, alike } = block;
         let len = places.len();
+        let looks_up = self.stages.forward.is_some();
         let mut are_known = self.stages.learn.is_none();
         if let Some(rx) = *alike
             && !are_known
@@ -353,16 +306,19 @@ impl<'a> Pass<'a> {
             if rx != self.rx {
                 self.enter_by(rx);
             }
-            are_known = self.is_known(sources[0]);
+            are_known = self.is_known(sources.keys[0]);
             if !are_known {
+                if looks_up {
+                    (0..BLOCK).for_each(|place| next.destinations.fetch(place, self.view));
+                }
                 return;
             }
         }
         if !are_known {
-            self.view.find_all(&sources[..len], known);
+            sources.find(len, self.view, |_| ());
         }
-        if self.stages.forward.is_some() {
-            self.view.find_all(&keys[..len], entries);
+        if looks_up {
+            destinations.find(len, self.view, |place| next.destinations.fetch(place, self.view));
         }
         packets.rest_beyond(
             places,
@@ -372,11 +328,12 @@ impl<'a> Pass<'a> {
                 if p.rx() != self.rx {
                     self.enter_by(p.rx());
                 }
-                let is_known = are_known || learn::is_known(Entry(known[at]), self.expected);
-                if keys[at] == 0 || !is_known {
+                let is_known =
+                    are_known || learn::is_known(Entry(sources.entries[at]), self.expected);
+                if destinations.keys[at] == 0 || !is_known {
                     return None;
                 }
-                let (to, exit) = self.exit(ahead, Entry(entries[at]))?;
+                let (to, exit) = self.exit(ahead, Entry(destinations.entries[at]))?;
                 if p.flags().has(exit.todo) {
                     return None;
                 }

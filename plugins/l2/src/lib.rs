@@ -12,6 +12,7 @@
 mod api;
 pub mod arcs;
 mod arp_term;
+mod block;
 mod bvi;
 mod cli;
 mod configuration;

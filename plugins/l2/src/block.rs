@@ -1,0 +1,81 @@
+//! Blocks of frames on the fast path: their addresses, and what is known of them.
+
+use graph::{BLOCK, Buffer};
+use infra::table::exact::View;
+
+use super::fib;
+
+/// Keys of source and destination of a frame; 0 for one that goes node by node.
+pub type Keys = [u64; 2];
+
+/// What is known of a block of frames.
+#[derive(Clone, Copy)]
+pub struct Block {
+    pub sources: Addressed,
+    pub destinations: Addressed,
+    /// The port of all of them, when they have one source, too.
+    pub alike: Option<u32>,
+}
+
+impl Block {
+    pub const EMPTY: Self =
+        Self { sources: Addressed::NONE, destinations: Addressed::NONE, alike: None };
+}
+
+/// Addresses of a block of frames, of their sources or of their destinations.
+#[derive(Clone, Copy)]
+pub struct Addressed {
+    pub keys: [u64; BLOCK],
+    /// Buckets of the keys.
+    pub buckets: [u32; BLOCK],
+    /// Entries that were found.
+    pub entries: [u64; BLOCK],
+}
+
+impl Addressed {
+    pub const NONE: Self = Self { keys: [0; BLOCK], buckets: [0; BLOCK], entries: [0; BLOCK] };
+
+    /// Asks for what is known of one.
+    #[inline(always)]
+    pub fn fetch(&self, place: usize, view: View<'_>) {
+        view.fetch_bucket(self.buckets[place % BLOCK]);
+    }
+    /// Looks the first ones up; `meanwhile` is called with the place of each.
+    #[inline(always)]
+    pub fn find(&mut self, len: usize, view: View<'_>, meanwhile: impl FnMut(usize)) {
+        let keys = (&self.keys[..len], &self.buckets[..len]);
+        view.find_all(keys, &mut self.entries[..len], meanwhile);
+    }
+}
+
+/// The first twelve bytes of a frame: its addresses, destination first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Addresses(u64, u32);
+
+impl Addresses {
+    /// Bits that are alike in all unicast frames.
+    pub const UNICAST: Self = Self(1, 0);
+    /// Bits that are alike in all frames between two hosts.
+    pub const BOTH: Self = Self(u64::MAX, u32::MAX);
+
+    /// Of a frame; `None` when it is cut off.
+    #[inline(always)]
+    pub fn of(p: &Buffer<'_>) -> Option<Self> {
+        let (first, rest) = p.bytes().first_chunk::<12>()?.split_first_chunk::<8>()?;
+        Some(Self(u64::from_le_bytes(*first), u32::from_le_bytes(*rest.first_chunk()?)))
+    }
+    #[inline(always)]
+    pub fn and(self, mask: Self) -> Self {
+        Self(self.0 & mask.0, self.1 & mask.1)
+    }
+    #[inline(always)]
+    pub fn is_multicast(self) -> bool {
+        self.0 & 1 != 0
+    }
+    /// Their keys in a domain.
+    #[inline(always)]
+    pub fn keys(self, domain: u16) -> Keys {
+        let source = self.0 >> 48 | u64::from(self.1) << 16;
+        [source, self.0].map(|address| fib::key(domain, address))
+    }
+}
