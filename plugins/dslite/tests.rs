@@ -152,6 +152,93 @@ fn packets_that_are_too_long_for_the_tunnel_are_cut_outside() {
     assert_eq!(back.iter().map(|p| p[6]).collect::<Vec<_>>(), [44, 44]);
 }
 
+/// Both fragments of an IPv4 packet, of which the first has `len` bytes of data.
+fn halves4(packet: &[u8], len: usize) -> [Vec<u8>; 2] {
+    let (header, data) = packet.split_at(20);
+    let half = |offset: usize, data: &[u8], more: u16| {
+        let mut header = ip4::Header::read_from_bytes(header).unwrap();
+        header.total_len = (20 + data.len() as u16).into();
+        header.id = 77.into();
+        header.fragment = ((offset as u16 / 8) | more).into();
+        header.update_checksum();
+        [header.as_bytes(), data].concat()
+    };
+    [half(0, &data[..len], ip4::MORE_FRAGMENTS), half(len, &data[len..], 0)]
+}
+
+/// The same of an IPv6 packet.
+fn halves6(packet: &[u8], len: usize) -> [Vec<u8>; 2] {
+    let (header, data) = packet.split_at(40);
+    let half = |offset: usize, data: &[u8], more: u16| {
+        let [high, low] = (offset as u16 | more).to_be_bytes();
+        let mut half = [header, &[header[6], 0, high, low, 0, 0, 0, 9], data].concat();
+        half[6] = 44;
+        half[4..6].copy_from_slice(&(8 + data.len() as u16).to_be_bytes());
+        half
+    };
+    [half(0, &data[..len], 1), half(len, &data[len..], 0)]
+}
+
+#[test]
+fn fragments_inside_the_tunnel_and_of_it_are_put_together_and_translated() {
+    let mut b = bench(&[]);
+    let packet = |len| udp4(HOST_INSIDE, SERVER, 53, &vec![7; len]);
+    let first = one(&mut b, true, &tunnelled(B4, &packet(21)));
+    let whole = packet(2000);
+    let inner = halves4(&whole, 1024).map(|half| tunnelled(B4, &half));
+    let outer = halves6(&tunnelled(B4, &whole), 1024);
+    let cut = inner.clone().map(|part| halves6(&part, 512));
+    let both = cut.concat();
+    // Other fragments of the same numbers from another customer do not mix with them.
+    let other = halves4(&packet(2000), 1024).map(|half| tunnelled("2001:db8:1::3", &half));
+    for mut parts in [inner.to_vec(), outer.to_vec()] {
+        for _ in 0..2 {
+            let (last, before) = parts.split_last().unwrap();
+            for part in before.iter().chain(&other[..1]) {
+                assert_eq!(through(&mut b, true, std::slice::from_ref(part)).len(), 0);
+            }
+            let out = one(&mut b, true, last);
+            assert_eq!((ends(&out), &out[28..]), (ends(&first), &whole[28..]));
+            assert_eq!(one(&mut b, true, &other[1]).len(), whole.len());
+            parts.reverse();
+        }
+    }
+    let out = through(&mut b, true, &both);
+    assert_eq!((out.len(), ends(&out[0]), &out[0][28..]), (1, ends(&first), &whole[28..]));
+    // The last one is put together twice, both parts of the tunnel's first.
+    b.expect(&[
+        ("ip6-full-reassembly-custom", "reass_success", 8 + 3),
+        ("ip6-full-reassembly-custom", "reass_fragments_reassembled", 16 + 6),
+        ("ip6-full-reassembly-custom", "reass_fragments_rcvd", 16 + 6),
+        ("dslite-in2out", "valid in2out DS-Lite packets", 8),
+        ("dslite-in2out-slowpath", "valid in2out DS-Lite packets", 2),
+    ]);
+}
+
+#[test]
+fn fragments_from_outside_are_put_together_and_go_into_the_tunnel() {
+    let mut b = bench(&[]);
+    let asked = tunnelled(B4, &udp4(HOST_INSIDE, SERVER, 53, &[7; 21]));
+    let port = ends(&one(&mut b, true, &asked))[0].1;
+    let whole = udp4(SERVER, POOL, port, &[7; 2000]);
+    let mut parts = halves4(&whole, 1024);
+    for _ in 0..2 {
+        assert_eq!(through(&mut b, false, &parts[..1]).len(), 0);
+        let back = one(&mut b, false, &parts[1]);
+        let ends = ends(&back[40..]);
+        assert_eq!(ends, [end(SERVER, 1234), end(HOST_INSIDE, 1234)]);
+        assert_eq!((&back[24..40], &back[68..]), (&octets(B4)[..], &whole[28..]));
+        parts.reverse();
+    }
+    b.expect(&[
+        ("ip4-full-reassembly-custom", "reass_success", 2),
+        ("ip4-full-reassembly-custom", "reass_fragments_reassembled", 4),
+        ("ip4-full-reassembly-custom", "reass_fragments_rcvd", 4),
+        ("dslite-in2out-slowpath", "valid in2out DS-Lite packets", 1),
+        ("dslite-out2in", "valid out2in DS-Lite packets", 2),
+    ]);
+}
+
 #[test]
 fn sessions_are_logged_with_the_tunnel_of_their_host() {
     let mut b = bench(&["set syslog sender collector 10.0.0.2 src 10.0.0.1"]);
@@ -231,6 +318,17 @@ fn at_the_customer_s_edge_packets_go_into_the_tunnel_and_come_out_of_it() {
     let back = one(&mut b, true, &ip6(AFTR, own, Protocol::IP4, &answer));
     assert_eq!(ends(&back), [end("203.0.113.9", 1234), end("10.0.0.2", 1234)]);
     b.expect(&[("dslite-ce-decap", "valid CE decap DS-Lite packets", 1)]);
+    let parts = halves6(&ip6(AFTR, own, Protocol::IP4, &answer), 24);
+    assert_eq!(through(&mut b, true, &parts[..1]).len(), 0);
+    assert_eq!(one(&mut b, true, &parts[1]), back);
+    let parts = halves4(&answer, 16).map(|part| ip6(AFTR, own, Protocol::IP4, &part));
+    assert_eq!(through(&mut b, true, &parts).iter().map(Vec::len).collect::<Vec<_>>(), [36, 33]);
+    b.expect(&[
+        ("ip6-full-reassembly-custom", "reass_success", 1),
+        ("ip6-full-reassembly-custom", "reass_fragments_reassembled", 2),
+        ("ip6-full-reassembly-custom", "reass_fragments_rcvd", 2),
+        ("dslite-ce-decap", "valid CE decap DS-Lite packets", 3),
+    ]);
     let forged = ip6("2001:db8:1::66", own, Protocol::IP4, &answer);
     assert_eq!(through(&mut b, true, &[forged]).len(), 0);
     b.expect(&[("dslite-ce-decap", "no translation", 1)]);

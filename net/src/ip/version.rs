@@ -160,6 +160,8 @@ pub struct Nodes {
     pub punt: &'static str,
     /// Drops received packets where the version is not enabled.
     pub not_enabled: &'static str,
+    /// Finds where packets go.
+    pub lookup: &'static str,
     /// Packets for this router.
     pub receive: &'static str,
     /// Packets for this router that something is wrong with.

@@ -36,6 +36,7 @@ impl Version for V4 {
         drop: "ip4-drop",
         punt: "ip4-punt",
         not_enabled: "ip4-not-enabled",
+        lookup: "ip4-lookup",
         receive: "ip4-receive",
         local: "ip4-local",
         local_end: "ip4-local-end-of-arc",

@@ -37,6 +37,7 @@ impl Version for V6 {
         drop: "ip6-drop",
         punt: "ip6-punt",
         not_enabled: "ip6-not-enabled",
+        lookup: "ip6-lookup",
         receive: "ip6-receive",
         local: "ip6-local",
         local_end: "ip6-local-end-of-arc",

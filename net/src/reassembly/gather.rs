@@ -15,7 +15,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use super::config::{Config, Settings};
 use super::handoff::Owner;
 use super::pieces::{List, Piece, Pieces};
-use super::place::{LOCAL, PLACES, SENT};
+use super::place::{CUSTOM, LOCAL, PLACES, SENT};
 use super::table::Table;
 use super::trace::FragmentTrace;
 use super::version::{Fragment, Reassemble};
@@ -93,7 +93,7 @@ pub(super) enum Next<V, const PLACE: usize> {
     Drop(V),
     /// To the thread where the others are.
     HandOff(V),
-    /// Along the arc, or to be delivered.
+    /// Along the arc, to be delivered, or to be looked up again.
     On(V),
 }
 
@@ -102,7 +102,7 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.drop, payload: "" },
         Edge { to: PLACES[PLACE].handoffs[V::INDEX], payload: Owner::NAME },
-        Edge { to: V::NODES.local, payload: "" },
+        Edge { to: if PLACE == CUSTOM { V::NODES.lookup } else { V::NODES.local }, payload: "" },
     ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
@@ -110,7 +110,7 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
             Self::IcmpError(_) => 0,
             Self::Drop(_) => 1,
             Self::HandOff(_) => 2,
-            Self::On(_) if PLACE == LOCAL => 3,
+            Self::On(_) if PLACE == LOCAL || PLACE == CUSTOM => 3,
             Self::On(_) => along.next(p),
         }
     }
@@ -188,7 +188,9 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
     /// Whether a packet has to be looked at more closely.
     #[inline(always)]
     fn concerns(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> bool {
-        self.l3(p, epoch).and_then(|l3| p.bytes().get(l3..)).is_some_and(V::concerns)
+        self.l3(p, epoch)
+            .and_then(|l3| p.bytes().get(l3..))
+            .is_some_and(|packet| V::concerns(packet, PLACE))
     }
     /// Finds out what a fragment is and where it belongs.
     fn sort<On: graph::Cpu>(
@@ -202,7 +204,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         let scope = if PLACE == SENT { p.tx() } else { p.fib().into() };
         let l3 = self.l3(&p, frame.epoch()).unwrap_or(0);
         let (packet, there) = (p.bytes().get(l3..).unwrap_or(&[]), p.total_len() - l3.min(p.len()));
-        let fragment = V::fragment(packet, there, scope, PLACES[PLACE].kind);
+        let fragment = V::fragment(packet, there, scope, PLACE);
         if let Fragment::Piece { key, .. } = &fragment {
             let mut hasher = DefaultHasher::new();
             key.hash(&mut hasher);

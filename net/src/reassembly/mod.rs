@@ -1,7 +1,7 @@
 //! Reassembly: fragments put together again (RFC 791 section 3.2, RFC 8200 section 4.5), or held
 //! back until the first one has passed, which is called shallow virtual reassembly.
 //!
-//! A packet's fragments meet on one thread, at each of five places ([`place`]), and are held there
+//! A packet's fragments meet on one thread, at each of six places ([`place`]), and are held there
 //! within limits; processes give up what stays incomplete. Interfaces have it when asked to;
 //! fragments for this router are put together unless that is switched off. What an interface sends
 //! is held back when its feature is switched on by name.
@@ -34,7 +34,7 @@ use crate::interface::{AttachedAt, Change, InterfaceIndex, NoInterface};
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use full::Full;
-use place::{GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
+use place::{CUSTOM, GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
 use shallow::Shallow;
 use version::Reassemble;
 use walk::{Gatherer, Task};
@@ -245,13 +245,14 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 fn add<V: Reassemble>(
     router: &mut Router,
     settings: &Shared<Settings>,
-) -> Result<[Gatherer; 5], BuildError> {
+) -> Result<[Gatherer; 6], BuildError> {
     Ok([
         Gatherer::add::<V, Full, RECEIVED>(router, settings)?,
         Gatherer::add::<V, Full, LOCAL>(router, settings)?,
         Gatherer::add::<V, Shallow, UNICAST>(router, settings)?,
         Gatherer::add::<V, Shallow, GROUP>(router, settings)?,
         Gatherer::add::<V, Shallow, SENT>(router, settings)?,
+        Gatherer::add::<V, Full, CUSTOM>(router, settings)?,
     ])
 }
 

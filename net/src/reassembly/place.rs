@@ -17,13 +17,16 @@ pub(super) const UNICAST: usize = 2;
 pub(super) const GROUP: usize = 3;
 /// So do those that an interface sends.
 pub(super) const SENT: usize = 4;
+/// Fragments that a feature sends are put together, those inside IPv6 packets too.
+pub(super) const CUSTOM: usize = 5;
 
 /// One place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The kind of reassembly there.
     pub(super) kind: Kind,
-    /// The arc its nodes are features of, of IPv4 and IPv6; `None` for fragments for this router.
+    /// The arc its nodes are features of, of IPv4 and IPv6; `None` for fragments for this router
+    /// and those of features.
     pub(super) arcs: Option<[&'static FeatureArc; 2]>,
     /// The nodes of IPv4 and IPv6.
     pub(super) nodes: [&'static str; 2],
@@ -32,7 +35,7 @@ pub(super) struct Place {
 }
 
 /// All places; the constants above are positions.
-pub(super) const PLACES: [Place; 5] = [
+pub(super) const PLACES: [Place; 6] = [
     Place {
         kind: Kind::Full,
         arcs: Some([&IP4_UNICAST, &IP6_UNICAST]),
@@ -63,13 +66,18 @@ pub(super) const PLACES: [Place; 5] = [
         nodes: ["ip4-sv-reassembly-output-feature", "ip6-sv-reassembly-output-feature"],
         handoffs: ["ip4-sv-reass-output-feature-hoff", "ip6-sv-reass-output-feature-hoff"],
     },
+    Place {
+        kind: Kind::Full,
+        arcs: None,
+        nodes: ["ip4-full-reassembly-custom", "ip6-full-reassembly-custom"],
+        handoffs: ["ip4-full-reass-custom-hoff", "ip6-full-reass-custom-hoff"],
+    },
 ];
 
 /// Names beside those of the nodes under which clients look up the counters of IPv4: of the
 /// processes that give up, and of reassembly that other features send packets to.
-pub(super) const COUNTED4: [&str; 7] = [
+pub(super) const COUNTED4: [&str; 6] = [
     "ip4-full-reassembly",
-    "ip4-full-reassembly-custom",
     "ip4-full-reassembly-expire-walk",
     "ip4-sv-reassembly",
     "ip4-sv-reassembly-custom-context",
@@ -77,9 +85,8 @@ pub(super) const COUNTED4: [&str; 7] = [
     "ip4-sv-reassembly-expire-walk",
 ];
 /// Names of the counters of IPv6.
-pub(super) const COUNTED6: [&str; 6] = [
+pub(super) const COUNTED6: [&str; 5] = [
     "ip6-full-reassembly",
-    "ip6-full-reassembly-custom",
     "ip6-full-reassembly-expire-walk",
     "ip6-sv-reassembly",
     "ip6-sv-reassembly-custom-context",

@@ -10,6 +10,7 @@ use wire::ip4::Header;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Kind;
+use super::place::PLACES;
 use super::version::{Fragment, Reassemble, l4_ports};
 use crate::drops::Problem;
 use crate::ip::V4;
@@ -57,16 +58,16 @@ impl Reassemble for V4 {
     const RECEIVED: Error = Error::ReassFragmentsRcvd;
 
     #[inline(always)]
-    fn concerns(packet: &[u8]) -> bool {
+    fn concerns(packet: &[u8], _: usize) -> bool {
         Header::ref_from_prefix(packet).is_ok_and(|(header, _)| header.is_fragment())
     }
-    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<V4> {
+    fn fragment(packet: &[u8], there: usize, scope: u32, place: usize) -> Fragment<V4> {
         let bad = Fragment::Bad(Error::ReassMalformedPacket);
         let Ok((header, _)) = Header::ref_from_prefix(packet) else { return bad };
         let (start, total) = (header.header_len(), usize::from(header.total_len.get()));
         let Some(len) = total.checked_sub(start).filter(|len| *len > 0) else { return bad };
         let (from, is_last) = (header.fragment_offset(), !header.more_fragments());
-        let is_cut_right = kind == Kind::Shallow || is_last || len % 8 == 0;
+        let is_cut_right = PLACES[place].kind == Kind::Shallow || is_last || len % 8 == 0;
         if !is_cut_right || start > packet.len() || total > there || start + from + len > LONGEST {
             return bad;
         }

@@ -10,9 +10,11 @@ use wire::{Protocol, icmp6};
 use zerocopy::FromBytes;
 
 use super::Kind;
+use super::place::{CUSTOM, PLACES};
+use super::v4::Key4;
 use super::version::{Fragment, Reassemble, l4_ports};
 use crate::drops::Problem;
-use crate::ip::V6;
+use crate::ip::{V4, V6};
 use crate::ip6::Error;
 
 /// Most bytes behind the IPv6 header.
@@ -28,17 +30,29 @@ pub(super) struct Key6 {
     /// The table it is looked up in, or the interface it goes out on.
     pub(super) scope: u32,
     /// Identification.
-    pub(super) id: u32,
+    pub(super) id: Id,
     /// Source address.
     pub(super) src: [u8; 16],
     /// Destination address.
     pub(super) dst: [u8; 16],
 }
 
+/// Fields that tell a packet from others between the same ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Id {
+    /// Identification of a packet of IPv6.
+    Own(u32),
+    /// That of a packet of IPv4 inside.
+    Inside(Key4),
+}
+
 impl fmt::Display for Key6 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (src, dst) = (Ipv6Addr::from(self.src), Ipv6Addr::from(self.dst));
-        write!(f, "{src} -> {dst}, id {}", self.id)
+        match self.id {
+            Id::Own(id) => write!(f, "{src} -> {dst}, id {id}"),
+            Id::Inside(inner) => write!(f, "{src} -> {dst}, inside {inner}"),
+        }
     }
 }
 
@@ -60,11 +74,17 @@ impl Reassemble for V6 {
     const RECEIVED: Error = Error::ReassFragmentsRcvd;
 
     #[inline(always)]
-    fn concerns(packet: &[u8]) -> bool {
+    fn concerns(packet: &[u8], place: usize) -> bool {
         // Extension headers that do not end in the first segment are refused as fragments are.
         ip6::upper_layer(packet).is_none_or(|upper| upper.fragment.is_some())
+            || place == CUSTOM && inside(packet).is_some()
     }
-    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<V6> {
+    fn fragment(packet: &[u8], there: usize, scope: u32, at_place: usize) -> Fragment<V6> {
+        if at_place == CUSTOM
+            && let Some(offset) = inside(packet)
+        {
+            return fragment_inside(packet, offset, there, scope);
+        }
         let wrong = |pointer| {
             let code = icmp6::code::ERRONEOUS_HEADER;
             Problem::ip6(icmp6::Type::PARAMETER_PROBLEM, code, pointer)
@@ -97,7 +117,7 @@ impl Reassemble for V6 {
         }
         // Bytes that the header does not tell of are as wrong as too few that it does.
         let is_cut_right = is_last || (len % 8, there.saturating_sub(start) % 8) == (0, 0);
-        if kind == Kind::Full && !is_cut_right {
+        if PLACES[at_place].kind == Kind::Full && !is_cut_right {
             return Fragment::Told(Error::ReassInvalidFragLen, wrong(PAYLOAD_LEN));
         }
         let before = at.offset - size_of::<Header>();
@@ -108,7 +128,7 @@ impl Reassemble for V6 {
         if total > there {
             return Fragment::Bad(Error::ReassInvalidFragLen);
         }
-        let key = Key6 { scope, id: fragment.id.get(), src: header.src, dst: header.dst };
+        let key = Key6 { scope, id: Id::Own(fragment.id.get()), src: header.src, dst: header.dst };
         let to = (from + len) as u32;
         Fragment::Piece { key, from: from as u32, to, start: start as u32, is_last }
     }
@@ -130,6 +150,15 @@ impl Reassemble for V6 {
         }
     }
     fn header(first: &[u8], len: usize, whole: &mut Vec<u8>) -> Option<()> {
+        if let Some(offset) = inside(first) {
+            let (outer, inner) = first.split_at_checked(offset)?;
+            whole.extend_from_slice(outer);
+            V4::header(inner, len, whole)?;
+            let payload_len = whole.len() - size_of::<Header>() + len;
+            let (header, _) = Header::mut_from_prefix(whole).ok()?;
+            header.payload_len = u16::try_from(payload_len).ok()?.into();
+            return Some(());
+        }
         let (at, fragment) = place(first)?;
         let payload_len = at.offset - size_of::<Header>() + len;
         whole.extend_from_slice(&first[..at.offset]);
@@ -137,6 +166,28 @@ impl Reassemble for V6 {
         let (header, _) = Header::mut_from_prefix(whole).ok()?;
         header.payload_len = u16::try_from(payload_len).ok()?.into();
         Some(())
+    }
+}
+
+/// Place of the packet of IPv4 inside of one of IPv6 that is whole, if it is a fragment.
+fn inside(packet: &[u8]) -> Option<usize> {
+    let upper = ip6::upper_layer(packet)?;
+    let is_whole = upper.protocol == Protocol::IP4 && upper.fragment.is_none();
+    let inner = packet.get(upper.offset..).filter(|_| is_whole)?;
+    V4::concerns(inner, CUSTOM).then_some(upper.offset)
+}
+
+/// A fragment of IPv4 inside, so many bytes from the start.
+fn fragment_inside(packet: &[u8], offset: usize, there: usize, scope: u32) -> Fragment<V6> {
+    let bad = Fragment::Bad(Error::ReassInvalidFragLen);
+    let Ok((header, inner)) = Header::ref_from_prefix(packet) else { return bad };
+    let inner = inner.get(offset - size_of::<Header>()..).unwrap_or(&[]);
+    match V4::fragment(inner, there.saturating_sub(offset), scope, CUSTOM) {
+        Fragment::Piece { key, from, to, start, is_last } => {
+            let key = Key6 { scope, id: Id::Inside(key), src: header.src, dst: header.dst };
+            Fragment::Piece { key, from, to, start: start + offset as u32, is_last }
+        }
+        _ => bad,
     }
 }
 

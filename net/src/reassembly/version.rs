@@ -7,7 +7,6 @@ use std::hash::Hash;
 use graph::{Buffer, Ports};
 use wire::Protocol;
 
-use super::Kind;
 use crate::drops::Problem;
 use crate::ip::Version;
 
@@ -46,12 +45,12 @@ pub(super) trait Reassemble: Version {
     /// Counted for each fragment that comes.
     const RECEIVED: Self::Error;
 
-    /// Whether a packet has to be looked at with [`Reassemble::fragment`].
-    fn concerns(packet: &[u8]) -> bool;
+    /// Whether a packet has to be looked at with [`Reassemble::fragment`] at a place.
+    fn concerns(packet: &[u8], place: usize) -> bool;
     /// Properties of a fragment of which `there` bytes have come. `scope` tells apart packets that
     /// are otherwise the same: the table of the lookup, or the interface that they leave by.
-    /// Whether fragments fit together matters to full reassembly only.
-    fn fragment(packet: &[u8], there: usize, scope: u32, kind: Kind) -> Fragment<Self>;
+    /// Whether fragments fit together matters to places of full reassembly only.
+    fn fragment(packet: &[u8], there: usize, scope: u32, place: usize) -> Fragment<Self>;
     /// The ports of a first fragment, `None` when it is too short or has none.
     ///
     /// # Errors

@@ -66,6 +66,9 @@ pub enum NextDecap {
     /// A message for this router.
     #[to("ip6-receive")]
     Local,
+    /// Put together, and looked up again (RFC 6333 section 5.3).
+    #[to("ip6-full-reassembly-custom")]
+    Reassemble,
 }
 
 impl Node for Decap {
@@ -83,6 +86,7 @@ impl Node for Decap {
             #[inline(always)]
             |p| match inside(p)? {
                 Inside::Message => Ok(NextDecap::Local),
+                Inside::Part => Ok(NextDecap::Reassemble),
                 // Only the AFTR has packets for the customer.
                 Inside::Packet(src, _) if Some(src) != config.aftr => Err(Error::NoTranslation),
                 Inside::Packet(_, offset) => {

@@ -11,14 +11,13 @@ use translation::handoff::Threads;
 use translation::ports::{PortSet, next_random};
 use translation::rewrite::rewrite;
 use translation::session::class_of;
-use wire::{Protocol, ip4};
-use zerocopy::FromBytes;
+use wire::Protocol;
 
 use crate::core::{
     Config, Core, Data, Elements, Error, NatTable, affinity_of_end, element, ended, has_ports,
     hash_of, host_end, outside_end, pass, record,
 };
-use crate::tunnel::{Inside, inside, open};
+use crate::tunnel::{Inside, inside, is_fragment, open};
 
 /// Translates packets that come out of tunnels.
 #[derive(Clone)]
@@ -39,17 +38,15 @@ pub enum Next {
     /// A message for this router.
     #[to("ip6-receive")]
     Local,
+    /// Put together, and looked up again: a fragment of IPv6, or of IPv4 inside.
+    #[to("ip6-full-reassembly-custom")]
+    Reassemble,
 }
 
-/// The packet inside as sessions see it. Fragments are not translated: those behind the first
-/// have no ports.
+/// The packet inside as sessions see it.
 #[inline(always)]
 fn look(p: &Buffer<'_>, offset: usize) -> Result<Seen<[u8; 4]>, Error> {
     let inner = p.bytes().get(offset..).ok_or(Error::Unknown)?;
-    let (header, _) = ip4::Header::ref_from_prefix(inner).map_err(|_| Error::Unknown)?;
-    if header.is_fragment() {
-        return Err(Error::Unknown);
-    }
     let seen = <[u8; 4]>::look(inner, None, 0).ok_or(Error::Unknown)?;
     match seen.kind {
         Kind::Icmp => Err(Error::IcmpType),
@@ -103,7 +100,9 @@ impl Node for In2Out {
         let mut translated = 0;
         frame.hand_off(Error::Unknown, |p| {
             let (b4, offset) = match inside(p)? {
-                Inside::Packet(b4, offset) => (b4, offset),
+                Inside::Packet(b4, offset) if !is_fragment(p, offset) => (b4, offset),
+                // Those behind the first have no ports (RFC 6333 section 6.3).
+                Inside::Packet(..) | Inside::Part => return Ok((thread, Next::Reassemble)),
                 Inside::Message => return Ok((thread, Next::Local)),
             };
             let owner = threads.at(hash_of(b4, seed));

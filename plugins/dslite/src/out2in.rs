@@ -9,7 +9,7 @@ use translation::rewrite::rewrite;
 use wire::{Protocol, icmp4, ip4};
 
 use crate::core::{Core, Error, affinity_of_end, has_ports, host_of, outside_end, pass};
-use crate::tunnel::enclose;
+use crate::tunnel::{enclose, is_fragment};
 
 /// Translates packets from outside.
 #[derive(Clone)]
@@ -27,6 +27,9 @@ pub enum Next {
     /// The sender is to be told that it has been on its way too long.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
+    /// Put together, and looked up again.
+    #[to("ip4-full-reassembly-custom")]
+    Reassemble,
 }
 
 impl Node for Out2In {
@@ -44,6 +47,9 @@ impl Node for Out2In {
         let mut lent = all.sessions.lend(thread);
         let mut translated = 0;
         frame.hand_off(Error::Unknown, |p| {
+            if is_fragment(p, 0) {
+                return Ok((thread, Next::Reassemble));
+            }
             let table = lent.as_mut().ok_or(Error::NoTranslation)?;
             let aftr = config.aftr.ok_or(Error::NoTranslation)?;
             let seen = <[u8; 4]>::look(p.bytes(), p.ports(), 0).ok_or(Error::Unknown)?;

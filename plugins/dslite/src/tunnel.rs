@@ -17,6 +17,8 @@ const HEADER: usize = size_of::<ip6::Header>();
 pub enum Inside {
     /// An IPv4 packet from this address, which starts so many bytes from the start.
     Packet(Ipv6Addr, usize),
+    /// A part of a packet of IPv6 with one.
+    Part,
     /// A message for the end itself.
     Message,
 }
@@ -27,7 +29,8 @@ pub fn inside(p: &Buffer<'_>) -> Result<Inside, Error> {
     let header = p.header::<ip6::Header>().ok_or(Error::Unknown)?;
     let upper = ip6::upper_layer(p.bytes()).ok_or(Error::Unknown)?;
     match upper.protocol {
-        Protocol::IP4 if upper.fragment.is_none() => {
+        Protocol::IP4 if upper.fragment.is_some() => Ok(Inside::Part),
+        Protocol::IP4 => {
             let inner = p.bytes().get(upper.offset..).ok_or(Error::Unknown)?;
             let (inner, _) = ip4::Header::ref_from_prefix(inner).map_err(|_| Error::Unknown)?;
             let len = usize::from(inner.total_len.get());
@@ -44,6 +47,13 @@ pub fn inside(p: &Buffer<'_>) -> Result<Inside, Error> {
         Protocol::ICMP6 => Ok(Inside::Message),
         _ => Err(Error::BadIp6Protocol),
     }
+}
+
+/// Whether the IPv4 packet that starts so many bytes from the start is a fragment.
+#[inline(always)]
+pub fn is_fragment(p: &Buffer<'_>, offset: usize) -> bool {
+    let inner = p.bytes().get(offset..).unwrap_or(&[]);
+    ip4::Header::ref_from_prefix(inner).is_ok_and(|(header, _)| header.is_fragment())
 }
 
 /// Takes the headers in front of a packet off.
