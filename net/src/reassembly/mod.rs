@@ -4,7 +4,9 @@
 //! A packet's fragments meet on one thread, at each of six places ([`place`]), and are held there
 //! within limits; processes give up what stays incomplete. Interfaces have it when asked to;
 //! fragments for this router are put together unless that is switched off. What an interface sends
-//! is held back when its feature is switched on by name.
+//! is held back when its feature is switched on by name. Features send fragments to
+//! `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`; a packet that is whole is looked
+//! up again, and the latter puts fragments of IPv4 inside of IPv6 together too.
 
 mod api;
 mod cli;

@@ -86,7 +86,7 @@ impl Node for Decap {
             #[inline(always)]
             |p| match inside(p)? {
                 Inside::Message => Ok(NextDecap::Local),
-                Inside::Part => Ok(NextDecap::Reassemble),
+                Inside::Fragment => Ok(NextDecap::Reassemble),
                 // Only the AFTR has packets for the customer.
                 Inside::Packet(src, _) if Some(src) != config.aftr => Err(Error::NoTranslation),
                 Inside::Packet(_, offset) => {

@@ -90,7 +90,7 @@ fn sessions(router: &mut Router) -> Result<Text, state::Error> {
     let now = router.now();
     let mut by_element = BTreeMap::<Ipv6Addr, Vec<String>>::new();
     for s in state::list_sessions(router)? {
-        let (b4, host, port) = host_of(&s);
+        let (b4, host, port) = host_of(&s.forward);
         let outside = Ipv4Addr::from(s.reverse.dst);
         by_element.entry(b4).or_default().push(format!(
             "  {} in {host}:{port} out {outside}:{} packets {} bytes {} last heard {:.2}s ago",

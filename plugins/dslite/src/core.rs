@@ -5,9 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use infra::counter::{Counter, Rows};
 use infra::rcu::Reader;
 use nat_log::{Ends, Record};
-use sessions::{
-    Affinity, Counted, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions, Table,
-};
+use sessions::{Affinity, Counted, Flow4, Flow6, Kind, Seen, SessionIndex, Sessions, Table};
 use sessions::{Direction, tcp};
 use translation::session::{ESTABLISHED, OUTSIDE, TRANSITORY};
 use wire::Protocol;
@@ -35,8 +33,6 @@ pub struct Data {
 
 /// A session: an end of a host behind a B4, and its end outside, as flows without a far end.
 pub type NatSession = Counted<Flow6, Flow4, Data>;
-/// What packets read of a session.
-pub type NatRecord = Session<Flow6, Flow4, Data>;
 /// The sessions of a thread.
 pub type NatTable = Table<Flow6, Flow4, Data>;
 /// The B4s of a thread; the data is how many sessions there are.
@@ -85,9 +81,9 @@ pub fn host_end(b4: Ipv6Addr, host: ([u8; 4], u16), protocol: Protocol) -> Flow6
     Flow6::new((b4.octets(), host.1), (mapped.octets(), 0), protocol, 0)
 }
 
-/// The B4 of a session, and the host behind it with its port.
-pub fn host_of(session: &NatRecord) -> (Ipv6Addr, Ipv4Addr, u16) {
-    let Flow6 { src, dst, src_port, .. } = session.forward;
+/// The B4 of a session, and the host behind it with its port; `forward` is its flow.
+pub fn host_of(forward: &Flow6) -> (Ipv6Addr, Ipv4Addr, u16) {
+    let Flow6 { src, dst, src_port, .. } = *forward;
     let [.., a, b, c, d] = dst;
     (src.into(), Ipv4Addr::new(a, b, c, d), src_port)
 }
@@ -149,8 +145,8 @@ pub fn ended(elements: &mut Elements, session: &NatSession) {
 }
 
 /// The record of a session.
-pub fn record(is_new: bool, session: &NatRecord) -> Record {
-    let (b4, host, port) = host_of(session);
+pub fn record(is_new: bool, session: &NatSession) -> Record {
+    let (b4, host, port) = host_of(&session.forward);
     Record::Mapping(
         is_new,
         Ends {

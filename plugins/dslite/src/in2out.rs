@@ -102,7 +102,7 @@ impl Node for In2Out {
             let (b4, offset) = match inside(p)? {
                 Inside::Packet(b4, offset) if !is_fragment(p, offset) => (b4, offset),
                 // Those behind the first have no ports (RFC 6333 section 6.3).
-                Inside::Packet(..) | Inside::Part => return Ok((thread, Next::Reassemble)),
+                Inside::Packet(..) | Inside::Fragment => return Ok((thread, Next::Reassemble)),
                 Inside::Message => return Ok((thread, Next::Local)),
             };
             let owner = threads.at(hash_of(b4, seed));
@@ -248,8 +248,8 @@ impl Making<'_> {
             }
             return Err(Error::OutOfPorts);
         };
-        if let Some(session) = table.at(at) {
-            log.send(*epoch, || record(true, session));
+        if let Some(session) = table.with_counts(at) {
+            log.send(*epoch, || record(true, &session));
         }
         Ok(at)
     }

@@ -72,7 +72,8 @@ impl Node for Out2In {
                 p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
                 return Ok((thread, Next::Icmp));
             }
-            let (b4, host, port) = host_of(table.at(at).ok_or(Error::NoTranslation)?);
+            let session = table.at(at).ok_or(Error::NoTranslation)?;
+            let (b4, host, port) = host_of(&session.forward);
             let far_port = if protocol == Protocol::ICMP { port } else { flow.src_port };
             let new = Flow4::new((flow.src, far_port), (host.octets(), port), protocol, 0);
             pass(table, at, Direction::Reverse, &seen, p.total_len(), now);

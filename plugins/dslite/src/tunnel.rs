@@ -17,8 +17,8 @@ const HEADER: usize = size_of::<ip6::Header>();
 pub enum Inside {
     /// An IPv4 packet from this address, which starts so many bytes from the start.
     Packet(Ipv6Addr, usize),
-    /// A part of a packet of IPv6 with one.
-    Part,
+    /// A fragment of a packet of IPv6 with one.
+    Fragment,
     /// A message for the end itself.
     Message,
 }
@@ -29,7 +29,7 @@ pub fn inside(p: &Buffer<'_>) -> Result<Inside, Error> {
     let header = p.header::<ip6::Header>().ok_or(Error::Unknown)?;
     let upper = ip6::upper_layer(p.bytes()).ok_or(Error::Unknown)?;
     match upper.protocol {
-        Protocol::IP4 if upper.fragment.is_some() => Ok(Inside::Part),
+        Protocol::IP4 if upper.fragment.is_some() => Ok(Inside::Fragment),
         Protocol::IP4 => {
             let inner = p.bytes().get(upper.offset..).ok_or(Error::Unknown)?;
             let (inner, _) = ip4::Header::ref_from_prefix(inner).map_err(|_| Error::Unknown)?;
