@@ -115,10 +115,7 @@ impl View<'_> {
     /// Asks for the line where a key is most likely.
     #[inline(always)]
     pub fn fetch(&self, key: u64) {
-        let at = self.tables.new.first(key) * LINE;
-        if let Some(number) = self.tables.new.numbers.get(at) {
-            prefetch(number);
-        }
+        self.fetch_bucket(self.bucket(key));
     }
     /// The value of a key, which is not 0; 0 when it is not there.
     #[inline(always)]

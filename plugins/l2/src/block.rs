@@ -11,20 +11,20 @@ pub type Keys = [u64; 2];
 /// What is known of a block of frames.
 #[derive(Clone, Copy)]
 pub struct Block {
-    pub sources: Addressed,
-    pub destinations: Addressed,
+    pub sources: Lookups,
+    pub destinations: Lookups,
     /// The port of all of them, when they have one source, too.
     pub alike: Option<u32>,
 }
 
 impl Block {
     pub const EMPTY: Self =
-        Self { sources: Addressed::NONE, destinations: Addressed::NONE, alike: None };
+        Self { sources: Lookups::NONE, destinations: Lookups::NONE, alike: None };
 }
 
-/// Addresses of a block of frames, of their sources or of their destinations.
+/// Lookups of the addresses of a block of frames: those of sources, or of destinations.
 #[derive(Clone, Copy)]
-pub struct Addressed {
+pub struct Lookups {
     pub keys: [u64; BLOCK],
     /// Buckets of the keys.
     pub buckets: [u32; BLOCK],
@@ -32,13 +32,18 @@ pub struct Addressed {
     pub entries: [u64; BLOCK],
 }
 
-impl Addressed {
+impl Lookups {
     pub const NONE: Self = Self { keys: [0; BLOCK], buckets: [0; BLOCK], entries: [0; BLOCK] };
 
     /// Asks for what is known of one.
     #[inline(always)]
     pub fn fetch(&self, place: usize, view: View<'_>) {
         view.fetch_bucket(self.buckets[place % BLOCK]);
+    }
+    /// Asks for what is known of all of them.
+    #[inline(always)]
+    pub fn fetch_all(&self, view: View<'_>) {
+        self.buckets.iter().for_each(|bucket| view.fetch_bucket(*bucket));
     }
     /// Looks the first ones up; `meanwhile` is called with the place of each.
     #[inline(always)]

@@ -19,7 +19,7 @@ use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::fast_path::{Exit, Outputs, Pause, edge};
 use net::interface::{Counters, EdgesReader, Port};
 
-use super::block::{Addressed, Addresses, Block, Keys};
+use super::block::{Addresses, Block, Keys, Lookups};
 use super::fib::{self, Entry};
 use super::state::{PortSeen, Tables};
 use super::{forward, learn, output};
@@ -240,14 +240,15 @@ impl<'a> Pass<'a> {
     fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, blocks: &mut [Block; 2]) {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
-        let [even, odd] = blocks;
-        self.read(packets, places(0), even);
-        (0..BLOCK.min(end)).for_each(|place| even.destinations.fetch(place, self.view));
-        for block in 0..end.div_ceil(BLOCK) {
-            let (block_now, next) =
-                if block % 2 == 0 { (&mut *even, &mut *odd) } else { (&mut *odd, &mut *even) };
-            self.read(packets, places(block + 1), next);
-            self.send(packets, places(block), block_now, next);
+        let [mut block, mut next] = blocks.each_mut();
+        self.read(packets, places(0), block);
+        if self.stages.forward.is_some() {
+            block.destinations.fetch_all(self.view);
+        }
+        for n in 0..end.div_ceil(BLOCK) {
+            self.read(packets, places(n + 1), next);
+            self.send(packets, places(n), block, next);
+            std::mem::swap(&mut block, &mut next);
         }
     }
     /// Reads the keys of a block.
@@ -276,7 +277,7 @@ impl<'a> Pass<'a> {
                 }
             },
         );
-        let Addressed { keys, buckets, .. } = &mut block.sources;
+        let Lookups { keys, buckets, .. } = &mut block.sources;
         let is_alike = ports == 1 && keys[..len].iter().fold(0, |d, s| d | (s ^ keys[0])) == 0;
         block.alike = is_alike.then_some(rx);
         if looks_up && self.stages.learn.is_some() && !is_alike {
@@ -309,7 +310,7 @@ impl<'a> Pass<'a> {
             are_known = self.is_known(sources.keys[0]);
             if !are_known {
                 if looks_up {
-                    (0..BLOCK).for_each(|place| next.destinations.fetch(place, self.view));
+                    next.destinations.fetch_all(self.view);
                 }
                 return;
             }
