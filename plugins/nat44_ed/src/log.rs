@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use infra::rcu::Epoch;
 use nat_log::{Ends, Far, Record};
 use net::Router;
-use translation::session::{BYPASS, NatRecord, NatSession};
+use translation::session::{BYPASS, NatSession};
 
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
@@ -33,7 +33,7 @@ impl Log {
         Self { log: nat_log::Log::new(router), told: [f64::NEG_INFINITY; 2] }
     }
     /// A session has come, or gone.
-    pub fn session(&mut self, is_new: bool, session: &NatRecord, epoch: Epoch<'_>) {
+    pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
         if !session.data.is(BYPASS) {
             self.log.send(epoch, || of_session(is_new, session));
         }
@@ -59,7 +59,7 @@ pub fn ended(router: &mut Router, gone: &[NatSession]) {
 }
 
 /// The record of a session.
-fn of_session(is_new: bool, s: &NatRecord) -> Record {
+fn of_session(is_new: bool, s: &NatSession) -> Record {
     let (host, answers) = (&s.forward, &s.reverse);
     let ends = Ends {
         host: (Ipv4Addr::from(host.src).into(), host.src_port),

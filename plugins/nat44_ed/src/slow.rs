@@ -274,8 +274,8 @@ impl Asking<'_> {
         }
         let at = at?;
         by_fib.add(data.in_fib.into(), 1);
-        if let Some(session) = self.table.at(at) {
-            self.log.session(true, session, epoch);
+        if let Some(session) = self.table.with_counts(at) {
+            self.log.session(true, &session, epoch);
         }
         Ok(at)
     }

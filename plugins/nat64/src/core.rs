@@ -5,8 +5,7 @@ use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
 use sessions::{
-    Affinity, Class, Counted, Direction, Flow4, Flow6, Kind, Seen, Session, SessionIndex, Sessions,
-    Table,
+    Affinity, Class, Counted, Direction, Flow4, Flow6, Kind, Seen, SessionIndex, Sessions, Table,
 };
 use translation::session::Timeouts;
 pub use translation::session::{
@@ -46,15 +45,11 @@ impl Data {
 
 /// A session.
 pub type NatSession = Counted<Flow6, Flow4, Data>;
-/// What packets read of a session.
-pub type NatRecord = Session<Flow6, Flow4, Data>;
 /// The sessions of a thread.
 pub type NatTable = Table<Flow6, Flow4, Data>;
 /// A binding: the end of a host, and its end outside, as flows without a far end; the data is how
 /// many sessions there are.
 pub type Binding = Counted<Flow6, Flow4, u32>;
-/// What packets read of a binding.
-pub type BindingRecord = Session<Flow6, Flow4, u32>;
 /// The bindings of a thread.
 pub type Bindings = Table<Flow6, Flow4, u32>;
 

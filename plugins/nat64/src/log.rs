@@ -4,7 +4,7 @@ use infra::rcu::Epoch;
 use nat_log::{Ends, Far, Record};
 use net::Router;
 
-use crate::core::{BindingRecord, NatRecord};
+use crate::core::{Binding, NatSession};
 
 /// Seconds in which a limit is told once.
 const QUIET: f64 = 1.0;
@@ -32,11 +32,11 @@ impl Log {
         Self { log: nat_log::Log::new(router), told: [f64::NEG_INFINITY; 2] }
     }
     /// A session has come, or gone.
-    pub fn session(&mut self, is_new: bool, session: &NatRecord, epoch: Epoch<'_>) {
+    pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
         self.log.send(epoch, || of_session(is_new, session));
     }
     /// A binding has come, or gone.
-    pub fn binding(&mut self, is_new: bool, binding: &BindingRecord, epoch: Epoch<'_>) {
+    pub fn binding(&mut self, is_new: bool, binding: &Binding, epoch: Epoch<'_>) {
         self.log.send(epoch, || of_binding(is_new, binding));
     }
     /// There are as many as there may be.
@@ -54,7 +54,7 @@ impl Log {
 }
 
 /// The record of a session.
-pub fn of_session(is_new: bool, s: &NatRecord) -> Record {
+pub fn of_session(is_new: bool, s: &NatSession) -> Record {
     let (host, answers) = (&s.forward, &s.reverse);
     let ends = Ends {
         host: (host.src.into(), host.src_port),
@@ -71,7 +71,7 @@ pub fn of_session(is_new: bool, s: &NatRecord) -> Record {
 }
 
 /// The record of a binding.
-pub fn of_binding(is_new: bool, b: &BindingRecord) -> Record {
+pub fn of_binding(is_new: bool, b: &Binding) -> Record {
     Record::Binding(
         is_new,
         Ends {

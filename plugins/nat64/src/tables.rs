@@ -34,8 +34,8 @@ impl Tables<'_> {
         let new = New { forward, reverse, data: 0, class: 0 };
         match self.bindings.insert(new, self.now, |_, _| ()) {
             Ok(at) => {
-                let binding = self.bindings.at(at)?;
-                self.log.binding(true, binding, self.epoch);
+                let binding = self.bindings.with_counts(at)?;
+                self.log.binding(true, &binding, self.epoch);
                 Some(())
             }
             Err(Refused::Full) => {
@@ -66,7 +66,7 @@ impl Tables<'_> {
         });
         match done {
             Ok(at) => {
-                log.session(true, table.at(at)?, *epoch);
+                log.session(true, &table.with_counts(at)?, *epoch);
                 Some(at)
             }
             Err(refused) => {

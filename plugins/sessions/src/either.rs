@@ -51,7 +51,7 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     fn is_of(&self, value: u32, key: &K) -> bool {
         let (at, direction) = named(value);
         // Which flow it is cannot be foretold.
-        self.records.get(at.0 as usize).is_some_and(|record| {
+        self.records.sessions.get(at.0 as usize).is_some_and(|record| {
             let is_forward = direction == Direction::Forward;
             key.is(select_unpredictable(is_forward, &record.forward, &record.reverse))
         })
@@ -107,7 +107,7 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     #[inline(always)]
     pub fn fetch_counts(&self, sought: &Sought, count: usize) {
         for value in &sought.values[..count.min(KEYS)] {
-            if let Some(rest) = self.rests.get(named(*value).0.0 as usize) {
+            if let Some(rest) = self.records.rests.get(named(*value).0.0 as usize) {
                 prefetch(rest);
             }
         }
@@ -128,7 +128,7 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
     }
     #[inline(always)]
     fn fetch_record(&self, value: u32) {
-        if let Some(record) = self.records.get(named(value).0.0 as usize) {
+        if let Some(record) = self.records.sessions.get(named(value).0.0 as usize) {
             prefetch(record);
         }
     }

@@ -1,10 +1,10 @@
 //! The flows of a table: from the hash of a flow to its session and direction.
 //!
 //! A bucket is one cache line with ten places: a tag of 16 bits of the hash and a value each. All
-//! tags of a bucket are compared at once. An
-//! entry is in one of two buckets, mostly the first; the other one follows from it and the tag, so
-//! that entries move without their keys. The record that a value names says whether the flow is
-//! meant: tags only keep away from most others. The table belongs to one thread.
+//! tags of a bucket are compared at once. An entry is in one of two buckets, mostly the first; the
+//! other one follows from it and the tag, so that entries move without their keys. The record that
+//! a value names says whether the flow is meant: tags only keep away from most others. The table
+//! belongs to one thread.
 //!
 //! It grows while in use: entries go from the old buckets to twice as many new ones, a few buckets
 //! for each new session, and what is not found in the new ones is looked for in the old ones.

@@ -9,8 +9,8 @@
 //! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own.
 //! A lookup is one line of tags and the session's record ([`Session`]), which holds both flows:
 //! flows whose tags are alike are told apart there. What has passed of a session stands elsewhere
-//! ([`Counted`]). The table grows while in use; records take memory as they are
-//! used. Who has many keys looks them up together ([`Table::find_all`]).
+//! ([`Counted`]). The table grows while in use; records take memory as they are used. Who has many
+//! keys looks them up together ([`Table::find_all`]).
 //!
 //! # In a node
 //!

@@ -1,7 +1,9 @@
 //! Sessions: records of a table.
 
+use std::io;
 use std::ops::{Deref, DerefMut};
 
+use infra::memory::{HugePages, Reserved};
 use zerocopy::FromZeros;
 
 use crate::ages::{Aged, Link, State};
@@ -19,7 +21,8 @@ pub struct Session<F, R, D> {
     pub data: D,
 }
 
-/// The rest of what a table knows of a session.
+/// The rest of what a table knows of a session: what has passed of it, and its place in the order
+/// of age.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C, align(32))]
 pub(crate) struct Rest {
@@ -65,17 +68,32 @@ impl<F, R, D> DerefMut for Counted<F, R, D> {
     }
 }
 
-/// Records and the rest of each, in the order of their age.
-pub(crate) struct Aging<'a, F, R, D>(pub &'a mut [Session<F, R, D>], pub &'a mut [Rest]);
+/// The records of a table, and the rest of each.
+pub(crate) struct Records<F, R, D> {
+    pub sessions: Reserved<Session<F, R, D>>,
+    pub rests: Reserved<Rest>,
+}
 
-impl<F, R, D> Aged for Aging<'_, F, R, D> {
+impl<F: FromZeros, R: FromZeros, D: FromZeros> Records<F, R, D> {
+    /// Room for so many.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses the address space.
+    pub fn new(limit: usize) -> io::Result<Self> {
+        let sessions = Reserved::new(limit, HugePages::Beyond)?.named("sessions");
+        let rests = Reserved::new(limit, HugePages::Beyond)?.named("session counters");
+        Ok(Self { sessions, rests })
+    }
+}
+
+impl<F, R, D> Aged for Records<F, R, D> {
     fn link(&mut self, at: u32) -> Option<&mut Link> {
-        self.1.get_mut(at as usize).map(|rest| &mut rest.link)
+        self.rests.get_mut(at as usize).map(|rest| &mut rest.link)
     }
     fn state(&mut self, at: u32) -> Option<&mut State> {
-        self.0.get_mut(at as usize).map(|record| &mut record.state)
+        self.sessions.get_mut(at as usize).map(|session| &mut session.state)
     }
     fn heard(&self, at: u32) -> f64 {
-        self.0.get(at as usize).map_or(0.0, Session::heard)
+        self.sessions.get(at as usize).map_or(0.0, Session::heard)
     }
 }

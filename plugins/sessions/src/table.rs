@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use infra::counter::Counter;
 use infra::cpu::prefetch;
-use infra::memory::{HugePages, Reserved};
 use zerocopy::FromZeros;
 
 use crate::ages::{Ages, Link, State};
 use crate::flow::Key;
 use crate::flows::Flows;
-use crate::session::{Aging, Counted, Rest, Session};
+use crate::session::{Counted, Records, Rest, Session};
 use crate::usage::Usage;
 
 /// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
@@ -103,8 +102,7 @@ pub enum End {
 /// The sessions of one thread.
 pub struct Table<F, R, D> {
     pub(crate) flows: Flows,
-    pub(crate) records: Reserved<Session<F, R, D>>,
-    pub(crate) rests: Reserved<Rest>,
+    pub(crate) records: Records<F, R, D>,
     ages: Ages,
     pub(crate) seed: u64,
     /// The first free record, if any was given back: they are chained.
@@ -124,8 +122,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     pub fn new(limit: usize, classes: &[Class], seed: u64) -> io::Result<Self> {
         Ok(Self {
             flows: Flows::new(FIRST.min(limit.saturating_mul(4)))?,
-            records: Reserved::new(limit.min(MOST), HugePages::Beyond)?.named("sessions"),
-            rests: Reserved::new(limit.min(MOST), HugePages::Beyond)?.named("session counters"),
+            records: Records::new(limit.min(MOST))?,
             ages: Ages::new(classes),
             seed,
             free: None,
@@ -155,7 +152,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub(crate) fn flow(&self, value: u32) -> Option<Result<&F, &R>> {
         let (at, direction) = named(value);
-        let record = self.records.get(at.0 as usize)?;
+        let record = self.records.sessions.get(at.0 as usize)?;
         Some(match direction {
             Direction::Forward => Ok(&record.forward),
             Direction::Reverse => Err(&record.reverse),
@@ -164,7 +161,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// A session.
     #[inline(always)]
     pub fn at(&self, at: SessionIndex) -> Option<&Session<F, R, D>> {
-        self.records.get(at.0 as usize).filter(|r| r.state.is_used())
+        self.records.sessions.get(at.0 as usize).filter(|r| r.state.is_used())
     }
     /// The session with a number.
     #[inline(always)]
@@ -173,25 +170,25 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     }
     /// A session and what has passed of it.
     pub fn with_counts(&self, at: SessionIndex) -> Option<Counted<F, R, D>> {
-        let (session, rest) = (*self.at(at)?, self.rests.get(at.0 as usize)?);
+        let (session, rest) = (*self.at(at)?, self.records.rests.get(at.0 as usize)?);
         Some(Counted { session, packets: rest.packets, bytes: rest.bytes })
     }
     /// What the feature knows of a session, to change it.
     #[inline(always)]
     pub fn data_mut(&mut self, at: SessionIndex) -> Option<&mut D> {
-        self.records.get_mut(at.0 as usize).map(|r| &mut r.data)
+        self.records.sessions.get_mut(at.0 as usize).map(|r| &mut r.data)
     }
     /// A session that is not over, for a packet of it.
     #[inline(always)]
     pub fn living(&mut self, at: SessionIndex, now: f64) -> Option<&mut Session<F, R, D>> {
-        let record = self.records.get_mut(at.0 as usize)?;
+        let record = self.records.sessions.get_mut(at.0 as usize)?;
         let is_over = self.ages.is_over(record.state, now);
         (record.state.is_used() & !is_over).then_some(record)
     }
     /// Counts a packet of a session, which is not over for its timeout from now on.
     #[inline(always)]
     pub fn passed(&mut self, at: SessionIndex, bytes: usize, now: f64) {
-        if let Some(record) = self.records.get_mut(at.0 as usize) {
+        if let Some(record) = self.records.sessions.get_mut(at.0 as usize) {
             record.state = record.state.heard_at(now);
         }
         self.counted(at, bytes);
@@ -199,7 +196,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// Counts a packet of a session, which lasts no longer for it.
     #[inline(always)]
     pub fn counted(&mut self, at: SessionIndex, bytes: usize) {
-        if let Some(rest) = self.rests.get_mut(at.0 as usize) {
+        if let Some(rest) = self.records.rests.get_mut(at.0 as usize) {
             rest.packets += 1;
             rest.bytes += bytes as u64;
         }
@@ -207,17 +204,17 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     /// Has a session begin its timeout anew, as one of a class.
     #[inline(always)]
     pub fn renew(&mut self, at: SessionIndex, class: u8, now: f64) {
-        if let Some(record) = self.records.get_mut(at.0 as usize) {
+        if let Some(record) = self.records.sessions.get_mut(at.0 as usize) {
             record.state = record.state.heard_at(now);
             self.set_class(at, class);
         }
     }
     /// Notes what has passed of a session elsewhere; it is not over for its timeout from now on.
     pub fn note(&mut self, at: SessionIndex, packets: u64, bytes: u64, now: f64) {
-        if let Some(record) = self.records.get_mut(at.0 as usize) {
+        if let Some(record) = self.records.sessions.get_mut(at.0 as usize) {
             record.state = record.state.heard_at(now);
         }
-        if let Some(rest) = self.rests.get_mut(at.0 as usize) {
+        if let Some(rest) = self.records.rests.get_mut(at.0 as usize) {
             (rest.packets, rest.bytes) = (packets, bytes);
         }
     }
@@ -225,8 +222,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     #[inline(always)]
     pub fn set_class(&mut self, at: SessionIndex, class: u8) {
         if self.at(at).is_some_and(|r| r.class() != class) {
-            self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at.0);
-            self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at.0, class);
+            self.ages.remove(&mut self.records, at.0);
+            self.ages.append(&mut self.records, at.0, class);
         }
     }
     /// Whether a session is over: nothing passed for its timeout.
@@ -271,9 +268,9 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
         let New { forward, reverse, data, class } = new;
         let state = State::default().heard_at(now);
-        self.records[at as usize] = Session { forward, reverse, state, data };
-        self.rests[at as usize] = Rest { packets: 0, bytes: 0, link: Link::default() };
-        self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at, class);
+        self.records.sessions[at as usize] = Session { forward, reverse, state, data };
+        self.records.rests[at as usize] = Rest { packets: 0, bytes: 0, link: Link::default() };
+        self.ages.append(&mut self.records, at, class);
         self.usage.sessions += 1;
         self.count.set(self.usage.sessions as u64);
         self.usage.made += 1;
@@ -303,12 +300,14 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         let is_used = |at: &u32| self.at(SessionIndex(*at)).is_some();
         let mut all: Vec<_> = (0..self.used).filter(is_used).collect();
         all.sort_by(|a, b| {
-            self.records[*a as usize].heard().total_cmp(&self.records[*b as usize].heard())
+            self.records.sessions[*a as usize]
+                .heard()
+                .total_cmp(&self.records.sessions[*b as usize].heard())
         });
         for at in all {
-            let class = self.records[at as usize].class();
-            self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at);
-            self.ages.append(&mut Aging(&mut self.records, &mut self.rests), at, class);
+            let class = self.records.sessions[at as usize].class();
+            self.ages.remove(&mut self.records, at);
+            self.ages.append(&mut self.records, at, class);
         }
     }
     /// Ends a session; what it was.
@@ -316,7 +315,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         let gone = self.with_counts(at)?;
         self.flows.remove(gone.forward.hash(self.seed), value_of(at.0, Direction::Forward));
         self.flows.remove(gone.reverse.hash(self.seed), value_of(at.0, Direction::Reverse));
-        self.ages.remove(&mut Aging(&mut self.records, &mut self.rests), at.0);
+        self.ages.remove(&mut self.records, at.0);
         self.give_record_back(at.0);
         self.usage.sessions -= 1;
         self.count.set(self.usage.sessions as u64);
@@ -342,13 +341,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     ) -> bool {
         let mut left = most;
         for class in 0..self.ages.classes() {
-            while let Some(oldest) = self.ages.due(
-                &mut Aging(&mut self.records, &mut self.rests),
-                class,
-                now,
-                grace,
-                &mut left,
-            ) {
+            while let Some(oldest) = self.ages.due(&mut self.records, class, now, grace, &mut left)
+            {
                 self.end(oldest, End::Expired, &mut gone);
             }
         }
@@ -373,8 +367,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     }
     /// Room for one more, if somebody can go.
     fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Counted<F, R, D>)) -> bool {
-        let found =
-            self.ages.dispensable(&mut Aging(&mut self.records, &mut self.rests), now, SOME);
+        let found = self.ages.dispensable(&mut self.records, now, SOME);
         let end = |is_over| if is_over { End::Expired } else { End::Evicted };
         found.inspect(|(at, is_over)| self.end(*at, end(*is_over), gone)).is_some()
     }
@@ -401,7 +394,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             let at = SessionIndex(at as u32);
             let Some(mut session) = self.with_counts(at) else { continue };
             if keep(at, &mut session) {
-                self.records[at.0 as usize] = session.session;
+                self.records.sessions[at.0 as usize] = session.session;
             } else {
                 self.remove(at);
             }
@@ -441,7 +434,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
     }
     fn grow(&mut self) {
-        let (records, seed) = (&self.records, self.seed);
+        let (records, seed) = (&self.records.sessions, self.seed);
         let hash = |value| {
             let (at, direction) = named(value);
             records.get(at.0 as usize).map_or(0, |record| match direction {
@@ -459,10 +452,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     fn take_record(&mut self) -> Option<u32> {
         match self.free {
             Some(at) => {
-                self.free = self.rests.get(at as usize)?.link.free();
+                self.free = self.records.rests.get(at as usize)?.link.free();
                 Some(at)
             }
-            None if (self.used as usize) < self.records.len() => {
+            None if (self.used as usize) < self.records.sessions.len() => {
                 self.used += 1;
                 Some(self.used - 1)
             }
@@ -471,7 +464,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
     }
     fn give_record_back(&mut self, at: u32) {
         if let (Some(record), Some(rest)) =
-            (self.records.get_mut(at as usize), self.rests.get_mut(at as usize))
+            (self.records.sessions.get_mut(at as usize), self.records.rests.get_mut(at as usize))
         {
             (rest.link, record.state) = (Link::freed(self.free), State::default());
             self.free = Some(at);

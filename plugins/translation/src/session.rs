@@ -6,9 +6,7 @@ use graph::Buffer;
 use infra::counter::{Counter, Rows};
 use net::Router;
 use net::interface::COLUMNS;
-use sessions::{
-    Class, Counted, Direction, Flow4, Kind, Seen, Session, SessionIndex, Sessions, Table,
-};
+use sessions::{Class, Counted, Direction, Flow4, Kind, Seen, SessionIndex, Sessions, Table};
 use wire::Protocol;
 use zerocopy::FromZeros;
 
@@ -119,8 +117,6 @@ impl Data {
 
 /// A session.
 pub type NatSession = Counted<Flow4, Flow4, Data>;
-/// What its packets read of it.
-pub type NatRecord = Session<Flow4, Flow4, Data>;
 /// The sessions of a thread.
 pub type NatTable = Table<Flow4, Flow4, Data>;
 /// All sessions.
