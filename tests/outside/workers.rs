@@ -295,3 +295,62 @@ fn a_firewall_lets_answers_in_on_whichever_thread_they_come() {
     daemon.tell("set workers 0");
     assert!(daemon.tell("show firewall sessions count 1").contains("sessions 500 of"));
 }
+
+#[test]
+fn flows_of_a_load_balancer_keep_their_server_while_threads_change() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    for line in [
+        "set ip neighbor pg1 10.0.1.3 02:00:00:00:00:bc static",
+        "lb vip 16.5.0.0/16 encap l3dsr",
+        "lb as 16.5.0.0/16 10.0.1.2",
+    ] {
+        daemon.tell(line);
+    }
+    add_stream(&daemon, 5, 500, "worker 1");
+    daemon.generate();
+    // From now on, new flows go elsewhere.
+    daemon.tell("lb as 16.5.0.0/16 10.0.1.3");
+    daemon.tell("lb as 16.5.0.0/16 10.0.1.2 del");
+    let expect = |known: &str| {
+        let shown = daemon.tell("show lb vips verbose");
+        assert!(shown.contains("10.0.1.2 leaving weight 100 0 buckets 500 flows"), "{shown}");
+        assert!(shown.contains(known) && shown.contains("first packets: 500"), "{shown}");
+    };
+    expect("known flows: 0");
+    daemon.tell("set workers 0");
+    expect("known flows: 0");
+    daemon.generate();
+    expect("known flows: 500");
+    // Either of two threads may get them now.
+    daemon.tell(&both(&config));
+    expect("known flows: 500");
+    daemon.generate();
+    expect("known flows: 1000");
+}
+
+#[test]
+fn flows_that_are_probed_are_exported_once_when_their_thread_ends() {
+    let Some(config) = two_workers() else { return };
+    let daemon = Daemon::start_with(&config, GENERATORS);
+    for line in [
+        "set ipfix exporter collector 10.0.1.2 src 10.0.1.1",
+        "flowprobe params record l3 active 600 passive 900",
+        "flowprobe feature add-del pg0 ip4 rx",
+    ] {
+        daemon.tell(line);
+    }
+    let expect = |flows: &str, exported: &str| {
+        let shown = daemon.tell("show flowprobe statistics");
+        assert!(shown.contains(flows) && shown.contains(exported), "{shown}");
+    };
+    add_stream(&daemon, 6, 500, "worker 1");
+    daemon.generate();
+    expect("thread 2: 500 flows", " 0 records exported");
+    daemon.tell("set workers 0");
+    expect("IPFIX", " 500 records exported");
+    daemon.generate();
+    expect("thread 0: 500 flows", " 500 records exported");
+    daemon.tell(&both(&config));
+    expect("IPFIX", " 1000 records exported");
+}

@@ -86,6 +86,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         at(&INTERFACE_OUTPUT, flow::L2, TX, |on: &Probed| on.is_on(flow::L2, TX)),
     ]);
     router.insert(Flowprobe::new(params, flows));
+    router.on_threads.push(timer::threads_changed);
     router.events.handle(record::export);
     router.interfaces.observe(|router, interface, change| {
         if change == Change::Deleting {

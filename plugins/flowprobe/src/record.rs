@@ -5,9 +5,10 @@ use std::time::Duration;
 use ipfix::Field;
 use net::Router;
 use net::events::Event;
+use sessions::Session;
 
 use crate::change::Flowprobe;
-use crate::flow::{Counted, FlowKey, Kind, Params, RECORD_L2, RECORD_L3, RECORD_L4};
+use crate::flow::{Counted, FlowKey, Kind, NoAnswers, Params, RECORD_L2, RECORD_L3, RECORD_L4};
 
 /// The observation domain.
 pub const DOMAIN: u32 = 1;
@@ -21,6 +22,13 @@ pub struct Exported {
     pub key: FlowKey,
     /// What was counted.
     pub counted: Counted,
+}
+
+impl Exported {
+    /// What was counted of a flow since its last record.
+    pub fn of(flow: &Session<FlowKey, NoAnswers, Counted>) -> Self {
+        Self { key: flow.forward, counted: flow.data }
+    }
 }
 
 impl Event for Exported {

@@ -1,5 +1,6 @@
-//! Flows that are due though no packet passes.
+//! Flows that are due though no packet passes, and those of threads that end.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use net::Router;
@@ -20,12 +21,12 @@ pub fn export_due(router: &mut Router) {
     let gone = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&gone);
     flows.expire(router, move |_, _, flow| {
-        let record = Exported { key: flow.forward, counted: flow.data };
+        let record = Exported::of(flow);
         to.lock().unwrap_or_else(PoisonError::into_inner).push(record);
     });
     // Those of a thread that does not answer are met the next time.
     let due = flows.walk(router, move |_, flow| {
-        let record = Exported { key: flow.forward, counted: flow.data };
+        let record = Exported::of(flow);
         let is_due = flow.data.is_due(active, now);
         if is_due {
             flow.data = Counted::since(now);
@@ -33,9 +34,27 @@ pub fn export_due(router: &mut Router) {
         Walked::keep(is_due.then_some(record))
     });
     let gone = std::mem::take(&mut *gone.lock().unwrap_or_else(PoisonError::into_inner));
-    let all = gone.into_iter().chain(due.unwrap_or_default());
+    export_all(router, gone.into_iter().chain(due.unwrap_or_default()));
+}
+
+/// Exports the flows of threads that end, and ends those: their packets go to other threads from
+/// then on.
+///
+/// # Errors
+/// A thread that does not answer.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let (flows, stay) = (router.own::<Flowprobe>().flows.clone(), stay.clone());
+    let all = flows.walk(router, move |thread, flow| match stay.contains(&thread) {
+        true => Walked::keep(None),
+        false => Walked::remove(Some(Exported::of(flow))),
+    });
+    export_all(router, all.map_err(|e| e.to_string())?);
+    Ok(())
+}
+
+fn export_all(router: &mut Router, records: impl IntoIterator<Item = Exported>) {
     let mut is_any = false;
-    for record in all.filter(|record| record.counted.packets > 0) {
+    for record in records.into_iter().filter(|record| record.counted.packets > 0) {
         export(router, record);
         is_any = true;
     }

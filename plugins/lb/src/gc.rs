@@ -1,7 +1,9 @@
-//! Flows by server, and servers that are forgotten when their last flow is over.
+//! Flows of all threads: those of each server, those that go over when threads change, and servers
+//! that are forgotten when their last flow is over.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use net::Router;
 
 use crate::servers::forget;
 use crate::state::Lb;
+use crate::sticky::Entry;
 use crate::vip::Key;
 
 /// How often somebody looks.
@@ -16,34 +19,69 @@ pub const INTERVAL: Duration = Duration::from_secs(5);
 /// Entries of a thread's table that are looked at in one visit.
 const VISIT: usize = 16_384;
 
-/// Flows by number and generation of their server.
-type Counted = BTreeMap<(u32, u32), u64>;
-
-/// How many flows each server has, by number; those of a thread that does not answer are missing.
-pub fn count_flows(router: &mut Router) -> BTreeMap<u32, u64> {
+/// Goes over all flows, each with the thread that saw it last; those of a thread that does not
+/// answer are missing.
+fn walk<T: Default + Send + 'static>(
+    router: &mut Router,
+    show: impl Fn(&mut T, usize, &Entry) + Clone + Send + 'static,
+) -> T {
     let (flows, now) = (router.own::<Lb>().tables.flows.current().clone(), router.now() as u32);
-    let counted = Arc::new(Mutex::new((Counted::new(), false)));
+    let all = Arc::new(Mutex::new((T::default(), false)));
     let mut from = 0;
     loop {
-        let (flows, to) = (flows.clone(), Arc::clone(&counted));
+        let (flows, to, show) = (flows.clone(), Arc::clone(&all), show.clone());
         let visited = router.engine.on_threads(move |thread| {
             let Some(table) = flows.lend(thread) else { return };
             let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
-            let (counts, is_more) = &mut *to;
-            let show = |server, generation| *counts.entry((server, generation)).or_default() += 1;
-            *is_more |= table.walk(from, VISIT, now, show).is_some();
+            let (all, is_more) = &mut *to;
+            *is_more |= table.walk(from, VISIT, now, |entry| show(all, thread, entry)).is_some();
         });
-        let mut all = counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         if visited.is_err() || !std::mem::take(&mut all.1) {
-            break;
+            return std::mem::take(&mut all.0);
         }
         from += VISIT;
     }
-    let all = counted.lock().unwrap_or_else(PoisonError::into_inner);
+}
+
+/// How many flows each server has, by number; those of a thread that does not answer are missing.
+pub fn count_flows(router: &mut Router) -> BTreeMap<u32, u64> {
+    let all = walk(router, |all: &mut BTreeMap<_, u64>, _, entry| {
+        *all.entry((entry.server, entry.generation)).or_default() += 1;
+    });
     let servers = &router.own::<Lb>().tables.servers;
     let is_current = |at, generation| servers.at(at).is_some_and(|s| s.generation == generation);
-    let current = all.0.iter().filter(|((at, generation), _)| is_current(*at, *generation));
-    current.map(|((at, _), count)| (*at, *count)).collect()
+    let current = all.into_iter().filter(|((at, generation), _)| is_current(*at, *generation));
+    current.map(|((at, _), count)| (at, count)).collect()
+}
+
+/// Has all threads that stay know the flows of all, as far as there is room: nobody knows which of
+/// them gets their packets from then on. Those of threads that go are the first one's.
+///
+/// # Errors
+/// Threads that do not answer.
+pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let all = walk(router, |all: &mut Vec<_>, thread, entry| all.push((thread, *entry)));
+    if all.is_empty() {
+        return Ok(());
+    }
+    let (flows, now) = (router.own::<Lb>().tables.flows.current().clone(), router.now() as u32);
+    let (all, stay) = (Arc::new(all), stay.clone());
+    for from in (0..all.len()).step_by(VISIT) {
+        let (flows, all, stay) = (flows.clone(), Arc::clone(&all), stay.clone());
+        let visited = router.engine.on_threads(move |thread| {
+            let Some(mut table) = flows.lend(thread) else { return };
+            if !stay.contains(&thread) {
+                return table.clear();
+            }
+            for (of, entry) in all[from..].iter().take(VISIT).filter(|(of, _)| *of != thread) {
+                let is_heir = thread == stay.start && !stay.contains(of);
+                table.adopt(entry, now, !is_heir);
+            }
+        });
+        visited.map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
 
 /// Forgets servers that left and whose last flow is over.

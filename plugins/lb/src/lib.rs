@@ -3,7 +3,7 @@
 //!
 //! * A *VIP* is a prefix, or a protocol and port of it. A route leads its packets to a node.
 //! * Flows that are not known yet go by a Maglev table over the VIP's servers (`maglev`), and then
-//!   keep their server on the thread that saw them (`sticky`).
+//!   keep their server on the thread that saw them (`sticky`), and on all when threads change.
 //! * Each server that a VIP has is an entry of its own, followed as routes are; flows name it with
 //!   its generation, so one store ends all flows of a server.
 #![forbid(unsafe_code)]
@@ -90,6 +90,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     ]);
     let routes = route::Routes::new(router).map_err(refuse)?;
     router.insert(Lb::new(shared, routes));
+    router.on_threads.push(gc::threads_changed);
     router.processes.spawn(
         PROCESS,
         Box::new(|router: &mut Router, _| {

@@ -11,18 +11,19 @@ use zerocopy::FromZeros;
 const ENTRIES: usize = 4;
 
 /// A flow and its server.
-#[derive(Clone, Copy, FromZeros)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromZeros)]
 #[repr(C)]
-struct Entry {
+pub struct Entry {
     /// The flow's key.
-    flow: u64,
+    pub flow: u64,
     /// The server's number.
-    server: u32,
+    pub server: u32,
     /// The server's generation then.
-    generation: u32,
+    pub generation: u32,
     /// When the flow is over, in seconds; 0 in an entry that was never used.
-    until: u32,
-    rest: u32,
+    pub until: u32,
+    /// 1 when another thread saw the flow last.
+    is_copy: u32,
 }
 
 /// What a table says of a flow.
@@ -69,7 +70,7 @@ impl Table {
             let entry = &mut self.entries[at];
             let is_live = entry.until > now && is_current(entry.server, entry.generation);
             if is_live && entry.flow == flow {
-                entry.until = now.saturating_add(timeout);
+                (entry.until, entry.is_copy) = (now.saturating_add(timeout), 0);
                 return Found::Known(entry.server);
             }
             if !is_live && free == Found::NoRoom {
@@ -83,23 +84,39 @@ impl Table {
     pub fn put(&mut self, at: usize, flow: u64, server: (u32, u32), until: u32) {
         if let Some(entry) = self.entries.get_mut(at) {
             let (server, generation) = server;
-            *entry = Entry { flow, server, generation, until, rest: 0 };
+            *entry = Entry { flow, server, generation, until, is_copy: 0 };
         }
     }
-    /// Shows the server and generation of each flow that is not over, of `count` entries from the
-    /// `from`th on; where to go on.
+    /// Shows each flow that is not over and that no other thread saw last, of `count` entries from
+    /// the `from`th on; where to go on.
     pub fn walk(
         &self,
         from: usize,
         count: usize,
         now: u32,
-        mut show: impl FnMut(u32, u32),
+        show: impl FnMut(&Entry),
     ) -> Option<usize> {
         let rest = self.entries.get(from..self.buckets * ENTRIES)?;
-        for entry in rest.iter().take(count).filter(|entry| entry.until > now) {
-            show(entry.server, entry.generation);
-        }
+        let is_own = |entry: &&Entry| entry.until > now && entry.is_copy == 0;
+        rest.iter().take(count).filter(is_own).for_each(show);
         (rest.len() > count).then_some(from + count)
+    }
+    /// Takes a flow of another thread, as its own or as a copy, unless it knows the flow or there
+    /// is no room.
+    pub fn adopt(&mut self, entry: &Entry, now: u32, is_copy: bool) {
+        let first = (entry.flow as usize & (self.buckets - 1)) * ENTRIES;
+        let bucket = &mut self.entries[first..first + ENTRIES];
+        if bucket.iter().any(|known| known.until > now && known.flow == entry.flow) {
+            return;
+        }
+        if let Some(free) = bucket.iter_mut().find(|known| known.until <= now) {
+            *free = Entry { is_copy: is_copy.into(), ..*entry };
+        }
+    }
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        let used = self.entries.iter_mut().filter(|entry| entry.until > 0);
+        used.for_each(|entry| entry.until = 0);
     }
 }
 
@@ -167,6 +184,29 @@ mod tests {
     }
 
     #[test]
+    fn flows_of_another_thread_are_known_but_not_counted_until_they_come() {
+        let mut table = Table::new(1).unwrap();
+        let entry = |flow, until| Entry { flow, server: 9, generation: 1, until, is_copy: 0 };
+        let own = |table: &Table| {
+            let mut own = Vec::new();
+            table.walk(0, ENTRIES, 1, |entry| own.push((entry.flow, entry.until)));
+            own
+        };
+        table.adopt(&entry(1, 30), 1, true);
+        table.adopt(&entry(2, 31), 1, false);
+        table.adopt(&entry(2, 50), 1, true);
+        assert_eq!(own(&table), [(2, 31)]);
+        assert_eq!(add(&mut table, 1, 5), Found::Known(9));
+        assert_eq!(own(&table), [(1, 45), (2, 31)]);
+        for flow in 3..9 {
+            table.adopt(&entry(flow, 40), 1, false);
+        }
+        assert_eq!(own(&table), [(1, 45), (2, 31), (3, 40), (4, 40)]);
+        table.clear();
+        assert_eq!(own(&table), []);
+    }
+
+    #[test]
     fn a_full_bucket_remembers_no_more_until_a_flow_is_over() {
         let mut table = Table::new(2).unwrap();
         for flow in [0, 2, 4, 6] {
@@ -175,8 +215,8 @@ mod tests {
         assert_eq!(add(&mut table, 8, 2), Found::NoRoom);
         assert_eq!(add(&mut table, 1, 2), Found::New(4));
         let mut seen = Vec::new();
-        assert_eq!(table.walk(0, 3, 2, |server, _| seen.push(server)), Some(3));
-        assert_eq!(table.walk(3, 8, 2, |server, _| seen.push(server)), None);
+        assert_eq!(table.walk(0, 3, 2, |e| seen.push(e.server)), Some(3));
+        assert_eq!(table.walk(3, 8, 2, |e| seen.push(e.server)), None);
         assert_eq!(seen, [0, 2, 4, 6, 1]);
         assert_eq!(add(&mut table, 8, 41), Found::New(0));
     }
