@@ -31,8 +31,8 @@ pub use control::{
     Samples, Settings, UntilDone,
 };
 pub use engine::{
-    Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,
-    MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Passes, ROOM, Taken,
+    Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake, Lent,
+    MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Part, Passes, ROOM, Taken,
 };
 pub use hand_off::{Congestion, HandOff, HandsOff};
 pub use infra::cpu::Cpu;

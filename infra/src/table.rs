@@ -3,6 +3,7 @@
 use std::fmt;
 
 pub mod exact;
+mod keys;
 pub mod mtrie;
 pub mod names;
 pub mod numbers;

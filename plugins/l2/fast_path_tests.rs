@@ -110,7 +110,26 @@ fn a_flow_takes_it_whole_with_frames_of_others_in_between() {
             if lines.is_empty() && others == 0 {
                 let is_sent = |c: &Caught| c.at == "sent" && c.bytes == frames[0];
                 assert!(seen.caught.len() == 256 && seen.caught.iter().all(is_sent));
-                assert_eq!(seen.passed["l2-learn"], 256);
+                assert_eq!(["l2-input", "l2-learn"].map(|node| seen.passed[node]), [256; 2]);
+            }
+        }
+    }
+}
+
+/// Hosts 1, 5 and 9 are behind one port.
+#[test]
+fn frames_for_many_hosts_behind_one_port_take_it_with_others_in_between() {
+    for (seed, lines) in (1..).zip(SETTINGS) {
+        for others in [0, 1, 5] {
+            let hosts = [1, 5, 9].into_iter().cycle();
+            let frames = hosts.map(|host| frame(mac(host), mac(0), &[8, 0, 7, host, 1, 2]));
+            let mut frames: Vec<_> = frames.take(256).collect();
+            for (place, n) in numbers(seed).enumerate().take(others) {
+                frames[n as usize % 256] = any((place, n / 3));
+            }
+            let seen = expect_alike(lines, seed, &frames);
+            if lines.is_empty() && others == 0 {
+                assert_eq!(["l2-input", "l2-learn"].map(|node| seen.passed[node]), [256; 2]);
             }
         }
     }

@@ -65,6 +65,15 @@ impl<'p, N: Node> Passes<'p, N> {
     pub fn ahead(&self) -> (u32, Ahead<'_>) {
         (self.node, Ahead(&self.core.nodes))
     }
+    /// The features on an arc that starts at a node, as [`Ahead::start`] says, for as long as the
+    /// frame lasts.
+    pub fn start(&self, node: u32, arc: &'static FeatureArc) -> Option<Start<'p>> {
+        let arcs: *const [ArcEdges] = self.core.nodes.get(node as usize)?.arcs.as_slice();
+        // SAFETY: the list belongs to the node's entry in the core, which 'p borrows, and is
+        // replaced only between loops.
+        let arcs: &'p [ArcEdges] = unsafe { &*arcs };
+        arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc)).map(Start::of)
+    }
     /// Whether each node has to be called by itself: somebody looks at packets in front of nodes,
     /// or measures them one by one.
     #[inline(always)]
@@ -79,7 +88,7 @@ impl<'p, N: Node> Passes<'p, N> {
         places: std::ops::Range<usize>,
         mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<true, false>(
+        self.go_over_with::<true, true, false>(
             places,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
@@ -92,7 +101,20 @@ impl<'p, N: Node> Passes<'p, N> {
         places: std::ops::Range<usize>,
         mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<true, true>(
+        self.go_over_with::<true, true, true>(
+            places,
+            #[inline(always)]
+            |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
+        );
+    }
+    /// As [`Passes::all_beyond`], for packets that were looked at.
+    #[inline(always)]
+    pub fn seen_beyond(
+        &mut self,
+        places: std::ops::Range<usize>,
+        mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
+    ) {
+        self.go_over_with::<true, false, true>(
             places,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
@@ -105,7 +127,7 @@ impl<'p, N: Node> Passes<'p, N> {
         places: std::ops::Range<usize>,
         mut verdict: impl FnMut(Ahead<'_>, usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<false, false>(
+        self.go_over_with::<false, true, false>(
             places,
             #[inline(always)]
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),

@@ -8,8 +8,8 @@ use infra::cpu::{Baseline, Variant};
 use infra::rcu::Epoch;
 
 use super::core::{Batch, Core};
-use super::{Frame, Intake};
-use crate::node::{Input, Node};
+use super::{Frame, Intake, Part, Passes};
+use crate::node::{Input, Node, Slot};
 
 /// A node of any type on one thread.
 pub(crate) trait Dispatch: Send {
@@ -25,6 +25,8 @@ pub(crate) trait Dispatch: Send {
 
 type Body<N> = fn(&mut N, &mut Frame<'_, N>);
 type Poll<N> = fn(&mut N, &mut Intake<'_, N>);
+/// [`Part::take`] as compiled for one CPU variant.
+pub(super) type Take<N, P> = fn(&mut P, &mut Passes<'_, N>, Epoch<'_>, Slot) -> bool;
 
 /// A node compiled for one CPU variant.
 pub(crate) struct NodeAdapter<N: Node> {
@@ -138,9 +140,19 @@ fn poll_default<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
     node.poll::<Baseline>(intake);
 }
 
+#[inline(never)]
+fn take_default<N: Node, P: Part<N>>(
+    part: &mut P,
+    packets: &mut Passes<'_, N>,
+    epoch: Epoch<'_>,
+    edge: Slot,
+) -> bool {
+    part.take(packets, epoch, edge)
+}
+
 #[cfg(target_arch = "x86_64")]
 macro_rules! variants {
-    ($($variant:ident $body:ident $poll:ident $($features:literal)+;)*) => {
+    ($($variant:ident $body:ident $poll:ident $take:ident $($features:literal)+;)*) => {
         $(
             #[target_feature($(enable = $features),+)]
             #[inline(never)]
@@ -151,6 +163,16 @@ macro_rules! variants {
             #[inline(never)]
             fn $poll<N: Input>(node: &mut N, intake: &mut Intake<'_, N>) {
                 node.poll::<infra::cpu::$variant>(intake.on());
+            }
+            #[target_feature($(enable = $features),+)]
+            #[inline(never)]
+            fn $take<N: Node, P: Part<N>>(
+                part: &mut P,
+                packets: &mut Passes<'_, N>,
+                epoch: Epoch<'_>,
+                edge: Slot,
+            ) -> bool {
+                part.take(packets, epoch, edge)
             }
         )*
         fn body<N: Node>(variant: Variant) -> Body<N> {
@@ -168,15 +190,22 @@ macro_rules! variants {
                 _ => poll_default::<N>,
             }
         }
+        pub(super) fn take<N: Node, P: Part<N>>(variant: Variant) -> Take<N, P> {
+            match variant {
+                // SAFETY: as above: it is that of the node whose part it is.
+                $(Variant::$variant => |p, a, e, s| unsafe { $take(p, a, e, s) },)*
+                _ => take_default::<N, P>,
+            }
+        }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
 variants! {
-    Hsw body_hsw poll_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
-    Skx body_skx poll_skx "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+    Hsw body_hsw poll_hsw take_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
+    Skx body_skx poll_skx take_skx "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
         "avx512f,avx512bw,avx512cd,avx512dq,avx512vl";
-    Icl body_icl poll_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+    Icl body_icl poll_icl take_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
         "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
         "avx512bitalg,avx512vpopcntdq";
 }
@@ -189,4 +218,9 @@ fn body<N: Node>(_: Variant) -> Body<N> {
 #[cfg(not(target_arch = "x86_64"))]
 fn poll<N: Input>(_: Variant) -> Poll<N> {
     poll_default::<N>
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn take<N: Node, P: Part<N>>(_: Variant) -> Take<N, P> {
+    take_default::<N, P>
 }

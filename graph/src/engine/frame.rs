@@ -70,6 +70,14 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
     pub fn now(&self) -> f64 {
         self.core.clock.now()
     }
+    /// Shows the first packet.
+    #[inline(always)]
+    pub fn look_first(&mut self, look: impl FnOnce(&Buffer<'_>)) {
+        if let Some(&index) = self.waiting().first() {
+            // SAFETY: the packet lies in this frame, and this is the only handle to it.
+            look(&unsafe { Buffer::new(self.core.base, index) });
+        }
+    }
     /// Whether the packets are only explained: what would change anything but them is left.
     #[inline(always)]
     pub fn is_explained(&self) -> bool {

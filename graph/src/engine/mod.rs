@@ -18,6 +18,7 @@ mod intake;
 mod looks;
 mod monitor;
 mod packet;
+mod part;
 mod passes;
 mod recall;
 
@@ -36,4 +37,5 @@ pub use held::{Held, Taken};
 pub use intake::{Arrival, Intake, MOST_SLICES};
 pub use monitor::{Handled, Monitored};
 pub use packet::{NewPacket, Packet};
+pub use part::{Lent, Part};
 pub use passes::Passes;

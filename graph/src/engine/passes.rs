@@ -49,6 +49,16 @@ impl<'p, N: Node> Passes<'p, N> {
     pub(super) fn scatter(&mut self) {
         scatter(self.core, self.node, &self.indices[..self.len], &self.slots);
     }
+    /// The number of the thread.
+    #[inline(always)]
+    pub fn thread(&self) -> usize {
+        self.core.thread
+    }
+    /// Seconds on the router's clock.
+    #[inline(always)]
+    pub fn now(&self) -> f64 {
+        self.core.clock.now()
+    }
     /// All places.
     #[inline(always)]
     pub fn all(&self) -> Range<usize> {
@@ -135,16 +145,16 @@ impl<'p, N: Node> Passes<'p, N> {
         places: Range<usize>,
         mut slot_of: impl FnMut(usize, &mut Buffer<'_>) -> Option<u32>,
     ) {
-        self.go_over_with::<ALL, false>(
+        self.go_over_with::<ALL, true, false>(
             places,
             #[inline(always)]
             |_, place, p| slot_of(place, p),
         );
     }
     /// The same, with the nodes of the thread beside each packet, and with unusual packets too if
-    /// `SPECIAL_TOO`.
+    /// `SPECIAL_TOO`; packets that nobody has looked at yet are `NEW`.
     #[inline(always)]
-    pub(super) fn go_over_with<const ALL: bool, const SPECIAL_TOO: bool>(
+    pub(super) fn go_over_with<const ALL: bool, const NEW: bool, const SPECIAL_TOO: bool>(
         &mut self,
         places: Range<usize>,
         mut slot_of: impl FnMut(&[NodeRuntime], usize, &mut Buffer<'_>) -> Option<u32>,
@@ -154,9 +164,11 @@ impl<'p, N: Node> Passes<'p, N> {
         let indices = &self.indices[places.clone()];
         let slots = &mut self.slots[places.clone()];
         for (((place, &index), &ahead), slot) in places.zip(indices).zip(ahead).zip(slots) {
-            fetch(base, ahead, N::READS_BYTES);
             // SAFETY: as in `look`.
             let mut p = unsafe { Buffer::new(base, index) };
+            if NEW {
+                fetch(base, ahead, N::READS_BYTES);
+            }
             if ALL {
                 *slot = OTHER;
             } else if *slot != OTHER {

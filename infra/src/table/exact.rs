@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use super::keys::Compare;
 use crate::cpu::prefetch;
 use crate::memory::{HUGE_PAGE, HugePages, Reserved};
 use crate::rcu::{Epoch, Reader};
@@ -78,6 +79,7 @@ struct Buckets {
     /// One less than the number of buckets, a power of two.
     mask: usize,
     seed: u64,
+    compare: Compare,
 }
 
 /// The buckets in use, and those they take the place of.
@@ -135,8 +137,8 @@ impl View<'_> {
             prefetch(number);
         }
     }
-    /// The values of up to 64 keys that were asked for, each as [`View::find`] says it; that of
-    /// key 0 means nothing. Beside each key stands its [`View::bucket`]; `meanwhile` is called
+    /// The values of keys that were asked for, each as [`View::find`] says it; that of key 0
+    /// means nothing. Beside each key stands its [`View::bucket`]; `meanwhile` is called
     /// with each place, to ask for more.
     #[inline(always)]
     pub fn find_all(
@@ -145,29 +147,27 @@ impl View<'_> {
         values: &mut [u64],
         mut meanwhile: impl FnMut(usize),
     ) {
-        let (buckets, mut missing) = (&*self.tables.new, 0);
+        let buckets = &*self.tables.new;
         let (keys, firsts) = keys;
         for (place, ((key, first), value)) in keys.iter().zip(firsts).zip(&mut *values).enumerate()
         {
             meanwhile(place);
             *value = buckets.find_in(*first as usize, *key);
-            missing |= u64::from(*value == 0).wrapping_shl(place as u32);
         }
-        if missing != 0 {
-            self.find_missing(keys, values, missing);
+        if values.iter().fold(false, |any, value| any | (*value == 0)) {
+            self.find_missing(keys, values);
         }
     }
-    /// Looks for keys where they are less likely, those of the bits that are set.
+    /// Looks for keys without a value where they are less likely.
     #[inline(never)]
-    fn find_missing(&self, keys: &[u64], values: &mut [u64], missing: u64) {
+    fn find_missing(&self, keys: &[u64], values: &mut [u64]) {
         let buckets = &*self.tables.new;
-        let places = || (0..keys.len().min(64)).filter(|place| missing >> place & 1 != 0);
-        for place in places() {
-            let [_, second] = buckets.both(keys[place]);
+        for (key, _) in keys.iter().zip(&*values).filter(|(_, value)| **value == 0) {
+            let [_, second] = buckets.both(*key);
             buckets.numbers.get(second * LINE).into_iter().for_each(prefetch);
         }
-        for place in places() {
-            values[place] = self.find(keys[place]);
+        for (key, value) in keys.iter().zip(values).filter(|(_, value)| **value == 0) {
+            *value = self.find(*key);
         }
     }
     #[inline(always)]
@@ -251,7 +251,7 @@ impl Buckets {
         let is_large = buckets * LINE * size_of::<AtomicU64>() > HUGE_PAGE;
         let pages = if is_large { HugePages::Advise } else { HugePages::No };
         let numbers = Reserved::new(buckets * LINE, pages)?.named("exact match");
-        Ok(Self { numbers, mask: buckets - 1, seed })
+        Ok(Self { numbers, mask: buckets - 1, seed, compare: Compare::new() })
     }
     #[inline(always)]
     fn hash(&self, key: u64) -> u64 {
@@ -284,10 +284,9 @@ impl Buckets {
     #[inline(always)]
     fn find_in(&self, bucket: usize, key: u64) -> u64 {
         let Some(line) = self.line(bucket) else { return 0 };
+        let Some(keys) = line.first_chunk() else { return 0 };
         // All places are looked at, without a branch: which one it is cannot be foretold.
-        let found =
-            (0..WAYS).fold(0, |found, at| found | usize::from(line[at].load(Acquire) == key) << at);
-        let at = found.trailing_zeros() as usize % WAYS;
+        let at = self.compare.place(keys, key);
         // Acquire: a value of the next entry shows that the key was taken out.
         let value = line[at + WAYS].load(Acquire);
         if line[at].load(Relaxed) == key { value } else { 0 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use graph::{BuildError, NodeIndex, Slot};
+use graph::{BuildError, Lent, NodeIndex, Part, Slot};
 use infra::rcu::{Reader, Shared};
 use wire::ethernet::EtherType;
 
-use super::input;
+use super::input::{self, Bridging, EthernetInput, FastPath};
 use crate::router::Router;
 
 /// Edges of [`EthernetInput`] by type, in order.
@@ -36,7 +36,7 @@ impl EtherTypes {
 }
 
 /// Forgets types whose nodes leave the graph.
-pub(super) fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
+pub(super) fn forget<F: FastPath>(router: &mut Router, gone: &HashSet<NodeIndex>) {
     let leads = |router: &Router, slot| {
         let to = router.engine.target_of(input::NAME, slot);
         to.is_some_and(|node| gone.contains(&node))
@@ -48,6 +48,17 @@ pub(super) fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
     let types = router.own_mut::<EtherTypes>();
     types.types.publish(edges);
     types.layer2.publish(layer2);
+    if layer2.is_none() {
+        router.own_mut::<Bridging<F>>().0.publish(None);
+    }
+}
+
+/// Has a part of Ethernet input take the frames of interfaces without sub-interfaces that are
+/// bridged or cross-connected, before they go where [`Router::register_layer2`] says.
+pub fn lend_layer2<F: FastPath>(router: &mut Router, part: impl Part<EthernetInput<F>>) {
+    if let Some(bridging) = router.state_mut::<Bridging<F>>() {
+        bridging.0.publish(Some(Lent::new(part)));
+    }
 }
 
 impl Router {

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use graph::{Buffer, Flags, Frame, Names, Node, Passes, Record, Slot};
-use infra::rcu::{Epoch, Reader, SlabReader};
+use graph::{Buffer, Flags, Frame, Lent, Names, Node, Passes, Record, Slot};
+use infra::rcu::{Epoch, Reader, Shared, SlabReader};
 use wire::ethernet::{EtherType, Header};
 use wire::{MacAddr, print};
 
@@ -41,13 +41,15 @@ impl FastPath for NodeByNode {
 
 /// Checks the destination of frames and sends them to their protocol, layer 2 header stripped.
 #[derive(Clone)]
-pub struct EthernetInput<F> {
+pub struct EthernetInput<F: FastPath> {
     fast: F,
     ports: SlabReader<Port>,
     briefs: Briefs,
     types: Reader<Edges>,
     /// The next node of bridged frames.
     layer2: Reader<Option<Slot>>,
+    /// What takes them further.
+    bridging: Reader<Option<Lent<Self>>>,
     counters: Arc<Counters>,
 }
 
@@ -100,13 +102,22 @@ pub enum Error {
 /// Name of [`EthernetInput`].
 pub(super) const NAME: &str = "ethernet-input";
 
-impl<F> EthernetInput<F> {
-    pub(super) fn new(interfaces: &Interfaces, edges: &EtherTypes, fast: F) -> Self {
+impl<F: FastPath> EthernetInput<F> {
+    pub(super) fn new(
+        interfaces: &Interfaces,
+        edges: &EtherTypes,
+        bridging: &Bridging<F>,
+        fast: F,
+    ) -> Self {
         let (types, layer2) = (edges.reader(), edges.layer2());
         let (ports, briefs) = (interfaces.ports(), interfaces.briefs());
-        Self { fast, ports, briefs, types, layer2, counters: interfaces.counters() }
+        let (bridging, counters) = (bridging.0.reader(), interfaces.counters());
+        Self { fast, ports, briefs, types, layer2, bridging, counters }
     }
 }
+
+/// What takes bridged frames further in the hands of the node.
+pub(super) struct Bridging<F: FastPath>(pub Shared<Option<Lent<EthernetInput<F>>>>);
 
 /// The bits of an address in the first eight bytes of a frame, read as a little-endian number.
 const ADDRESS: u64 = (1 << 48) - 1;
@@ -142,8 +153,8 @@ pub fn own_untagged(port: &Port) -> u64 {
 enum Most {
     /// Without tags, for the interface itself.
     Plain,
-    /// Without tags, bridged.
-    Bridged,
+    /// Without tags, bridged; on an interface without sub-interfaces others are, too.
+    Bridged { all: bool },
     /// Others.
     Any,
 }
@@ -171,67 +182,70 @@ impl<F: FastPath> Node for EthernetInput<F> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread, cpu) = (frame.epoch(), frame.thread(), frame.cpu());
-        // Neighbouring packets nearly always come from one interface.
-        let (mut known, mut own) = (u32::MAX, NOBODY);
-        // In line whatever its size: out of line it is compiled for any processor of the kind.
-        frame.passes(
-            #[inline(always)]
-            |packets| {
-                // What the first packet is says which pass is for most of them.
-                let mut most = Most::Any;
-                packets.look(0..packets.all().end.min(1), |_, p| {
-                    known = p.rx();
-                    let port = self.ports.read(known, epoch);
-                    own = port.map_or(NOBODY, own_untagged);
-                    most = match port {
-                        Some(_) if is_tagged(p.bytes()) => Most::Any,
-                        Some(_) if own != NOBODY => Most::Plain,
-                        Some(port) if bridges_untagged(port) => Most::Bridged,
-                        _ => Most::Any,
-                    };
-                });
-                if most == Most::Bridged
-                    && let Some(layer2) = *self.layer2.read(epoch)
-                {
-                    packets.usual(packets.all(), |_, p| {
+        // What the first packet is says which pass is for most of them.
+        let (mut known, mut own, mut most) = (u32::MAX, NOBODY, Most::Any);
+        frame.look_first(|p| {
+            known = p.rx();
+            let port = self.ports.read(known, epoch);
+            own = port.map_or(NOBODY, own_untagged);
+            most = match port {
+                Some(_) if is_tagged(p.bytes()) => Most::Any,
+                Some(_) if own != NOBODY => Most::Plain,
+                Some(port) if bridges_untagged(port) => Most::Bridged { all: port.subs.is_none() },
+                _ => Most::Any,
+            };
+        });
+        // In line whatever its size: out of line it is compiled for any processor of the kind. And
+        // in two calls: what a part gets hold of is slower to work with.
+        if let Most::Bridged { all } = most
+            && let Some(layer2) = *self.layer2.read(epoch)
+        {
+            let lent = self.bridging.read(epoch).as_ref().filter(|_| all);
+            frame.passes(
+                #[inline(always)]
+                |packets| {
+                    let is_tried = lent.is_some_and(|lent| lent.take(cpu, packets, epoch, layer2));
+                    if is_tried && !packets.are_left(packets.all()) {
+                        return;
+                    }
+                    let verdict = |_, p: &mut Buffer<'_>| {
                         let header = p.bytes().first_chunk::<{ size_of::<Header>() }>()?;
                         let kind = EtherType::new(u16::from_be_bytes(*header.last_chunk()?));
                         if p.rx() != known || kind.is_vlan() {
                             return None;
                         }
-                        keep(p, size_of::<Header>());
+                        note_headers(p, size_of::<Header>());
                         Some(Next::Other(layer2))
-                    });
-                } else if most == Most::Plain {
-                    let is_tried = self.fast.take(packets, (cpu, epoch, thread));
-                    if is_tried && !packets.are_left(packets.all()) {
-                        return;
-                    }
-                    let (ports, other) = (&self.ports, self.other(packets, epoch));
-                    let verdict = |_, p: &mut Buffer<'_>| {
-                        to_own(p, ports, (&mut known, &mut own), (epoch, other))
                     };
-                    if is_tried {
-                        packets.rest(packets.all(), verdict);
-                    } else {
-                        packets.usual(packets.all(), verdict);
+                    match is_tried {
+                        true => packets.rest(packets.all(), verdict),
+                        false => packets.usual(packets.all(), verdict),
                     }
-                } else {
+                    self.take_left(packets, (epoch, thread));
+                },
+            );
+            return;
+        }
+        frame.passes(
+            #[inline(always)]
+            |packets| {
+                if most != Most::Plain {
                     packets.leave(packets.all());
+                    return self.take_left(packets, (epoch, thread));
                 }
-                if packets.are_left(packets.all()) {
-                    let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
-                    let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
-                    let other = self.other(packets, epoch);
-                    packets.rest(packets.all(), |_, p| {
-                        self.to_any(p, (&mut known, epoch), (briefs, layer2, other), thread)
-                    });
-                    packets.others(packets.all(), |_, p| {
-                        let rx = p.rx();
-                        p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
-                        self.look_closer(p, epoch, thread)
-                    });
+                let is_tried = self.fast.take(packets, (cpu, epoch, thread));
+                if is_tried && !packets.are_left(packets.all()) {
+                    return;
                 }
+                let (ports, other) = (&self.ports, self.other(packets, epoch));
+                let verdict = |_, p: &mut Buffer<'_>| {
+                    to_own(p, ports, (&mut known, &mut own), (epoch, other))
+                };
+                match is_tried {
+                    true => packets.rest(packets.all(), verdict),
+                    false => packets.usual(packets.all(), verdict),
+                }
+                self.take_left(packets, (epoch, thread));
             },
         );
     }
@@ -284,9 +298,9 @@ fn is_tagged(frame: &[u8]) -> bool {
     kind.is_some_and(|kind| EtherType::new(u16::from_be_bytes(*kind)).is_vlan())
 }
 
-/// Notes where the headers of layers 2 and 3 are; the first one stays, with its tags.
+/// Notes where the headers of layers 2 and 3 are: the first one, of `len` bytes with its tags, stays.
 #[inline(always)]
-fn keep(p: &mut Buffer<'_>, len: usize) {
+pub fn note_headers(p: &mut Buffer<'_>, len: usize) {
     let offset = p.offset();
     p.set_l2_offset(offset);
     p.set_l3_offset(offset + len as i16);
@@ -296,11 +310,30 @@ fn keep(p: &mut Buffer<'_>, len: usize) {
 /// Takes the layer 2 header off.
 #[inline(always)]
 fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
-    keep(p, len);
+    note_headers(p, len);
     p.advance(len)
 }
 
-impl<F> EthernetInput<F> {
+impl<F: FastPath> EthernetInput<F> {
+    /// Sends packets on that are left: bridged ones, those with tags, of other protocols and unusual
+    /// ones.
+    #[inline(always)]
+    fn take_left(&self, packets: &mut Passes<'_, Self>, (epoch, thread): (Epoch<'_>, usize)) {
+        if !packets.are_left(packets.all()) {
+            return;
+        }
+        let mut known = Known { rx: u32::MAX, own: NOBODY, subs: None };
+        let (briefs, layer2) = (self.briefs.read(epoch), *self.layer2.read(epoch));
+        let other = self.other(packets, epoch);
+        packets.rest(packets.all(), |_, p| {
+            self.to_any(p, (&mut known, epoch), (briefs, layer2, other), thread)
+        });
+        packets.others(packets.all(), |_, p| {
+            let rx = p.rx();
+            p.trace(|p| Received { rx, bytes: p.bytes()[..p.len().min(64)].to_vec() });
+            self.look_closer(p, epoch, thread)
+        });
+    }
     /// The protocol of the first packet, if that is none of the usual ones.
     #[inline(always)]
     fn other<N: Node>(&self, packets: &mut Passes<'_, N>, epoch: Epoch<'_>) -> Other {
@@ -339,7 +372,7 @@ impl<F> EthernetInput<F> {
         let sub = known.subs.and_then(|subs| subs.find(&tagged));
         let to = briefs.of(sub.unwrap_or(rx));
         let next = if to.bridges() {
-            keep(p, tagged.header_len());
+            note_headers(p, tagged.header_len());
             Next::Other(layer2?)
         } else {
             let is_for_us = u64::from_le_bytes(*p.bytes().first_chunk()?) & ADDRESS == known.own;
@@ -393,7 +426,7 @@ impl<F> EthernetInput<F> {
             return Err(Error::UnknownVlan);
         }
         if mode != Mode::Layer3 {
-            keep(p, tagged.header_len());
+            note_headers(p, tagged.header_len());
             return self.layer2.read(epoch).map(Next::Other).ok_or(Error::NoBridging);
         }
         let dst = p.header::<Header>().ok_or(Error::TooShort)?.dst;

@@ -10,7 +10,9 @@ const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
 fn bench() -> Bench {
     Bench::with(|router| {
         let types = ethertypes::EtherTypes::default();
-        router.engine.add(EthernetInput::new(&router.interfaces, &types, NodeByNode)).unwrap();
+        let bridging = input::Bridging(Shared::new(None));
+        let input = EthernetInput::new(&router.interfaces, &types, &bridging, NodeByNode);
+        router.engine.add(input).unwrap();
         router.insert(types);
     })
 }

@@ -62,9 +62,12 @@ pub fn edge(edges: &[Edge], to: &str) -> Slot {
     Slot(at.expect("nodes of the path have these edges") as u32)
 }
 
+/// Ethernet input as it is here.
+pub type EthernetInput = crate::ethernet::EthernetInput<FastPaths>;
+
 /// The fast paths of both versions.
 #[derive(Clone)]
-struct FastPaths {
+pub struct FastPaths {
     ip4: Through<V4>,
     ip6: Through<V6>,
 }

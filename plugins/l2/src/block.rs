@@ -2,8 +2,9 @@
 
 use graph::{BLOCK, Buffer};
 use infra::table::exact::View;
+use wire::ethernet::EtherType;
 
-use super::fib;
+use super::fib::{self, Entry};
 
 /// Keys of source and destination of a frame; 0 for one that goes node by node.
 pub type Keys = [u64; 2];
@@ -13,13 +14,25 @@ pub type Keys = [u64; 2];
 pub struct Block {
     pub sources: Lookups,
     pub destinations: Lookups,
-    /// The port of all of them, when they have one source, too.
-    pub alike: Option<u32>,
+    /// The port of all of them, when they have one.
+    pub port: Option<u32>,
+    /// Whether they have one source.
+    pub has_one_source: bool,
 }
 
 impl Block {
-    pub const EMPTY: Self =
-        Self { sources: Lookups::NONE, destinations: Lookups::NONE, alike: None };
+    pub const EMPTY: Self = Self {
+        sources: Lookups::NONE,
+        destinations: Lookups::NONE,
+        port: None,
+        has_one_source: false,
+    };
+
+    /// Whether all of them come from one host, by one port.
+    #[inline(always)]
+    pub fn is_from_one_host(&self) -> bool {
+        self.has_one_source && self.port.is_some()
+    }
 }
 
 /// Lookups of the addresses of a block of frames: those of sources, or of destinations.
@@ -51,23 +64,31 @@ impl Lookups {
         let keys = (&self.keys[..len], &self.buckets[..len]);
         view.find_all(keys, &mut self.entries[..len], meanwhile);
     }
+    /// What the first entries say of where to go, when all say the same.
+    #[inline(always)]
+    pub fn one_egress(&self, len: usize) -> Option<Entry> {
+        let entries = &self.entries[..len];
+        let first = *entries.first()?;
+        let differ = entries.iter().fold(0, |bits, entry| bits | (entry ^ first));
+        Entry(differ).is_same_egress().then_some(Entry(first))
+    }
 }
 
-/// The first twelve bytes of a frame: its addresses, destination first.
+/// The first fourteen bytes of a frame: its addresses, destination first, and what follows them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Addresses(u64, u32);
+pub struct Head(u64, u64);
 
-impl Addresses {
+impl Head {
     /// Bits that are alike in all unicast frames.
     pub const UNICAST: Self = Self(1, 0);
-    /// Bits that are alike in all frames between two hosts.
-    pub const BOTH: Self = Self(u64::MAX, u32::MAX);
+    /// Bits that are alike in all frames of a protocol between two hosts.
+    pub const BOTH: Self = Self(u64::MAX, u64::MAX >> 16);
 
     /// Of a frame; `None` when it is cut off.
     #[inline(always)]
     pub fn of(p: &Buffer<'_>) -> Option<Self> {
-        let (first, rest) = p.bytes().first_chunk::<12>()?.split_first_chunk::<8>()?;
-        Some(Self(u64::from_le_bytes(*first), u32::from_le_bytes(*rest.first_chunk()?)))
+        let (first, rest) = p.bytes().first_chunk::<16>()?.split_first_chunk::<8>()?;
+        Some(Self(u64::from_le_bytes(*first), u64::from_le_bytes(*rest.first_chunk()?)))
     }
     #[inline(always)]
     pub fn and(self, mask: Self) -> Self {
@@ -77,10 +98,15 @@ impl Addresses {
     pub fn is_multicast(self) -> bool {
         self.0 & 1 != 0
     }
-    /// Their keys in a domain.
+    /// Whether a VLAN tag follows the addresses.
+    #[inline(always)]
+    pub fn is_tagged(self) -> bool {
+        EtherType::new(((self.1 >> 32) as u16).swap_bytes()).is_vlan()
+    }
+    /// Keys of the addresses in a domain.
     #[inline(always)]
     pub fn keys(self, domain: u16) -> Keys {
-        let source = self.0 >> 48 | u64::from(self.1) << 16;
+        let source = self.0 >> 48 | (self.1 & u64::from(u32::MAX)) << 16;
         [source, self.0].map(|address| fib::key(domain, address))
     }
 }

@@ -1,6 +1,7 @@
 //! The fast path of layer 2: frames between two known hosts, and those of a cross-connect, pass
-//! `l2-learn`, `l2-fwd`, `l2-output` and the output of an interface in the hands of `l2-input`, and
-//! wait for its driver.
+//! `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the output of an interface in the hands of
+//! `ethernet-input`, which a part of it is lent to, and wait for its driver; those of
+//! sub-interfaces and tunnels pass all but the first of them in the hands of `l2-input`.
 //!
 //! A frame takes it when it is for one address, no other feature is on its path, nothing is to be
 //! learned of its source, its destination is known, and its tags stay as they are. Another is left
@@ -11,33 +12,37 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::arc::Start;
-use graph::{Ahead, BLOCK, Next, Node, Passes, Slot};
+use graph::{Ahead, BLOCK, Buffer, Flags, Next, Node, Part, Passes, Slot};
 use infra::counter::Volume;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use infra::table::exact::View;
-use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::fast_path::{Exit, Outputs, Pause, edge};
+use net::ethernet::{L2_INPUT, L2_OUTPUT, note_headers};
+use net::fast_path::{EthernetInput, Exit, Outputs, Pause, edge};
 use net::interface::{Counters, EdgesReader, Port};
+use wire::ethernet::Header;
 
-use super::block::{Addresses, Block, Keys, Lookups};
-use super::fib::{self, Entry};
+use super::block::{Block, Head, Keys, Lookups};
+use super::fib::{self, Entry, minute};
+use super::input::{Count, Input};
 use super::state::{PortSeen, Tables};
 use super::{forward, learn, output};
 
-/// Share of a frame's clocks by node, in thousandths, `l2-input` having the rest: what each costs
-/// when it is called by itself.
+/// Share of a frame's clocks by node, in thousandths, the node that has it in its hands having the
+/// rest: what each costs when it is called by itself.
 mod share {
-    pub const LEARN: u64 = 200;
-    pub const FORWARD: u64 = 200;
+    /// `l2-input`, when `ethernet-input` has the frame.
+    pub const INPUT: u64 = 200;
+    pub const LEARN: u64 = 180;
+    pub const FORWARD: u64 = 180;
     /// `l2-output`.
-    pub const OUTPUT: u64 = 200;
+    pub const OUTPUT: u64 = 150;
     /// The output of an interface.
-    pub const LAST: u64 = 150;
+    pub const LAST: u64 = 120;
 
     /// The same of frames of a cross-connect.
     pub mod connected {
-        pub const OUTPUT: u64 = 330;
-        pub const LAST: u64 = 250;
+        pub const OUTPUT: u64 = 260;
+        pub const LAST: u64 = 210;
     }
 }
 
@@ -72,6 +77,20 @@ pub struct FastPath {
     pause: Pause,
 }
 
+impl Part<EthernetInput> for FastPath {
+    #[inline(always)]
+    fn take(
+        &mut self,
+        packets: &mut Passes<'_, EthernetInput>,
+        epoch: Epoch<'_>,
+        edge: Slot,
+    ) -> bool {
+        let (before, ahead) = packets.ahead();
+        let Some(node) = ahead.target(before, edge) else { return false };
+        self.take_from(packets, epoch, (node, Some((before, edge))))
+    }
+}
+
 /// Edges of `l2-output`, once it is there.
 type Edges = Reader<Option<EdgesReader>>;
 
@@ -95,6 +114,10 @@ struct Pass<'a> {
     epoch: Epoch<'a>,
     minute: u8,
     stages: Stages,
+    /// The only interface whose packets are meant, if not those of all.
+    only: Option<u32>,
+    /// Whether nobody has noted yet where the headers of frames are, which have no tags then.
+    notes: bool,
     /// The port that packets come in by; `None` when its frames pass other nodes.
     rx: u32,
     port: Option<&'a PortSeen>,
@@ -128,13 +151,22 @@ impl FastPath {
         let (tables, blocks, pause) = (tables.clone(), [Block::EMPTY; 2], Pause::default());
         Self { tables, edges, interfaces, counters, to_output, blocks, pause }
     }
-    /// Takes frames that pass the same nodes as the first one; says whether it went over them.
+    /// Takes frames that `l2-input` has in its hands and that pass the same nodes as the first
+    /// one; says whether it went over them.
     #[inline(always)]
-    pub fn take<N: Node>(
+    pub fn take(&mut self, packets: &mut Passes<'_, Input>, epoch: Epoch<'_>) -> bool {
+        let (node, _) = packets.ahead();
+        self.take_from(packets, epoch, (node, None))
+    }
+    /// Takes frames that are in front of `l2-input`, which is `node`: in its hands, or in those of
+    /// the node before it, which they would leave by an edge. That one has those of the first
+    /// frame's interface taken alone.
+    #[inline(always)]
+    fn take_from<N: Node>(
         &mut self,
         packets: &mut Passes<'_, N>,
-        start: Start<'_>,
-        (epoch, minute, thread): (Epoch<'_>, u8, usize),
+        epoch: Epoch<'_>,
+        (node, before): (u32, Option<(u32, Slot)>),
     ) -> bool {
         let all = packets.all();
         if packets.are_watched() || all.is_empty() || !self.pause.is_over() {
@@ -144,13 +176,15 @@ impl FastPath {
         for (place, end) in [0, all.end - 1].into_iter().zip(&mut ends) {
             packets.look(place..place + 1, |_, p| {
                 let domain = self.tables.ports.read(p.rx(), epoch).map_or(0, |port| port.domain);
-                let addresses = Addresses::of(p);
-                *end = (p.rx(), addresses, addresses.map_or([0; 2], |a| a.keys(domain)));
+                let head = Head::of(p);
+                *end = (p.rx(), head, head.map_or([0; 2], |head| head.keys(domain)));
             });
         }
         let [(rx, first, keys), (last_rx, last, _)] = ends;
-        let (node, ahead) = packets.ahead();
+        let Some(start) = packets.start(node, &L2_INPUT) else { return false };
+        let (_, ahead) = packets.ahead();
         let port = self.tables.ports.read(rx, epoch);
+        let (minute, thread) = (minute(packets.now()), packets.thread());
         let stages = port.and_then(|port| self.stages(port, start.bits(rx), (node, ahead)));
         let Some(stages) = stages else { return false };
         let sequence = port.map_or(0, |port| port.sequence);
@@ -162,6 +196,8 @@ impl FastPath {
             epoch,
             minute,
             stages,
+            only: before.map(|_| rx),
+            notes: before.is_some(),
             rx,
             port,
             expected: Entry::learned(rx, sequence, minute),
@@ -170,17 +206,22 @@ impl FastPath {
             outputs: Outputs::new(&self.interfaces, epoch),
         };
         // Where the first and the last frame are of one flow, most of them are.
-        let mask = if stages.forward.is_some() { Addresses::BOTH } else { Addresses::UNICAST };
-        let [first, last] = [first, last].map(|addresses| addresses.map(|a| a.and(mask)));
+        let mask = if stages.forward.is_some() { Head::BOTH } else { Head::UNICAST };
+        let [first, last] = [first, last].map(|head| head.map(|head| head.and(mask)));
         let flow = first.filter(|a| rx == last_rx && first == last && !a.is_multicast());
         match flow.and_then(|flow| Some((flow, pass.exit_of(ahead, keys)?))) {
-            Some((flow, exit)) => pass.take_flow(packets, (flow, mask), exit),
-            None => packets.leave(all.clone()),
+            Some((flow, exit)) => {
+                pass.take_flow(packets, (flow, mask), exit);
+                if packets.are_left(all.clone()) {
+                    pass.take_left(packets, &mut self.blocks, false);
+                }
+            }
+            None => {
+                packets.leave(all.clone());
+                pass.take_left(packets, &mut self.blocks, true);
+            }
         }
-        if packets.are_left(all.clone()) {
-            pass.take_left(packets, &mut self.blocks);
-        }
-        let went = pass.end(packets, (node, self.to_output), (&self.counters, thread));
+        let went = pass.end(packets, (node, before, self.to_output), (&self.counters, thread));
         self.pause.after(went, all.len());
         true
     }
@@ -211,33 +252,51 @@ impl FastPath {
 }
 
 impl<'a> Pass<'a> {
+    /// The first bytes of a frame; `None` when it is cut off or has tags and they are to be noted.
+    #[inline(always)]
+    fn head(notes: bool, p: &Buffer<'_>) -> Option<Head> {
+        Head::of(p).filter(|head| !notes || !head.is_tagged())
+    }
+    /// Lets a frame leave by an interface.
+    #[inline(always)]
+    fn leave(notes: bool, p: &mut Buffer<'_>, to: u32) {
+        if notes {
+            note_headers(p, size_of::<Header>());
+        }
+        p.set_tx(to);
+    }
     /// Takes the frames of a flow: those with its bits in the bits of a mask.
     #[inline(always)]
     fn take_flow<N: Node>(
         &mut self,
         packets: &mut Passes<'_, N>,
-        (flow, mask): (Addresses, Addresses),
+        (flow, mask): (Head, Head),
         (to, exit): (u32, Exit),
     ) {
-        let (rx, mut sent) = (self.rx, Volume::default());
+        let (rx, notes, mut sent) = (self.rx, self.notes, Volume::default());
         packets.usual_beyond(
             packets.all(),
             #[inline(always)]
             |_, _, p| {
-                let is_alike = p.rx() == rx && Addresses::of(p)?.and(mask) == flow;
+                let is_alike = p.rx() == rx && Self::head(notes, p)?.and(mask) == flow;
                 if !is_alike || p.flags().has(exit.todo) {
                     return None;
                 }
-                p.set_tx(to);
+                Self::leave(notes, p, to);
                 sent += Volume { packets: 1, bytes: p.len() as u64 };
                 Some(exit.tx)
             },
         );
         self.outputs.count_all(&exit, sent);
     }
-    /// Takes frames of any flows among those that are left.
+    /// Takes frames of any flows among those that are left, which are all of them or not.
     #[inline(always)]
-    fn take_left<N: Node>(&mut self, packets: &mut Passes<'_, N>, blocks: &mut [Block; 2]) {
+    fn take_left<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        blocks: &mut [Block; 2],
+        are_all: bool,
+    ) {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
         let [mut block, mut next] = blocks.each_mut();
@@ -247,14 +306,14 @@ impl<'a> Pass<'a> {
         }
         for n in 0..end.div_ceil(BLOCK) {
             self.read(packets, places(n + 1), next);
-            self.send(packets, places(n), block, next);
+            self.send(packets, (places(n), are_all), block, next);
             std::mem::swap(&mut block, &mut next);
         }
     }
     /// Reads the keys of a block.
     #[inline(always)]
     fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
-        let (mut ports, mut rx, mut domain) = (0, u32::MAX, None);
+        let (mut ports, mut rx, mut domain, notes) = (0, u32::MAX, None, self.notes);
         let (looks_up, view, len) = (self.stages.forward.is_some(), self.view, places.len());
         packets.look(
             places,
@@ -265,10 +324,10 @@ impl<'a> Pass<'a> {
                     domain = self.port(rx).map(|port| port.domain);
                 }
                 let mut keys = [0; 2];
-                if let (Some(addresses), Some(domain)) = (Addresses::of(p), domain)
-                    && !addresses.is_multicast()
+                if let (Some(head), Some(domain)) = (Self::head(notes, p), domain)
+                    && !head.is_multicast()
                 {
-                    keys = addresses.keys(domain);
+                    keys = head.keys(domain);
                 }
                 let at = place % BLOCK;
                 [block.sources.keys[at], block.destinations.keys[at]] = keys;
@@ -277,11 +336,11 @@ impl<'a> Pass<'a> {
                 }
             },
         );
-        let Lookups { keys, buckets, .. } = &mut block.sources;
-        let is_alike = ports == 1 && keys[..len].iter().fold(0, |d, s| d | (s ^ keys[0])) == 0;
-        block.alike = is_alike.then_some(rx);
-        if looks_up && self.stages.learn.is_some() && !is_alike {
-            for (key, bucket) in keys[..len].iter().zip(buckets) {
+        let keys = &block.sources.keys[..len];
+        block.port = (ports == 1).then_some(rx);
+        block.has_one_source = keys.iter().fold(0, |d, s| d | (s ^ keys[0])) == 0;
+        if looks_up && self.stages.learn.is_some() && !block.is_from_one_host() {
+            for (key, bucket) in keys.iter().zip(&mut block.sources.buckets) {
                 *bucket = view.bucket(*key);
                 view.fetch_bucket(*bucket);
             }
@@ -293,33 +352,38 @@ impl<'a> Pass<'a> {
     fn send<N: Node>(
         &mut self,
         packets: &mut Passes<'_, N>,
-        places: Range<usize>,
+        (places, are_all): (Range<usize>, bool),
         block: &mut Block,
         next: &Block,
     ) {
-        let Block { sources, destinations, alike } = block;
-        let len = places.len();
         let looks_up = self.stages.forward.is_some();
-        let mut are_known = self.stages.learn.is_none();
-        if let Some(rx) = *alike
-            && !are_known
+        let len = places.len();
+        if let Some(rx) = block.port
+            && rx != self.rx
         {
-            if rx != self.rx {
-                self.enter_by(rx);
-            }
-            are_known = self.is_known(sources.keys[0]);
-            if !are_known {
-                if looks_up {
-                    next.destinations.fetch_all(self.view);
-                }
-                return;
-            }
+            self.enter_by(rx);
         }
-        if !are_known {
-            sources.find(len, self.view, |_| ());
+        let are_known = self.stages.learn.is_none() || self.are_known(block, len);
+        if !are_known && block.is_from_one_host() {
+            if looks_up {
+                next.destinations.fetch_all(self.view);
+            }
+            return;
         }
+        let (Block { sources, destinations, port, .. }, notes) = (block, self.notes);
         if looks_up {
             destinations.find(len, self.view, |place| next.destinations.fetch(place, self.view));
+        }
+        if let Some(entry) = destinations.one_egress(len)
+            && port.is_some()
+            && are_known
+            && are_all
+        {
+            let (_, ahead) = packets.ahead();
+            if let Some(exit) = self.exit(ahead, entry) {
+                self.send_by(packets, places, destinations, exit);
+            }
+            return;
         }
         packets.rest_beyond(
             places,
@@ -338,11 +402,48 @@ impl<'a> Pass<'a> {
                 if p.flags().has(exit.todo) {
                     return None;
                 }
-                p.set_tx(to);
+                Self::leave(notes, p, to);
                 self.outputs.count(&exit, p.len());
                 Some(exit.tx)
             },
         );
+    }
+    /// Sends the frames of a block on, all by one interface.
+    #[inline(always)]
+    fn send_by<N: Node>(
+        &mut self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        destinations: &Lookups,
+        (to, exit): (u32, Exit),
+    ) {
+        let (notes, mut sent) = (self.notes, Volume::default());
+        let unusual = exit.todo.with(Flags::TRACED).with(Flags::CHAINED);
+        packets.seen_beyond(
+            places,
+            #[inline(always)]
+            |_, place, p| {
+                if destinations.keys[place % BLOCK] == 0 || p.flags().has(unusual) {
+                    return None;
+                }
+                Self::leave(notes, p, to);
+                sent += Volume { packets: 1, bytes: p.len() as u64 };
+                Some(exit.tx)
+            },
+        );
+        self.outputs.count_all(&exit, sent);
+    }
+    /// Whether nothing is to be learned of any source of a block, which are looked up for that.
+    #[inline(always)]
+    fn are_known(&mut self, block: &mut Block, len: usize) -> bool {
+        if block.is_from_one_host() {
+            return self.is_known(block.sources.keys[0]);
+        }
+        block.sources.find(len, self.view, |_| ());
+        let expected = self.expected;
+        let is_known = |entry: &u64| learn::is_known(Entry(*entry), expected);
+        block.port.is_some()
+            && block.sources.entries[..len].iter().fold(true, |all, e| all & is_known(e))
     }
     /// Goes on with packets of another port.
     #[inline(never)]
@@ -360,7 +461,8 @@ impl<'a> Pass<'a> {
     #[inline(never)]
     fn port(&self, rx: u32) -> Option<&'a PortSeen> {
         let port = self.tables.ports.read(rx, self.epoch);
-        port.filter(|port| met(port, self.start.bits(rx)) == self.stages.met)
+        let is_meant = self.only.is_none_or(|only| only == rx);
+        port.filter(|port| is_meant && met(port, self.start.bits(rx)) == self.stages.met)
     }
     /// Whether nothing is to be learned of a source.
     #[inline(always)]
@@ -422,7 +524,7 @@ impl<'a> Pass<'a> {
     fn end<N: Node>(
         self,
         packets: &mut Passes<'_, N>,
-        (node, to_output): (u32, Slot),
+        (node, before, to_output): (u32, Option<(u32, Slot)>, Slot),
         counters: (&Counters, usize),
     ) -> u64 {
         let Stages { first, learn, forward, output, .. } = self.stages;
@@ -431,6 +533,11 @@ impl<'a> Pass<'a> {
             None => (share::connected::OUTPUT, share::connected::LAST),
         };
         let went = self.outputs.end(packets, last, counters);
+        if let Some((before, edge)) = before {
+            packets.sent(before, edge, went);
+            packets.passed(node, went, share::INPUT);
+            packets.count_at::<Input>(node, Count::Packets, went);
+        }
         packets.sent(node, first, went);
         if let Some((learn, to_forward)) = learn {
             packets.sent(learn, to_forward, went);

@@ -25,6 +25,8 @@ pub const BVI: u64 = 1 << 3;
 pub const NEW: u64 = 1 << 4;
 /// It has moved, and no client has been told.
 pub const MOVED: u64 = 1 << 5;
+/// Bits of the minute it was heard of last.
+const AGE: u64 = 0xff << 8;
 
 /// The key of an address, in the order of [`crate::packet::source`].
 #[inline(always)]
@@ -97,6 +99,12 @@ impl Entry {
     pub fn egress(self, rx: u32) -> Option<u32> {
         let is_usual = self.0 & (VALID | FILTER | BVI) == VALID && self.interface() != rx;
         is_usual.then(|| self.interface())
+    }
+    /// Whether an entry that differs from another one in these bits says the same of where frames
+    /// go.
+    #[inline(always)]
+    pub fn is_same_egress(self) -> bool {
+        self.0 & !(AGE | NEW | MOVED) == 0
     }
     /// Sequence numbers it was learned under: the domain's above the interface's.
     #[inline(always)]

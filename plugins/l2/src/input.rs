@@ -9,7 +9,6 @@ use wire::{icmp6, ip6};
 use zerocopy::FromBytes;
 
 use super::fast_path::FastPath;
-use super::fib::minute;
 use super::packet::{self, FrameTrace, Layer2};
 use super::state::{PortSeen, Tables};
 
@@ -99,13 +98,13 @@ impl Node for Input {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, start) = (frame.epoch(), frame.start(&L2_INPUT));
-        let (count, minute, thread) = (frame.len() as u64, minute(frame.now()), frame.thread());
+        let count = frame.len() as u64;
         let (ports, fast) = (&self.tables.ports, &mut self.fast);
         let (mut known, mut port, mut bits) = (u32::MAX, None, 0);
         frame.passes(
             #[inline(always)]
             |packets| {
-                let is_tried = fast.take(packets, start, (epoch, minute, thread));
+                let is_tried = fast.take(packets, epoch);
                 if is_tried && !packets.are_left(packets.all()) {
                     return;
                 }

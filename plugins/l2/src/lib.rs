@@ -39,7 +39,7 @@ pub mod state;
 use control::configuration::Configuration;
 use control::feature::Refused;
 use graph::BLOCK;
-use net::ethernet::{L2_INPUT, L2_OUTPUT};
+use net::ethernet::{L2_INPUT, L2_OUTPUT, lend_layer2};
 use net::interface::{AttachedAt, Change, DEVICE_INPUT};
 use net::ip::add_with_outputs;
 use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
@@ -89,7 +89,7 @@ fn add_nodes(router: &mut Router, tables: &state::Tables) -> Result<(), Refused>
     let engine = &mut router.engine;
     let of = |added: Result<graph::NodeIndex, graph::BuildError>| added.map(|_| ()).map_err(refuse);
     let fast = FastPath::new(&tables, edges, interfaces.clone(), counters.clone());
-    of(engine.add(input::Input { tables: tables.clone(), fast }))?;
+    of(engine.add(input::Input { tables: tables.clone(), fast: fast.clone() }))?;
     of(engine.add(input::BitmapDrop))?;
     let rewrite = output::InputRewrite { tables: tables.clone() };
     of(engine.add_feature(&L2_INPUT, rewrite))?;
@@ -122,6 +122,7 @@ fn add_nodes(router: &mut Router, tables: &state::Tables) -> Result<(), Refused>
         output::Output { tables, edges }
     })?;
     router.own_mut::<state::Bridging>().output_edges.publish(leads);
+    lend_layer2(router, fast);
     Ok(())
 }
 
