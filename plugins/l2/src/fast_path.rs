@@ -300,19 +300,21 @@ impl<'a> Pass<'a> {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
         let [mut block, mut next] = blocks.each_mut();
-        self.read(packets, places(0), block);
-        if self.stages.forward.is_some() {
-            block.destinations.fetch_all(self.view);
-        }
+        self.read::<true, _>(packets, places(0), block);
         for n in 0..end.div_ceil(BLOCK) {
-            self.read(packets, places(n + 1), next);
+            self.read::<false, _>(packets, places(n + 1), next);
             self.send(packets, (places(n), are_all), block, next);
             std::mem::swap(&mut block, &mut next);
         }
     }
-    /// Reads the keys of a block.
+    /// Reads the keys of a block, and asks for what is known of the destinations if `FETCH`.
     #[inline(always)]
-    fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
+    fn read<const FETCH: bool, N: Node>(
+        &self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        block: &mut Block,
+    ) {
         let (mut ports, mut rx, mut domain, notes) = (0, u32::MAX, None, self.notes);
         let (looks_up, view, len) = (self.stages.forward.is_some(), self.view, places.len());
         packets.look(
@@ -333,6 +335,9 @@ impl<'a> Pass<'a> {
                 [block.sources.keys[at], block.destinations.keys[at]] = keys;
                 if looks_up {
                     block.destinations.buckets[at] = view.bucket(keys[1]);
+                    if FETCH {
+                        block.destinations.fetch(at, view);
+                    }
                 }
             },
         );
