@@ -18,6 +18,11 @@ pub enum Color {
     Red,
 }
 
+impl Color {
+    /// All, by number.
+    pub const ALL: [Self; 3] = [Self::Green, Self::Yellow, Self::Red];
+}
+
 /// The algorithm of two buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {

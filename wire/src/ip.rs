@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use zerocopy::FromBytes;
+
 use crate::number::number;
+use crate::{ip4, ip6};
 
 /// An IP version. As a number it is the place of what there is for each: 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +20,35 @@ pub enum IpVersion {
 impl IpVersion {
     /// Both.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+}
+
+/// The traffic class of an IP packet of either version: DSCP and ECN.
+#[inline(always)]
+pub fn traffic_class(packet: &[u8]) -> Option<u8> {
+    let [first, second] = *packet.first_chunk()?;
+    match first >> 4 {
+        4 => Some(second),
+        6 => Some(first << 4 | second >> 4),
+        _ => None,
+    }
+}
+
+/// Writes the traffic class of an IP packet of either version; leaves what is none alone.
+#[inline(always)]
+pub fn set_traffic_class(packet: &mut [u8], class: u8) {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) => {
+            if let Ok((header, _)) = ip4::Header::mut_from_prefix(packet) {
+                header.set_tos(class);
+            }
+        }
+        Some(6) => {
+            if let Ok((header, _)) = ip6::Header::mut_from_prefix(packet) {
+                header.set_traffic_class(class);
+            }
+        }
+        _ => (),
+    }
 }
 
 number! {

@@ -21,7 +21,7 @@ pub use layer2::{
     L2_OUTPUT_NONIP,
 };
 pub use llc::SnapProtocol;
-pub use unbridged::Unbridged;
+pub use unbridged::{Unbridged, bridged_header};
 
 /// Adds Ethernet input, with a fast path for usual packets.
 ///

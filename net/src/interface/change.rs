@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::ptr;
 use std::sync::Arc;
 
 use graph::arc::FeatureArc;
@@ -190,11 +191,20 @@ impl Router {
         let counters = self.interfaces.counters();
         self.engine.on_threads(move |thread| counters.zero(thread, range.clone()))
     }
-    /// Switches a feature of an arc on or off for all interfaces there are.
+    /// Switches a feature of an arc on or off for all interfaces, those to come as well.
     ///
     /// # Panics
     /// For a feature that is not on the arc.
-    pub fn set_feature_everywhere(&mut self, arc: &'static FeatureArc, feature: &str, on: bool) {
+    pub fn set_feature_everywhere(
+        &mut self,
+        arc: &'static FeatureArc,
+        feature: &'static str,
+        on: bool,
+    ) {
+        self.interfaces.everywhere.retain(|(at, node)| !ptr::eq(*at, arc) || *node != feature);
+        if on {
+            self.interfaces.everywhere.push((arc, feature));
+        }
         let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
         for InterfaceIndex(index) in all {
             let done = self.engine.set_feature(arc, feature, index, on);
@@ -420,6 +430,14 @@ impl Router {
         self.introduce_addresses(owner, &all);
     }
     pub(super) fn tell(&mut self, index: InterfaceIndex, change: Change) {
+        if change == Change::Added {
+            // One that has left the graph with its plugin is no longer on its arc.
+            let engine = &mut self.engine;
+            let is_set = |(arc, node): &(&'static FeatureArc, &str)| {
+                engine.set_feature(arc, node, index.0, true).is_ok()
+            };
+            self.interfaces.everywhere.retain(is_set);
+        }
         let mut observers: Vec<_> = self.interfaces.observers.iter().copied().collect();
         if change == Change::Deleting {
             // Who builds on what others did for it lets go of it before them.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use control::feature::Registered;
 use control::stats::Segment;
+use graph::arc::FeatureArc;
 use graph::{InputState, Slot};
 use hashbrown::HashMap;
 use infra::rcu::{SharedSlab, SlabReader};
@@ -38,6 +39,8 @@ pub struct Interfaces {
     edges: Edges,
     counters: Arc<Counters>,
     pub(super) observers: Registered<Observer>,
+    /// Features that are on for all interfaces.
+    pub(super) everywhere: Vec<(&'static FeatureArc, &'static str)>,
     /// Interfaces that ever were.
     made: u32,
     /// Interfaces that have receive queues.
@@ -63,6 +66,7 @@ impl Interfaces {
             edges: Edges::new()?,
             counters: Arc::new(Counters::new(stats).map_err(io::Error::other)?),
             observers: Registered::default(),
+            everywhere: Vec::new(),
             made: 0,
             receiving: BTreeSet::new(),
             tx_queues: HashMap::new(),

@@ -45,8 +45,10 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    redirect::follow::<V4>(router, interface, change);
-    redirect::follow::<V6>(router, interface, change);
+    if change == Change::Deleting {
+        redirect::forget::<V4>(router, interface);
+        redirect::forget::<V6>(router, interface);
+    }
     punt_test::follow(router, interface, change);
 }
 

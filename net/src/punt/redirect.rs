@@ -7,12 +7,11 @@ use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::feature::Refusal;
-use graph::arc::FeatureArc;
 use graph::{BuildError, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared};
 
 use crate::adjacency::{self, AdjacencyIndex, Role};
-use crate::interface::{Change, InterfaceIndex};
+use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6, Version};
 use crate::router::Router;
 
@@ -233,33 +232,13 @@ pub(super) fn use_way<V: Redirecting>(
     router.use_adjacency(tx, role, next_hop).map_err(RedirectError::Adjacency)
 }
 
-fn switch<V: Redirecting>(router: &mut Router, interface: InterfaceIndex, on: bool) {
-    let arc: &'static FeatureArc = V::PUNT_ARC;
-    let done = router.engine.set_feature(arc, V::REDIRECT, interface.0, on);
-    done.expect("the node is on the arc since the feature registered");
-}
-
-/// Has the feature on all interfaces while there is a redirect, and forgets redirects of an
-/// interface that goes.
-pub(super) fn follow<V: Redirecting>(
-    router: &mut Router,
-    interface: InterfaceIndex,
-    change: Change,
-) {
-    let Some(redirects) = router.state::<Redirects<V>>() else { return };
-    match change {
-        Change::Added if !redirects.list.is_empty() => switch::<V>(router, interface, true),
-        Change::Deleting => {
-            let leads_there = |to: Option<RedirectTo>| to.is_some_and(|to| to.tx == interface);
-            let all = router.punt_redirects::<V>();
-            let gone = all.filter(|(from, to)| *from == Some(interface) || leads_there(*to));
-            let gone: Vec<_> = gone.map(|(from, _)| from).collect();
-            for from in gone {
-                router.remove_punt_redirect::<V>(from).expect("it was there just now");
-            }
-            switch::<V>(router, interface, false);
-        }
-        _ => (),
+/// Forgets redirects of an interface that goes.
+pub(super) fn forget<V: Redirecting>(router: &mut Router, interface: InterfaceIndex) {
+    let leads_there = |to: Option<RedirectTo>| to.is_some_and(|to| to.tx == interface);
+    let all = router.punt_redirects::<V>();
+    let gone = all.filter(|(from, to)| *from == Some(interface) || leads_there(*to));
+    for from in gone.map(|(from, _)| from).collect::<Vec<_>>() {
+        router.remove_punt_redirect::<V>(from).expect("it was there just now");
     }
 }
 

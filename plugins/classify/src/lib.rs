@@ -154,7 +154,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(tables::OfInterfaces(interfaces));
     router.insert(punted);
     steer::register(router)?;
-    router.interfaces.observe(uses::follow);
     router.interfaces.observe(filter::follow);
     set_cli::register(&mut parts.cli);
     cli::register(&mut parts.cli);

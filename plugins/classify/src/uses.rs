@@ -5,7 +5,7 @@ use control::cli::Words;
 use graph::arc::FeatureArc;
 use infra::rcu::{Reader, Shared};
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::interface::{AttachedAt, Change};
+use net::interface::AttachedAt;
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
@@ -165,8 +165,9 @@ pub fn set_punted(router: &mut Router, tables: [u32; VERSIONS], is_add: bool) ->
     let mut all = punted(router);
     change(&mut all, &tables, is_add)?;
     router.own_mut::<Punted>().0.publish(all);
-    for (arc, node, is_on) in switched(all) {
-        router.set_feature_everywhere(arc, node, is_on);
+    let punt = super::node::NAMES[super::node::PUNT as usize];
+    for (version, arc) in [V4::PUNT_ARC, V6::PUNT_ARC].into_iter().enumerate() {
+        router.set_feature_everywhere(arc, punt[version], all[version] != NONE);
     }
     Ok(())
 }
@@ -174,23 +175,6 @@ pub fn set_punted(router: &mut Router, tables: [u32; VERSIONS], is_add: bool) ->
 /// The tables for what is punted.
 pub fn punted(router: &Router) -> [u32; VERSIONS] {
     *router.own::<Punted>().0.current()
-}
-
-fn switched(tables: [u32; VERSIONS]) -> [(&'static FeatureArc, &'static str, bool); VERSIONS] {
-    let punt = super::node::NAMES[super::node::PUNT as usize];
-    let [ip4, ip6] = tables.map(|table| table != NONE);
-    [(V4::PUNT_ARC, punt[0], ip4), (V6::PUNT_ARC, punt[1], ip6)]
-}
-
-/// Has what a new interface punts checked as well.
-pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    let Change::Added = change else { return };
-    for (arc, node, is_on) in switched(punted(router)) {
-        if is_on {
-            let done = router.engine.set_feature(arc, node, interface.0, true);
-            done.expect("the node is on the arc since the feature registered");
-        }
-    }
 }
 
 fn check(router: &Router, tables: &[u32]) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! Messages of the module `policer`.
 
 use control::api::{Api, Fields, Message, Record, Retval, Text};
-use wire::Dscp;
+use wire::{Dscp, IpVersion};
 
-use super::{Action, Config, Direction, Error, Policer};
+use super::{Action, Config, Direction, Policer, apply, named};
 use net::InterfaceIndex;
 use net::Router;
 
@@ -39,7 +39,7 @@ control::numbers! {
 }
 
 /// The action for packets of one colour.
-#[derive(Clone, Copy, Record)]
+#[derive(Clone, Copy, Default, Record)]
 #[name("sse2_qos_action")]
 #[file("plugins/policer/policer_types.api")]
 pub struct QosAction {
@@ -50,10 +50,9 @@ pub struct QosAction {
     pub dscp: u8,
 }
 
-/// The configuration of a policer.
-#[derive(Clone, Copy, Fields, Record)]
-#[file("plugins/policer/policer_types.api")]
-pub struct PolicerConfig {
+/// The algorithm of a policer, its rates and bursts.
+#[derive(Clone, Copy, Default, Fields)]
+pub struct Rates {
     /// committed rate
     pub cir: u32,
     /// excess or peak rate
@@ -69,14 +68,31 @@ pub struct PolicerConfig {
     /// the algorithm
     #[name("type")]
     pub kind: PolicerType,
-    /// whether colours of policers before count
-    pub color_aware: bool,
+}
+
+/// The actions of a policer.
+#[derive(Clone, Copy, Default, Fields)]
+pub struct Actions {
     /// for green packets
     pub conform_action: QosAction,
     /// for yellow packets
     pub exceed_action: QosAction,
     /// for red packets
     pub violate_action: QosAction,
+}
+
+/// The configuration of a policer.
+#[derive(Clone, Copy, Default, Fields, Record)]
+#[file("plugins/policer/policer_types.api")]
+pub struct PolicerConfig {
+    /// the algorithm, rates and bursts
+    #[flatten]
+    pub rates: Rates,
+    /// whether colours of policers before count
+    pub color_aware: bool,
+    /// the actions
+    #[flatten]
+    pub actions: Actions,
 }
 
 /// The number of a policer, and of its columns in the statistics.
@@ -210,27 +226,12 @@ pub struct PolicerDumpV2 {
 pub struct PolicerDetails {
     /// its name
     pub name: Text<64>,
-    /// committed rate
-    pub cir: u32,
-    /// excess or peak rate
-    pub eir: u32,
-    /// committed burst, in bytes or milliseconds
-    pub cb: u64,
-    /// excess or peak burst
-    pub eb: u64,
-    /// unit of rates
-    pub rate_type: RateType,
-    /// rounding of rates
-    pub round_type: RoundType,
-    /// the algorithm
-    #[name("type")]
-    pub kind: PolicerType,
-    /// for green packets
-    pub conform_action: QosAction,
-    /// for yellow packets
-    pub exceed_action: QosAction,
-    /// for red packets
-    pub violate_action: QosAction,
+    /// the algorithm, rates and bursts
+    #[flatten]
+    pub rates: Rates,
+    /// the actions
+    #[flatten]
+    pub actions: Actions,
     /// whether both buckets have one rate
     pub single_rate: bool,
     /// whether colours of policers before count
@@ -268,41 +269,45 @@ pub struct IpPuntPolice {
 impl TryFrom<QosAction> for Action {
     type Error = Retval;
     fn try_from(action: QosAction) -> Result<Self, Retval> {
-        match action.kind {
-            ActionType::DROP => Ok(Self::Drop),
-            ActionType::TRANSMIT => Ok(Self::Transmit),
-            ActionType::MARK_AND_TRANSMIT => {
-                Dscp::new(action.dscp).map(Self::Mark).ok_or(Retval::INVALID_VALUE)
-            }
-            _ => Err(Retval::INVALID_VALUE),
-        }
+        let found = match action.kind {
+            ActionType::DROP => Some(Self::Drop),
+            ActionType::TRANSMIT => Some(Self::Transmit),
+            ActionType::MARK_AND_TRANSMIT => Dscp::new(action.dscp).map(Self::Mark),
+            _ => None,
+        };
+        found.ok_or(Retval::INVALID_VALUE)
     }
 }
 
 impl From<Action> for QosAction {
     fn from(action: Action) -> Self {
-        match action {
-            Action::Drop => Self { kind: ActionType::DROP, dscp: 0 },
-            Action::Transmit => Self { kind: ActionType::TRANSMIT, dscp: 0 },
-            Action::Mark(dscp) => Self { kind: ActionType::MARK_AND_TRANSMIT, dscp: dscp.get() },
-        }
+        let (kind, dscp) = match action {
+            Action::Drop => (ActionType::DROP, 0),
+            Action::Transmit => (ActionType::TRANSMIT, 0),
+            Action::Mark(dscp) => (ActionType::MARK_AND_TRANSMIT, dscp.get()),
+        };
+        Self { kind, dscp }
     }
 }
 
-impl PolicerConfig {
-    fn native(self) -> Result<Config, Retval> {
-        Ok(Config {
-            kind: self.kind.try_into()?,
-            cir: self.cir,
-            eir: self.eir,
-            cb: self.cb,
-            eb: self.eb,
-            rate: self.rate_type.try_into()?,
-            round: self.round_type.try_into()?,
-            color_aware: self.color_aware,
-            conform_action: self.conform_action.try_into()?,
-            exceed_action: self.exceed_action.try_into()?,
-            violate_action: self.violate_action.try_into()?,
+impl TryFrom<PolicerConfig> for Config {
+    type Error = Retval;
+    fn try_from(
+        PolicerConfig { rates, color_aware, actions }: PolicerConfig,
+    ) -> Result<Self, Retval> {
+        let Rates { cir, eir, cb, eb, .. } = rates;
+        Ok(Self {
+            kind: rates.kind.try_into()?,
+            cir,
+            eir,
+            cb,
+            eb,
+            rate: rates.rate_type.try_into()?,
+            round: rates.round_type.try_into()?,
+            color_aware,
+            conform_action: actions.conform_action.try_into()?,
+            exceed_action: actions.exceed_action.try_into()?,
+            violate_action: actions.violate_action.try_into()?,
         })
     }
 }
@@ -313,6 +318,7 @@ const PERIOD: f64 = 131_072.0;
 impl PolicerDetails {
     fn of(policer: &Policer, hz: f64) -> Self {
         let c = &policer.config;
+        let Config { cir, eir, cb, eb, color_aware, .. } = *c;
         let profile = c.profile().expect("it was looked at when the policer was made");
         let ((current, extended), at) = policer.levels();
         let limit = profile.committed.burst.max(profile.excess.burst);
@@ -320,20 +326,14 @@ impl PolicerDetails {
         let scale = scale.unwrap_or(0);
         let tokens = |n: f64| (n * f64::from(1 << scale)) as u32;
         let per_period = |rate: f64| tokens(rate * PERIOD / hz);
+        let (rate_type, round_type) = (c.rate.into(), c.round.into());
+        let [conform_action, exceed_action, violate_action] = c.actions().map(QosAction::from);
         Self {
             name: policer.name.as_str().into(),
-            cir: c.cir,
-            eir: c.eir,
-            cb: c.cb,
-            eb: c.eb,
-            rate_type: c.rate.into(),
-            round_type: c.round.into(),
-            kind: c.kind.into(),
-            conform_action: c.conform_action.into(),
-            exceed_action: c.exceed_action.into(),
-            violate_action: c.violate_action.into(),
+            rates: Rates { cir, eir, cb, eb, rate_type, round_type, kind: c.kind.into() },
+            actions: Actions { conform_action, exceed_action, violate_action },
             single_rate: c.has_one_rate(),
-            color_aware: c.color_aware,
+            color_aware,
             scale,
             cir_tokens_per_period: per_period(profile.committed.rate),
             pir_tokens_per_period: per_period(profile.excess.rate),
@@ -352,65 +352,47 @@ fn dump(router: &Router, is_meant: impl Fn(u32, &Policer) -> bool) -> Vec<Police
     chosen.map(|(_, policer)| PolicerDetails::of(policer, hz)).collect()
 }
 
-fn named(router: &Router, name: &str) -> Result<u32, Error> {
-    super::named(router, name).ok_or(Error::Unknown)
-}
-
-fn apply(
-    router: &mut Router,
-    (interface, direction): (InterfaceIndex, Direction),
-    policer: Result<u32, Error>,
-    on: bool,
-) -> Result<(), Retval> {
-    let policer = policer.and_then(|index| super::at(router, index).map(|_| index))?;
-    Ok(super::apply(router, interface, direction, on.then_some(policer))?)
+fn add(router: &mut Router, name: &str, infos: PolicerConfig) -> Result<PolicerReply, Retval> {
+    Ok(PolicerReply { policer_index: super::add_at(router, name, None, infos.try_into()?)? })
 }
 
 fn bind(router: &mut Router, policer: u32, worker: u32, on: bool) -> Result<(), Retval> {
     Ok(super::bind(router, policer, on.then_some(worker as usize))?)
 }
 
-fn add(router: &mut Router, name: &str, infos: PolicerConfig) -> Result<PolicerReply, Retval> {
-    Ok(PolicerReply { policer_index: super::add_at(router, name, None, infos.native()?)? })
-}
-
-fn add_del(router: &mut Router, m: &PolicerAddDel) -> Result<PolicerReply, Retval> {
-    if m.is_add {
-        return add(router, &m.name, m.infos);
-    }
-    let index = named(router, &m.name)?;
-    super::remove(router, index)?;
-    Ok(PolicerReply { policer_index: u32::MAX })
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("policer", "3.0.0")
         .call(|router: &mut Router, m: PolicerBind| {
-            let index = named(router, &m.name)?;
-            bind(router, index, m.worker_index, m.bind_enable)
+            bind(router, named(router, &m.name)?, m.worker_index, m.bind_enable)
         })
         .call(|router, m: PolicerBindV2| {
             bind(router, m.policer_index, m.worker_index, m.bind_enable)
         })
         .call(|router, m: PolicerInput| {
-            let policer = named(router, &m.name);
-            apply(router, (m.sw_if_index, Direction::Input), policer, m.apply)
+            let policer = named(router, &m.name)?;
+            Ok(apply(router, m.sw_if_index, Direction::Input, policer, m.apply)?)
         })
         .call(|router, m: PolicerInputV2| {
-            apply(router, (m.sw_if_index, Direction::Input), Ok(m.policer_index), m.apply)
+            Ok(apply(router, m.sw_if_index, Direction::Input, m.policer_index, m.apply)?)
         })
         .call(|router, m: PolicerOutput| {
-            let policer = named(router, &m.name);
-            apply(router, (m.sw_if_index, Direction::Output), policer, m.apply)
+            let policer = named(router, &m.name)?;
+            Ok(apply(router, m.sw_if_index, Direction::Output, policer, m.apply)?)
         })
         .call(|router, m: PolicerOutputV2| {
-            apply(router, (m.sw_if_index, Direction::Output), Ok(m.policer_index), m.apply)
+            Ok(apply(router, m.sw_if_index, Direction::Output, m.policer_index, m.apply)?)
         })
-        .call(|router, m: PolicerAddDel| add_del(router, &m))
+        .call(|router, m: PolicerAddDel| {
+            if m.is_add {
+                return add(router, &m.name, m.infos);
+            }
+            super::remove(router, named(router, &m.name)?)?;
+            Ok(PolicerReply { policer_index: u32::MAX })
+        })
         .call(|router, m: PolicerAdd| add(router, &m.name, m.infos))
         .call(|router, m: PolicerDel| Ok(super::remove(router, m.policer_index)?))
         .call(|router, m: PolicerUpdate| {
-            Ok(super::update(router, m.policer_index, m.infos.native()?)?)
+            Ok(super::update(router, m.policer_index, m.infos.try_into()?)?)
         })
         .call(|router, m: PolicerReset| Ok(super::reset(router, m.policer_index)?))
         .dump(|router: &mut Router, m: PolicerDump| {
@@ -420,7 +402,8 @@ pub(super) fn register(api: &mut Api<Router>) {
             dump(router, |index, _| m.policer_index == u32::MAX || m.policer_index == index)
         })
         .call(|router, m: IpPuntPolice| {
+            let version = if m.is_ip6 { IpVersion::V6 } else { IpVersion::V4 };
             let policer = m.is_add.then_some(m.policer_index);
-            Ok(super::apply_to_punted(router, m.is_ip6, policer)?)
+            Ok(super::apply_to_punted(router, version, policer)?)
         });
 }

@@ -6,6 +6,7 @@ use control::cli::{Arguments, Cli, Command, Error, Output, Print, Word};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::show::{All, Shown};
 use super::{Applied, Config, Direction};
@@ -27,13 +28,25 @@ impl Named {
     }
     /// Number of the policer; `None` where none is named.
     fn found(&self, router: &Router) -> Result<Option<u32>, Error> {
-        if let Some(name) = &self.name {
-            return super::named(router, name).ok_or_else(|| name.unknown("policer")).map(Some);
+        match (&self.name, self.index) {
+            (Some(name), _) => {
+                super::named(router, name).map_err(|_| name.unknown("policer")).map(Some)
+            }
+            (None, Some(index)) => Ok(super::at(router, index).map(|_| Some(index))?),
+            (None, None) => Ok(None),
         }
-        Ok(self.index.map(|index| super::at(router, index).map(|_| index)).transpose()?)
     }
     pub(super) fn find(&self, router: &Router) -> Result<u32, Error> {
         self.found(router)?.ok_or_else(|| "expected name or index".into())
+    }
+    /// Does something with the policer that is named.
+    fn with(
+        &self,
+        router: &mut Router,
+        work: impl FnOnce(&mut Router, u32) -> Result<(), super::Error>,
+    ) -> Result<(), Error> {
+        let index = self.find(router)?;
+        Ok(work(router, index)?)
     }
 }
 
@@ -155,13 +168,14 @@ struct Punt6 {
 }
 
 fn apply(router: &mut Router, on: &Use, direction: Direction) -> Result<(), Error> {
-    let index = on.policer.find(router)?;
-    Ok(super::apply(router, on.interface, direction, (!on.unapply).then_some(index))?)
+    on.policer.with(router, |router, index| {
+        super::apply(router, on.interface, direction, index, !on.unapply)
+    })
 }
 
-fn punt(router: &mut Router, packets: &Punted, is_ip6: bool) -> Result<(), Error> {
+fn punt(router: &mut Router, packets: &Punted, version: IpVersion) -> Result<(), Error> {
     let policer = (!packets.del).then_some(packets.policer_index);
-    Ok(super::apply_to_punted(router, is_ip6, policer)?)
+    Ok(super::apply_to_punted(router, version, policer)?)
 }
 
 /// The policers, and the packets they are for.
@@ -181,8 +195,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         output.iter().for_each(|index| lines.push(&Out { on: on(*index) }));
     }
     let packets = |policer_index| Punted { add: true, del: false, policer_index };
-    let punts = [false, true].map(|is_ip6| super::of_punted(router, is_ip6).map(packets));
-    let [four, six] = punts;
+    let [four, six] = super::punted(router).map(|policer| policer.map(packets));
     four.into_iter().for_each(|packets| lines.push(&Punt4 { packets }));
     six.into_iter().for_each(|packets| lines.push(&Punt6 { packets }));
 }
@@ -211,17 +224,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(super::add_at(router, &add.name, add.index, add.config).map(drop)?)
     });
     cli.command(|router: &mut Router, c: Configure| {
-        let index = c.policer.find(router)?;
-        Ok(super::update(router, index, c.config)?)
+        c.policer.with(router, |router, index| super::update(router, index, c.config))
     });
-    cli.command(|router: &mut Router, c: Delete| {
-        let index = c.policer.find(router)?;
-        Ok(super::remove(router, index)?)
-    });
-    cli.command(|router: &mut Router, c: Reset| {
-        let index = c.policer.find(router)?;
-        Ok(super::reset(router, index)?)
-    });
+    cli.command(|router: &mut Router, c: Delete| c.policer.with(router, super::remove));
+    cli.command(|router: &mut Router, c: Reset| c.policer.with(router, super::reset));
     cli.command(|router: &mut Router, c: Bind| -> Result<(), Error> {
         let index = c.policer.find(router)?;
         if c.worker.is_none() && !c.unbind {
@@ -231,8 +237,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Input| apply(router, &c.on, Direction::Input));
     cli.command(|router: &mut Router, c: Out| apply(router, &c.on, Direction::Output));
-    cli.command(|router: &mut Router, c: Punt4| punt(router, &c.packets, false));
-    cli.command(|router: &mut Router, c: Punt6| punt(router, &c.packets, true));
+    cli.command(|router: &mut Router, c: Punt4| punt(router, &c.packets, IpVersion::V4));
+    cli.command(|router: &mut Router, c: Punt6| punt(router, &c.packets, IpVersion::V6));
     cli.command(|router: &mut Router, show: Show| {
         let only = show.only.found(router)?;
         let all = super::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));

@@ -6,18 +6,14 @@
 
 use std::ops::Range;
 
-use classify::Moment;
-use graph::{Buffer, Flags, Frame, HandOff, HandsOff};
+use classify::{Moment, Table, Tables};
+use graph::{Buffer, Flags};
 use infra::counter::{Rows, VolumeCounter};
 use infra::meter::Color;
-use infra::rcu::{Epoch, Reader, SlabReader};
-use wire::ethernet::EtherType;
-use wire::{Dscp, ip4, ip6};
+use infra::rcu::{Reader, SlabReader};
+use net::adjacency::Adjacency;
 
 use super::{Action, Applied, Policer};
-
-/// Length of an Ethernet header without tags.
-const ETHERNET: usize = 14;
 
 /// The state that the nodes read.
 #[derive(Clone)]
@@ -28,6 +24,10 @@ pub struct Judge {
     pub(super) counters: [Rows<VolumeCounter>; 3],
     /// The data-plane threads that stay.
     pub(super) threads: Reader<Range<usize>>,
+    pub(super) adjacencies: SlabReader<Adjacency>,
+    /// The classifier's tables, and which of them an interface has.
+    pub(super) tables: SlabReader<Table>,
+    pub(super) sorted: SlabReader<Tables>,
 }
 
 impl Judge {
@@ -56,18 +56,13 @@ impl Judge {
     }
     /// The thread that decides about packets of a policer.
     #[inline(always)]
-    fn owner(&self, policer: &Policer, at: &Moment<'_>) -> usize {
+    pub fn owner(&self, policer: &Policer, at: &Moment<'_>) -> usize {
         let threads = self.threads.read(at.epoch);
         if !threads.contains(&at.thread) {
             return at.thread;
         }
         policer.owner.claim(at.thread, |owner| threads.contains(&owner))
     }
-}
-
-/// An action in a trace; `None` is that of another thread.
-pub fn shown(action: Option<Action>) -> String {
-    action.map_or_else(|| "handoff".to_owned(), |action| action.to_string())
 }
 
 /// A policer found it beyond its committed rate.
@@ -94,68 +89,4 @@ pub fn set_color(p: &mut Buffer<'_>, color: Color) {
         Color::Red => RED,
     };
     p.set_flags(p.flags().without(YELLOW.with(RED)).with(flag));
-}
-
-/// Writes a DSCP into the IP header that is `l3` bytes from a packet's start.
-#[inline(never)]
-pub fn mark(p: &mut Buffer<'_>, l3: usize, dscp: Dscp) {
-    use zerocopy::FromBytes;
-    let Some(bytes) = p.bytes_mut().get_mut(l3..) else { return };
-    match bytes.first().map(|b| b >> 4) {
-        Some(4) => {
-            if let Ok((header, _)) = ip4::Header::mut_from_prefix(bytes) {
-                header.set_dscp(dscp);
-            }
-        }
-        Some(6) => {
-            if let Ok((header, _)) = ip6::Header::mut_from_prefix(bytes) {
-                header.set_traffic_class(dscp.get() << 2 | header.traffic_class() & 3);
-            }
-        }
-        _ => (),
-    }
-}
-
-/// Offset of the IP header in a frame; `None` where there is none.
-pub fn behind_ethernet(p: &Buffer<'_>) -> Option<usize> {
-    let len = i32::from(p.l3_offset()) - i32::from(p.offset());
-    let len = usize::try_from(len).ok().filter(|len| *len >= ETHERNET)?;
-    let kind = p.bytes().get(len - 2..len)?.first_chunk()?;
-    let kind = EtherType::new(u16::from_be_bytes(*kind));
-    (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)
-}
-
-/// A node that polices.
-pub trait Polices: Clone + Send + 'static {
-    /// Its name, and that of the node that hands packets to the thread of their policer.
-    const NAMES: [&'static str; 2];
-    /// As [`graph::Node::DROP`].
-    const DROP: &'static str = "error-drop";
-    /// The policer of a packet.
-    fn policer(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
-    /// The state of policers.
-    fn judge(&self) -> &Judge;
-}
-
-/// Hands packets to the thread of their policer.
-#[derive(Clone)]
-pub struct ToOwner<S>(pub S);
-
-impl<S: Polices> HandsOff for ToOwner<S> {
-    const NAME: &'static str = S::NAMES[1];
-    const TO: &'static str = S::NAMES[0];
-    const DROP: &'static str = S::DROP;
-
-    #[inline(always)]
-    fn threads<'a, On: graph::Cpu>(
-        &'a self,
-        frame: &Frame<'a, HandOff<Self>, On>,
-    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, S, On> {
-        let (at, judge) = (Moment::of(frame), self.0.judge());
-        move |p| {
-            let policer = self.0.policer(p, at.epoch);
-            let found = policer.and_then(|policer| judge.policers.read(policer, at.epoch));
-            found.map_or(at.thread, |found| judge.owner(found, &at))
-        }
-    }
 }

@@ -13,22 +13,22 @@ mod config;
 mod judge;
 mod node;
 mod show;
-mod sorted;
+mod station;
 mod trial;
 
 use std::collections::HashMap;
-use std::io;
 use std::ops::Range;
 
 use control::feature::{Refusal, Refused};
 use control::stats::Columns;
 use graph::Claim;
 use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::meter::{Color, Meter};
+use infra::meter::Meter;
 use infra::owner::Owner;
 use infra::rcu::{Shared, SharedSlab};
-use net::interface::{Change, NoInterface};
+use net::interface::NoInterface;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::IpVersion;
 
 pub use api::*;
 pub use config::{Action, Config, Kind, Rounding, Unit};
@@ -134,8 +134,11 @@ pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Policer)> {
 }
 
 /// The number of a policer.
-pub fn named(router: &Router, name: &str) -> Option<u32> {
-    router.own::<Policers>().by_name.get(name).copied()
+///
+/// # Errors
+/// [`Error::Unknown`].
+pub fn named(router: &Router, name: &str) -> Result<u32, Error> {
+    router.own::<Policers>().by_name.get(name).copied().ok_or(Error::Unknown)
 }
 
 /// A policer.
@@ -153,12 +156,11 @@ pub fn counters(router: &Router) -> &[Rows<VolumeCounter>; 3] {
 
 /// Green, yellow and red packets of a policer.
 pub fn counted(router: &Router, index: u32) -> [Volume; 3] {
-    [Color::Green, Color::Yellow, Color::Red]
-        .map(|color| counters(router)[color as usize].sum(index as usize))
+    counters(router).each_ref().map(|counters| counters.sum(index as usize))
 }
 
 /// Makes a policer with a number, which others name it by, or any; returns the number.
-pub(crate) fn add_at(
+fn add_at(
     router: &mut Router,
     name: &str,
     index: Option<u32>,
@@ -167,7 +169,7 @@ pub(crate) fn add_at(
     if !control::cli::is_word(name) {
         return Err(Error::Unfit("the name is not a word"));
     }
-    if named(router, name).is_some() {
+    if named(router, name).is_ok() {
         return Err(Error::Exists);
     }
     let new = Policer::new(name, config, router.now(), None)?;
@@ -189,7 +191,7 @@ pub(crate) fn add_at(
 }
 
 /// Changes the configuration of a policer; its buckets are full again.
-pub(crate) fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
+fn update(router: &mut Router, index: u32, config: Config) -> Result<(), Error> {
     let old = at(router, index)?;
     let new = Policer::new(&old.name, config, router.now(), old.thread())?;
     router.own_mut::<Policers>().slab.replace(index, new);
@@ -197,22 +199,22 @@ pub(crate) fn update(router: &mut Router, index: u32, config: Config) -> Result<
 }
 
 /// Fills the buckets of a policer.
-pub(crate) fn reset(router: &mut Router, index: u32) -> Result<(), Error> {
+fn reset(router: &mut Router, index: u32) -> Result<(), Error> {
     let config = at(router, index)?.config;
     update(router, index, config)
 }
 
 /// Deletes a policer; its packets are policed no longer.
-pub(crate) fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
+fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
     let name = at(router, index)?.name.clone();
     let users =
         router.settings::<Applied>().filter(|(_, applied)| applied.0.contains(&Some(index)));
     for (interface, applied) in users.map(|(i, applied)| (i, applied.clone())).collect::<Vec<_>>() {
         router.put(interface, Applied(applied.0.map(|used| used.filter(|i| *i != index))))?;
     }
-    for is_ip6 in [false, true] {
-        if of_punted(router, is_ip6) == Some(index) {
-            apply_to_punted(router, is_ip6, None)?;
+    for version in IpVersion::ALL {
+        if punted(router)[version as usize] == Some(index) {
+            apply_to_punted(router, version, None)?;
         }
     }
     let policers = router.own_mut::<Policers>();
@@ -222,7 +224,7 @@ pub(crate) fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
 }
 
 /// Binds a policer to a worker, counted from 0; `None`: to the first that has a packet for it.
-pub(crate) fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Error> {
+fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Error> {
     let policer = at(router, index)?;
     let thread = worker.map(|worker| worker.saturating_add(1));
     if thread.is_some_and(|thread| !router.engine.data_threads().contains(&thread)) {
@@ -240,47 +242,33 @@ pub fn apply(
     router: &mut Router,
     interface: InterfaceIndex,
     direction: Direction,
-    policer: Option<u32>,
+    policer: u32,
+    on: bool,
 ) -> Result<(), Error> {
-    policer.map(|index| at(router, index)).transpose()?;
+    at(router, policer)?;
     let Applied(mut applied) = router.setting(interface);
-    applied[direction as usize] = policer;
+    applied[direction as usize] = on.then_some(policer);
     Ok(router.put(interface, Applied(applied))?)
 }
 
-/// The policer of punted packets of a version, if there is one.
-pub(crate) fn of_punted(router: &Router, is_ip6: bool) -> Option<u32> {
-    router.own::<Policers>().punts.current()[usize::from(is_ip6)]
+/// The policers of punted packets, by version.
+fn punted(router: &Router) -> [Option<u32>; 2] {
+    *router.own::<Policers>().punts.current()
 }
 
 /// Polices punted packets of a version, by another policer than before, or no longer.
-pub(crate) fn apply_to_punted(
+fn apply_to_punted(
     router: &mut Router,
-    is_ip6: bool,
+    version: IpVersion,
     policer: Option<u32>,
 ) -> Result<(), Error> {
     policer.map(|index| at(router, index)).transpose()?;
-    let punts = &mut router.own_mut::<Policers>().punts;
-    let mut new = *punts.current();
-    new[usize::from(is_ip6)] = policer;
-    punts.publish(new);
-    let (arc, node) = node::PUNTS[usize::from(is_ip6)];
+    let mut new = punted(router);
+    new[version as usize] = policer;
+    router.own_mut::<Policers>().punts.publish(new);
+    let (arc, node) = station::PUNTS[version as usize];
     router.set_feature_everywhere(arc, node, policer.is_some());
     Ok(())
-}
-
-/// Polices punted packets on an interface that comes, and no longer on one that goes.
-fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    if !matches!(change, Change::Added | Change::Deleting) {
-        return;
-    }
-    for (is_ip6, (arc, node)) in [false, true].into_iter().zip(node::PUNTS) {
-        if of_punted(router, is_ip6).is_some() {
-            let is_on = change == Change::Added;
-            let done = router.engine.set_feature(arc, node, interface.0, is_on);
-            done.expect("the node is on the arc since the feature registered");
-        }
-    }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
@@ -288,12 +276,10 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let colors = Claim::of("policed", judge::YELLOW.with(judge::RED));
     router.engine.claim(colors).map_err(refuse)?;
     let mut rows = |name: &str| {
-        let path = format!("/net/policer/{name}");
-        router.stats.combined(&path, COLUMNS).map_err(io::Error::other)
+        router.stats.combined(&format!("/net/policer/{name}"), COLUMNS).map_err(refuse)
     };
-    let mut counters = || Ok([rows("conform")?, rows("exceed")?, rows("violate")?]);
     let policers = Policers {
-        counters: counters().map_err(|e: io::Error| refuse(e))?,
+        counters: [rows("conform")?, rows("exceed")?, rows("violate")?],
         slab: SharedSlab::new(MOST).map_err(refuse)?,
         by_name: HashMap::new(),
         punts: Shared::new([None; 2]),
@@ -305,11 +291,13 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         policers: policers.slab.reader(),
         counters: policers.counters.clone(),
         threads: policers.threads.reader(),
+        adjacencies: router.adjacencies.reader(),
+        tables: classify::reader(router),
+        sorted: classify::interfaces(router),
     };
     node::register(router, &judge).map_err(refuse)?;
-    sorted::register(router, &judge).map_err(refuse)?;
+    classify::name_policers(router, |router, name| named(router, name).ok());
     router.insert(policers);
-    router.interfaces.observe(follow);
     router.on_threads.push(|router, stay| {
         router.own_mut::<Policers>().threads.publish(stay.clone());
         Ok(())

@@ -1,169 +1,32 @@
 //! `policer-input`, `policer-output`: received and sent packets of an interface are policed;
 //! `l2-policer-input`, `l2-policer-output`: the frames of one that is bridged or cross-connected;
-//! `ip4-punt-policer`, `ip6-punt-policer`: punted ones.
+//! `ip4-punt-policer`, `ip6-punt-policer`: punted ones; `ip4-policer-classify`,
+//! `ip6-policer-classify`, `l2-policer-classify`: received ones that a session of the classifier
+//! names a policer for.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 
-use classify::Moment;
-use graph::arc::{Along, FeatureArc};
-use graph::{Buffer, BuildError, Count, Edge, Frame, HandOff, Names, Node, Reason, Record};
-use infra::rcu::{Epoch, SlabReader};
+use classify::{Match, Moment, Tables};
+use graph::arc::Along;
+use graph::{Buffer, BuildError, Edge, Frame, HandOff, HandsOff, Names, Node, Record};
+use infra::meter::Color;
 use net::Router;
-use net::adjacency::Adjacency;
-use net::ethernet::{L2_INPUT, L2_OUTPUT};
+use net::ethernet::{L2_INPUT, bridged_header};
 use net::interface::AttachedAt;
-use net::ip::{V4, V6, Version};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::ip::{V4, V6};
+use wire::ethernet::EtherType;
+use wire::ip;
 
-use super::judge::{Judge, Polices, ToOwner, behind_ethernet, mark, shown};
+use super::judge::{Judge, set_color};
+use super::station::{Found, Front, OfInterface, POLICE, Punted, Sorted, Station};
 use super::{Action, Applied};
-
-/// A place where packets are policed.
-pub trait Station: Copy + Send + Sync + 'static {
-    /// The node that polices, and the one that hands packets to the policer's thread.
-    const NAMES: [&'static str; 2];
-    /// The arcs of IPv4 and IPv6; twice the same where there is one.
-    const ARCS: [&'static FeatureArc; 2];
-    /// The drop node.
-    const DROP: &'static str = "error-drop";
-    /// The header in front of that of IP.
-    const FRONT: Front = Front::Nothing;
-    /// Whether packets are sent ones.
-    const IS_OUTPUT: bool = false;
-    /// Drops.
-    type Error: Reason;
-    /// Counters besides drops.
-    type Count: Count;
-    /// Beyond the rate.
-    const DROPPED: Self::Error;
-    /// Within the rate.
-    const PASSED: Option<Self::Count>;
-    /// The policer of a packet.
-    fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32>;
-}
-
-/// The header in front of a packet's IP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Front {
-    /// None.
-    Nothing,
-    /// That of the packet's adjacency.
-    Adjacency,
-    /// That of a frame as it was received.
-    Frame,
-}
-
-/// Received packets.
-#[derive(Clone, Copy)]
-pub struct Input;
-
-/// Sent packets.
-#[derive(Clone, Copy)]
-pub struct Output;
-
-/// Received frames of layer 2.
-#[derive(Clone, Copy)]
-pub struct FrameInput;
-
-/// Sent frames of layer 2.
-#[derive(Clone, Copy)]
-pub struct FrameOutput;
-
-/// Punted packets of a version.
-#[derive(Clone, Copy)]
-pub struct Punted<V>(PhantomData<V>);
-
-/// Drops of [`Police`] on interfaces.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum Error {
-    /// Packets Dropped.
-    #[name("Packets Dropped")]
-    Dropped,
-}
-
-/// Counters of [`Police`] on interfaces besides drops.
-#[derive(Clone, Copy, graph::Count)]
-pub enum Passed {
-    /// Packets Transmitted.
-    #[name("Packets Transmitted")]
-    Transmitted,
-}
-
-/// Drops of [`Police`] for punted packets.
-#[derive(Clone, Copy, graph::Reason)]
-pub enum PuntError {
-    /// ip punt policer drop.
-    #[name("ip punt policer drop")]
-    Dropped,
-}
-
-macro_rules! on_interfaces {
-    ($($station:ident: $node:literal $handoff:literal $arcs:expr,
-        $front:ident $is_out:literal;)*) => {$(
-        impl Station for $station {
-            const NAMES: [&'static str; 2] = [$node, $handoff];
-            const ARCS: [&'static FeatureArc; 2] = $arcs;
-            const FRONT: Front = Front::$front;
-            const IS_OUTPUT: bool = $is_out;
-            type Error = Error;
-            type Count = Passed;
-            const DROPPED: Error = Error::Dropped;
-            const PASSED: Option<Passed> = Some(Passed::Transmitted);
-            #[inline(always)]
-            fn policer(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-                let interface = if $is_out { p.tx() } else { p.rx() };
-                judge.applied.read(interface, epoch)?.0[usize::from($is_out)]
-            }
-        }
-    )*};
-}
-
-on_interfaces! {
-    Input: "policer-input" "policer-input-handoff" [&IP4_UNICAST, &IP6_UNICAST], Nothing false;
-    Output: "policer-output" "policer-output-handoff" [&IP4_OUTPUT, &IP6_OUTPUT], Adjacency true;
-    FrameInput: "l2-policer-input" "l2-policer-input-handoff" [&L2_INPUT; 2], Frame false;
-    FrameOutput: "l2-policer-output" "l2-policer-output-handoff" [&L2_OUTPUT; 2], Frame true;
-}
-
-/// The arcs and nodes for punted packets of IPv4 and IPv6.
-pub(super) const PUNTS: [(&FeatureArc, &str); 2] =
-    [(V4::PUNT_ARC, "ip4-punt-policer"), (V6::PUNT_ARC, "ip6-punt-policer")];
-
-impl<V: Version> Station for Punted<V> {
-    const NAMES: [&'static str; 2] =
-        [PUNTS[V::INDEX].1, ["ip4-punt-policer-handoff", "ip6-punt-policer-handoff"][V::INDEX]];
-    const ARCS: [&'static FeatureArc; 2] = [V::PUNT_ARC; 2];
-    const DROP: &'static str = V::NODES.drop;
-    type Error = PuntError;
-    type Count = Infallible;
-    const DROPPED: PuntError = PuntError::Dropped;
-    const PASSED: Option<Infallible> = None;
-    #[inline(always)]
-    fn policer(judge: &Judge, _: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-        judge.punts.read(epoch)[V::INDEX]
-    }
-}
 
 /// Polices packets.
 #[derive(Clone)]
 pub struct Police<S> {
     station: PhantomData<S>,
     judge: Judge,
-    adjacencies: SlabReader<Adjacency>,
-}
-
-impl<S: Station> Polices for Police<S> {
-    const NAMES: [&'static str; 2] = S::NAMES;
-    const DROP: &'static str = S::DROP;
-    fn policer(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> Option<u32> {
-        S::policer(&self.judge, p, epoch)
-    }
-    fn judge(&self) -> &Judge {
-        &self.judge
-    }
 }
 
 /// Edges of [`Police`].
@@ -195,97 +58,154 @@ impl<S: Station> Node for Police<S> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (at, epoch) = (Moment::of(frame), frame.epoch());
-        let mut passed = 0;
+        let (judge, at, epoch) = (&self.judge, Moment::of(frame), frame.epoch());
+        let (mut passed, mut misses, mut hits, mut walked) = (0, 0, 0, 0);
         frame.each(
             #[inline(always)]
             |p| {
-                let policer = S::policer(&self.judge, p, epoch);
-                let action = self.judge.judge(policer, p, &at);
                 let interface = if S::IS_OUTPUT { p.tx() } else { p.rx() };
-                p.trace(|_| Policed { interface, policer: policer.unwrap_or(u32::MAX), action });
-                match action {
-                    None => return Ok(Next::HandOff(PhantomData)),
-                    Some(Action::Drop) => return Err(S::DROPPED),
-                    Some(_) => passed += 1,
+                let (policer, hit) = match S::find(judge, p, epoch) {
+                    Found::Here(policer) => (policer, None),
+                    Found::Session(Match::Hit(hit)) => (Some(hit.session.hit_next), Some(hit)),
+                    Found::Session(Match::Miss(table, _)) => {
+                        misses += 1;
+                        p.trace(|_| Policed { interface, table: Some(table), said: None });
+                        return Ok(Next::On(0));
+                    }
+                    Found::Session(Match::Nothing) => return Ok(Next::On(0)),
+                };
+                let said = hit.as_ref().map_or(u32::MAX, |hit| hit.session.opaque);
+                if let Some(color) = Color::ALL.get(said as usize) {
+                    set_color(p, *color);
                 }
+                let action = judge.judge(policer, p, &at);
+                p.trace(|_| {
+                    let said = Some((policer.unwrap_or(u32::MAX), action));
+                    Policed { interface, table: hit.as_ref().map(|hit| hit.table), said }
+                });
+                let Some(action) = action else { return Ok(Next::HandOff(PhantomData)) };
+                if let Some(hit) = hit {
+                    hit.count(&at);
+                    hits += 1;
+                    walked += u64::from(hit.is_walked);
+                }
+                if action == Action::Drop {
+                    return Err(S::DROPPED);
+                }
+                passed += 1;
                 let l3 = match S::FRONT {
                     Front::Nothing => Some(0),
                     Front::Adjacency => {
-                        let adjacency = self.adjacencies.read(p.adjacency(), epoch);
+                        let adjacency = judge.adjacencies.read(p.adjacency(), epoch);
                         Some(adjacency.map_or(0, |a| a.header_len.into()))
                     }
-                    Front::Frame => behind_ethernet(p),
+                    Front::Frame => bridged_header(p).and_then(|(len, kind)| {
+                        (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)
+                    }),
                 };
-                if let (Some(Action::Mark(dscp)), Some(l3)) = (action, l3) {
-                    mark(p, l3, dscp);
+                let rest = l3.and_then(|l3| p.bytes_mut().get_mut(l3..));
+                let rest = rest.unwrap_or_default();
+                if let (Action::Mark(dscp), Some(before)) = (action, ip::traffic_class(rest)) {
+                    ip::set_traffic_class(rest, dscp.get() << 2 | before & 3);
                 }
-                let is_ip6 = l3.and_then(|l3| p.bytes().get(l3)).is_some_and(|b| b >> 4 == 6);
-                Ok(Next::On(usize::from(is_ip6)))
+                Ok(Next::On(usize::from(rest.first().is_some_and(|b| b >> 4 == 6))))
             },
         );
-        if let Some(count) = S::PASSED {
-            frame.count(count, passed);
-        }
+        let packets = [passed, misses, hits, walked];
+        S::COUNTS.into_iter().zip(packets).for_each(|(count, packets)| {
+            count.into_iter().for_each(|count| frame.count(count, packets));
+        });
     }
 }
 
-/// Trace record of the nodes.
+/// Trace record of [`Police`].
 struct Policed {
     interface: u32,
-    policer: u32,
-    action: Option<Action>,
+    /// The table of the classifier that was asked last, if one was.
+    table: Option<u32>,
+    /// A policer and what it says, where one is in charge; no action is that of another thread.
+    said: Option<(u32, Option<Action>)>,
 }
 
 impl Record for Policed {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self { interface, policer, .. }, next) = (self, shown(self.action));
-        write!(f, "  VNET_POLICER: sw_if_index {interface} policer_index {policer} next {next}")
+        let interface = self.interface;
+        match self.table {
+            Some(table) => write!(f, "  POLICER_CLASSIFY: sw_if_index {interface} table {table} ")?,
+            None => write!(f, "  VNET_POLICER: sw_if_index {interface} ")?,
+        }
+        match self.said {
+            None => f.write_str("miss"),
+            Some((policer, None)) => write!(f, "policer_index {policer} next handoff"),
+            Some((policer, Some(action))) => write!(f, "policer_index {policer} next {action}"),
+        }
     }
 }
 
-/// Whether there is a bridge.
-pub(super) fn has_layer_2(router: &Router) -> bool {
-    router.engine.index_of(L2_INPUT.starts[0]).is_some()
+impl<S: Station> HandsOff for Police<S> {
+    const NAME: &'static str = S::NAMES[1];
+    const TO: &'static str = S::NAMES[0];
+    const DROP: &'static str = S::DROP;
+
+    #[inline(always)]
+    fn threads<'a, On: graph::Cpu>(
+        &'a self,
+        frame: &Frame<'a, HandOff<Self>, On>,
+    ) -> impl FnMut(&Buffer<'_>) -> usize + use<'a, S, On> {
+        let (at, judge) = (Moment::of(frame), &self.judge);
+        move |p| {
+            let policer = match S::find(judge, p, at.epoch) {
+                Found::Here(policer) => policer,
+                Found::Session(Match::Hit(hit)) => Some(hit.session.hit_next),
+                Found::Session(_) => None,
+            };
+            let policer = policer.and_then(|policer| judge.policers.read(policer, at.epoch));
+            policer.map_or(at.thread, |policer| judge.owner(policer, &at))
+        }
+    }
 }
 
 /// Adds the nodes of a station.
 fn add<S: Station>(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
-    let (judge, adjacencies) = (judge.clone(), router.adjacencies.reader());
-    let node = Police::<S> { station: PhantomData, judge, adjacencies };
-    router.engine.add(HandOff(ToOwner(node.clone())))?;
+    let node = Police::<S> { station: PhantomData, judge: judge.clone() };
+    router.engine.add(HandOff(node.clone()))?;
     let [first, second] = S::ARCS;
     router.engine.add_feature(first, node)?;
     if std::ptr::eq(first, second) { Ok(()) } else { router.engine.place(second, S::NAMES[0]) }
 }
 
-/// Adds the nodes, and switches those of interfaces by their setting.
-pub(super) fn register(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
-    add::<Input>(router, judge)?;
-    add::<Output>(router, judge)?;
-    add::<Punted<V4>>(router, judge)?;
-    add::<Punted<V6>>(router, judge)?;
-    if has_layer_2(router) {
-        add::<FrameInput>(router, judge)?;
-        add::<FrameOutput>(router, judge)?;
-    }
-    attach(router);
+/// Adds the nodes of a station of interfaces, switched by their setting.
+fn add_to_interfaces<const PLACE: usize>(
+    router: &mut Router,
+    judge: &Judge,
+) -> Result<(), BuildError> {
+    add::<OfInterface<PLACE>>(router, judge)?;
+    let (node, is_on) = (OfInterface::<PLACE>::NAMES[0], |a: &Applied| a.0[PLACE % 2].is_some());
+    router.attach_at(OfInterface::<PLACE>::ARCS.map(|arc| AttachedAt { arc, node, is_on }));
     Ok(())
 }
 
-fn attach(router: &mut Router) {
-    let at = |arc, node, is_on| AttachedAt::<Applied> { arc, node, is_on };
-    let [input, output] = [Input::NAMES[0], Output::NAMES[0]];
-    let is_in = |applied: &Applied| applied.0[0].is_some();
-    let is_out = |applied: &Applied| applied.0[1].is_some();
-    router.attach_at([
-        at(Input::ARCS[0], input, is_in),
-        at(Input::ARCS[1], input, is_in),
-        at(Output::ARCS[0], output, is_out),
-        at(Output::ARCS[1], output, is_out),
-    ]);
-    if has_layer_2(router) {
-        let [input, output] = [FrameInput::NAMES[0], FrameOutput::NAMES[0]];
-        router.attach_at([at(&L2_INPUT, input, is_in), at(&L2_OUTPUT, output, is_out)]);
+/// Adds the nodes for packets that have a session, switched by the tables of an interface.
+fn add_sorted<const KIND: usize>(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
+    add::<Sorted<KIND>>(router, judge)?;
+    let ([arc, _], [node, _]) = (Sorted::<KIND>::ARCS, Sorted::<KIND>::NAMES);
+    router.attach_at([AttachedAt { arc, node, is_on: Tables::is_on::<POLICE, KIND> }]);
+    Ok(())
+}
+
+/// Adds the nodes.
+pub(super) fn register(router: &mut Router, judge: &Judge) -> Result<(), BuildError> {
+    add_to_interfaces::<0>(router, judge)?;
+    add_to_interfaces::<1>(router, judge)?;
+    add::<Punted<V4>>(router, judge)?;
+    add::<Punted<V6>>(router, judge)?;
+    add_sorted::<0>(router, judge)?;
+    add_sorted::<1>(router, judge)?;
+    // Without bridges there are no frames.
+    if router.engine.index_of(L2_INPUT.starts[0]).is_some() {
+        add_to_interfaces::<2>(router, judge)?;
+        add_to_interfaces::<3>(router, judge)?;
+        add_sorted::<2>(router, judge)?;
     }
+    Ok(())
 }

@@ -13,7 +13,6 @@ use net::Router;
 const PACKET: usize = 500;
 /// Packets at most.
 const MOST: f64 = 1e6;
-const COLORS: [Color; 3] = [Color::Green, Color::Yellow, Color::Red];
 
 /// Count the verdicts of a policer on packets of 500 bytes at a rate in kbit/s, for a time in ms,
 /// that were green (0), yellow (1) or red (2) before.
@@ -34,7 +33,7 @@ struct TestPolicing {
 impl TestPolicing {
     fn run(&self, router: &mut Router) -> Result<(), Error> {
         let index = self.policer.find(router)?;
-        let color = COLORS.get(self.colour as usize);
+        let color = Color::ALL.get(self.colour as usize);
         let before = *color.ok_or_else(|| format!("no colour but 0, 1 and 2: {}", self.colour))?;
         let (kbps, ms) = (f64::from(self.rate), f64::from(self.burst));
         if self.rate == 0 {

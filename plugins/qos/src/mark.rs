@@ -13,8 +13,9 @@ use net::adjacency::Adjacency;
 use net::interface::TAG_PRIORITY;
 use net::ip4::IP4_OUTPUT;
 use net::ip6::IP6_OUTPUT;
+use wire::ip;
 
-use super::packet::{PLACE, Remembered, set_ip, set_mpls};
+use super::packet::{PLACE, Remembered, set_mpls};
 use super::{Map, Marked, Source};
 
 /// Packets of one kind: of IPv4, IPv6 or with labels.
@@ -76,7 +77,7 @@ impl<const KIND: usize, const VLAN: bool> Node for Mark<KIND, VLAN> {
             let bytes = p.bytes_mut();
             match output {
                 Source::Mpls => set_mpls(bytes.get_mut(l3..).unwrap_or_default(), new),
-                _ => set_ip(bytes.get_mut(l3..).unwrap_or_default(), new),
+                _ => ip::set_traffic_class(bytes.get_mut(l3..).unwrap_or_default(), new),
             }
             p.trace(|_| Marking { source, mark, new });
             Ok(Continue)

@@ -2,7 +2,6 @@
 
 use graph::{Buffer, Flags, Metadata};
 use wire::ethernet::EtherType;
-use wire::{ip4, ip6};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::Source;
@@ -28,35 +27,6 @@ pub const PLACE: Metadata<Remembered> = Metadata::new("qos", 8, Flags::inherited
 pub fn mark_of(p: &Buffer<'_>) -> Option<(Source, u8)> {
     let Remembered { source, mark } = p.metadata(&PLACE)?;
     Some((*Source::ALL.get(usize::from(source))?, mark))
-}
-
-/// The traffic class of an IP packet.
-#[inline(always)]
-pub fn of_ip(packet: &[u8]) -> Option<u8> {
-    let [first, second] = *packet.first_chunk()?;
-    match first >> 4 {
-        4 => Some(second),
-        6 => Some(first << 4 | second >> 4),
-        _ => None,
-    }
-}
-
-/// Writes the traffic class of an IP packet.
-#[inline(always)]
-pub fn set_ip(packet: &mut [u8], mark: u8) {
-    match packet.first().map(|b| b >> 4) {
-        Some(4) => {
-            if let Ok((header, _)) = ip4::Header::mut_from_prefix(packet) {
-                header.set_tos(mark);
-            }
-        }
-        Some(6) => {
-            if let Ok((header, _)) = ip6::Header::mut_from_prefix(packet) {
-                header.set_traffic_class(mark);
-            }
-        }
-        _ => (),
-    }
 }
 
 /// Priority and drop eligibility of the outer tag of a frame; `None` without one.

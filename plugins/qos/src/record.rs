@@ -14,8 +14,9 @@ use net::ethernet::L2_INPUT;
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_MULTICAST, IP4_UNICAST};
 use net::ip6::{IP6_MULTICAST, IP6_UNICAST};
+use wire::ip;
 
-use super::packet::{PLACE, Remembered, frame, of_ip, of_mpls, of_vlan};
+use super::packet::{PLACE, Remembered, frame, of_mpls, of_vlan};
 use super::{Source, Stored};
 
 /// A version of IP, whose received packets are on one of two arcs.
@@ -90,7 +91,7 @@ impl<V: Received, const SOURCE: usize> Node for RecordIp<V, SOURCE> {
         let epoch = frame.epoch();
         frame.each(|p| {
             let found = match SOURCE {
-                0 => of_ip(p.bytes()).map(|mark| (Source::Ip, mark)),
+                0 => ip::traffic_class(p.bytes()).map(|mark| (Source::Ip, mark)),
                 1 => of_vlan(self::frame(p)).map(|mark| (Source::Vlan, mark)),
                 _ => {
                     let stored = self.stored.read(p.rx(), epoch);
@@ -151,7 +152,7 @@ impl Node for RecordLayer2 {
                 [wire::ethernet::EtherType::IP4, wire::ethernet::EtherType::IP6].contains(&kind)
             });
             let packet = p.bytes().get(l2::packet::header_len(p)..).filter(|_| is_ip);
-            let found = packet.and_then(of_ip).map(|mark| (Source::Ip, mark));
+            let found = packet.and_then(ip::traffic_class).map(|mark| (Source::Ip, mark));
             remember(p, found);
             p.trace(|_| MarkTrace(found));
             Ok(Continue)

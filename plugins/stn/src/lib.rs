@@ -135,22 +135,11 @@ fn uses(router: &Router) -> [bool; 2] {
     [false, true].map(|is_ip6| all(router).any(|(_, rule)| rule.addr.is_ipv6() == is_ip6))
 }
 
-/// Follows changes of interfaces: a new one has the features, a deleted one no rules.
+/// Forgets the rules of an interface that goes.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
-    let is_on = match change {
-        Change::Added => uses(router),
-        Change::Deleting => {
-            let gone = all(router).filter(|(_, rule)| rule.interface == interface);
-            for (_, rule) in gone.collect::<Vec<_>>() {
-                remove(router, rule.addr).expect("it was there just now");
-            }
-            [false, false]
-        }
-        _ => return,
-    };
-    for (arc, node, is_on) in [(V4::ARC, V4::NODE, is_on[0]), (V6::ARC, V6::NODE, is_on[1])] {
-        let done = router.engine.set_feature(arc, node, interface.0, is_on);
-        done.expect("the node is on the arc since the feature registered");
+    let gone = all(router).filter(|(_, rule)| rule.interface == interface);
+    for (_, rule) in gone.filter(|_| change == Change::Deleting).collect::<Vec<_>>() {
+        remove(router, rule.addr).expect("it was there just now");
     }
 }
 
