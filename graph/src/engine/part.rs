@@ -48,10 +48,13 @@ impl<N: Node, P: Part<N>> Compiled<N> for P {
     }
 }
 
+/// The part that a thread has.
+type Own<N> = Mutex<Option<Box<dyn Compiled<N>>>>;
+
 /// A part that a feature has lent to a node, in the hands of all threads.
 pub struct Lent<N> {
     part: Mutex<Box<dyn Compiled<N>>>,
-    threads: Box<[Mutex<Option<Box<dyn Compiled<N>>>>]>,
+    threads: Box<[Own<N>]>,
 }
 
 impl<N: Node> Lent<N> {

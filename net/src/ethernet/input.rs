@@ -298,7 +298,8 @@ fn is_tagged(frame: &[u8]) -> bool {
     kind.is_some_and(|kind| EtherType::new(u16::from_be_bytes(*kind)).is_vlan())
 }
 
-/// Notes where the headers of layers 2 and 3 are: the first one, of `len` bytes with its tags, stays.
+/// Notes where the headers of layers 2 and 3 are: the first one, of `len` bytes with its tags,
+/// stays.
 #[inline(always)]
 pub fn note_headers(p: &mut Buffer<'_>, len: usize) {
     let offset = p.offset();
@@ -315,8 +316,8 @@ fn strip(p: &mut Buffer<'_>, len: usize) -> Option<()> {
 }
 
 impl<F: FastPath> EthernetInput<F> {
-    /// Sends packets on that are left: bridged ones, those with tags, of other protocols and unusual
-    /// ones.
+    /// Sends packets on that are left: bridged ones, those with tags, of other protocols, and
+    /// unusual ones.
     #[inline(always)]
     fn take_left(&self, packets: &mut Passes<'_, Self>, (epoch, thread): (Epoch<'_>, usize)) {
         if !packets.are_left(packets.all()) {

@@ -29,6 +29,7 @@ pub mod macs;
 mod messages;
 mod output;
 pub mod packet;
+mod pass;
 mod port_cli;
 mod protocols;
 pub mod rewrite;
