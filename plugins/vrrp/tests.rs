@@ -10,7 +10,7 @@ use net::{Router, arp, nd};
 use net::{address, fib, icmp, ip4, ip6, mfib, neighbor};
 use vrrp::*;
 use wire::vrrp::message;
-use wire::{MacAddr, Protocol, ip4 as wire4, ip6 as wire6};
+use wire::{IpVersion, MacAddr, Protocol, ip4 as wire4, ip6 as wire6};
 use zerocopy::IntoBytes;
 
 const MAC4: [u8; 6] = [0, 0, 0x5e, 0, 1, 7];
@@ -329,7 +329,7 @@ fn programs_set_virtual_routers_and_hear_of_states() {
         talker.call(router, &start(1)).unwrap();
         let vr = VrrpVrKey { sw_if_index: pg0, vr_id: 7, is_ipv6: 0 };
         let event = |old_state, new_state| VrrpVrEvent { vr, old_state, new_state };
-        let key = Key { on: pg0, id: 7, is_ip6: false };
+        let key = Key { on: pg0, id: 7, version: IpVersion::V4 };
         // What a request causes comes with its answer.
         stop(router, key).unwrap();
         let events = talker.events::<VrrpVrEvent>();

@@ -1,17 +1,19 @@
 //! Common fields of IPv4 and IPv6: protocol numbers, DSCP (RFC 2474) and ECN (RFC 3168).
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use zerocopy::FromBytes;
 
 use crate::number::number;
-use crate::{ip4, ip6};
+use crate::{Prefix, ip4, ip6};
 
 /// An IP version. As a number it is the place of what there is for each: 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IpVersion {
     /// IPv4.
+    #[default]
     V4,
     /// IPv6.
     V6,
@@ -20,6 +22,55 @@ pub enum IpVersion {
 impl IpVersion {
     /// Both.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// IPv6 if it is that, else IPv4.
+    pub const fn six(is_six: bool) -> Self {
+        if is_six { Self::V6 } else { Self::V4 }
+    }
+    /// `ip4`.
+    pub const fn name(self) -> &'static str {
+        ["ip4", "ip6"][self as usize]
+    }
+    /// The address of no host.
+    pub const fn unspecified(self) -> IpAddr {
+        match self {
+            Self::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Self::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        }
+    }
+    /// Bits of an address.
+    pub const fn bits(self) -> u8 {
+        [32, 128][self as usize]
+    }
+    /// `ipv4`.
+    pub const fn long_name(self) -> &'static str {
+        ["ipv4", "ipv6"][self as usize]
+    }
+}
+
+impl fmt::Display for IpVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for IpVersion {
+    type Err = ();
+    fn from_str(word: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|v| word == v.name() || word == v.long_name()).ok_or(())
+    }
+}
+
+impl From<IpAddr> for IpVersion {
+    fn from(addr: IpAddr) -> Self {
+        Self::six(addr.is_ipv6())
+    }
+}
+
+impl From<Prefix> for IpVersion {
+    fn from(prefix: Prefix) -> Self {
+        prefix.addr().into()
+    }
 }
 
 /// The traffic class of an IP packet of either version: DSCP and ECN.

@@ -6,7 +6,7 @@ use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::checksum::{Sum, ip4_pseudo, ip6_pseudo};
-use crate::{MacAddr, Protocol};
+use crate::{IpVersion, MacAddr, Protocol};
 
 /// The group of all virtual routers over IPv4.
 pub const GROUP4: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 18);
@@ -53,8 +53,8 @@ pub enum Malformed {
 }
 
 /// The MAC address of a virtual router (RFC 9568 section 7.3).
-pub fn mac(id: u8, is_ip6: bool) -> MacAddr {
-    MacAddr([0, 0, 0x5e, 0, if is_ip6 { 2 } else { 1 }, id])
+pub fn mac(id: u8, version: IpVersion) -> MacAddr {
+    MacAddr([0, 0, 0x5e, 0, version as u8 + 1, id])
 }
 
 /// The sum of a pseudo header; `None` where the addresses are of two versions.
@@ -137,6 +137,6 @@ mod tests {
             }
             assert_eq!(parse(&bytes[..7], src, dst).err(), Some(Malformed::Length));
         }
-        assert_eq!(mac(7, true), MacAddr([0, 0, 0x5e, 0, 2, 7]));
+        assert_eq!(mac(7, IpVersion::V6), MacAddr([0, 0, 0x5e, 0, 2, 7]));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use wire::IpVersion;
+
 use super::pattern::{Pattern, name_of};
 use super::{Args, Error, Line, Output, SessionRequest, Task};
 use crate::feature::Owner;
@@ -62,6 +64,10 @@ pub trait Arguments: Sized {
 pub trait Words {
     /// The words, with `|` in between.
     const VALUES: &'static str;
+}
+
+impl Words for IpVersion {
+    const VALUES: &'static str = "ip4|ip6";
 }
 
 /// Number of arguments in these together.

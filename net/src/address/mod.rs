@@ -16,12 +16,12 @@ mod unnumbered;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use control::cli::Output;
 use control::feature::Registered;
 use infra::rcu::SharedSlab;
-use wire::{Ip4Prefix, Ip6Prefix, Prefix};
+use wire::{Ip4Prefix, Ip6Prefix, IpVersion, Prefix};
 
 use crate::adjacency::Link;
 use crate::fib::{self, TableIndex};
@@ -58,6 +58,23 @@ pub struct OnInterface {
     pub table4: TableIndex,
     /// The table for IPv6.
     pub table6: TableIndex,
+}
+
+impl OnInterface {
+    /// The first address of a version, but a link-local one.
+    pub fn first(&self, version: IpVersion) -> Option<IpAddr> {
+        match version {
+            IpVersion::V4 => self.ip4.first().map(|p| p.addr().into()),
+            IpVersion::V6 => self.ip6.first().map(|p| p.addr().into()),
+        }
+    }
+    /// The table for a version.
+    pub fn table_for(&self, version: impl Into<IpVersion>) -> TableIndex {
+        match version.into() {
+            IpVersion::V4 => self.table4,
+            IpVersion::V6 => self.table6,
+        }
+    }
 }
 
 /// Reasons why packets of our own should not come from an address (RFC 4862 sections 5.4 and
@@ -102,8 +119,8 @@ impl OnInterface {
         self.wants_ip6 || self.borrowed.is_some() || !self.ip6.is_empty()
     }
     /// The table that its packets of a version are looked up in; `None` where they may not come in.
-    pub fn table(&self, link: Link) -> Option<TableIndex> {
-        match link {
+    pub fn table(&self, link: impl Into<Link>) -> Option<TableIndex> {
+        match link.into() {
             Link::Ip4 => self.has_ip4().then_some(self.table4),
             Link::Ip6 => self.has_ip6().then_some(self.table6),
             Link::Mpls | Link::Ethernet => None,

@@ -19,8 +19,8 @@ use graph::{BuildError, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{SharedSlab, SlabReader};
 use serde::Serialize;
-use wire::MacAddr;
 use wire::ethernet::{EtherType, Header};
+use wire::{IpVersion, MacAddr};
 use zerocopy::IntoBytes;
 
 use crate::interface::{InterfaceIndex, Kind, Mtu};
@@ -52,6 +52,21 @@ pub enum Link {
     Mpls,
     /// Ethernet frames: into tunnels that carry them.
     Ethernet,
+}
+
+impl From<IpVersion> for Link {
+    fn from(version: IpVersion) -> Self {
+        match version {
+            IpVersion::V4 => Self::Ip4,
+            IpVersion::V6 => Self::Ip6,
+        }
+    }
+}
+
+impl From<IpAddr> for Link {
+    fn from(addr: IpAddr) -> Self {
+        IpVersion::from(addr).into()
+    }
 }
 
 impl Link {

@@ -192,8 +192,8 @@ impl Fib {
         F::tables(self).named(id)
     }
     /// The table of a family that the operator calls `id`.
-    pub fn table_for(&self, link: Link, id: u32) -> Option<TableIndex> {
-        match link {
+    pub fn table_for(&self, link: impl Into<Link>, id: u32) -> Option<TableIndex> {
+        match link.into() {
             Link::Ip4 => self.ip4.named(id),
             Link::Ip6 => self.ip6.named(id),
             Link::Mpls | Link::Ethernet => None,
@@ -202,6 +202,14 @@ impl Fib {
     /// The identifier of a table.
     pub fn table_id<F: Family>(&self, table: TableIndex) -> Option<u32> {
         F::tables(self).at(table).map(|t| t.id)
+    }
+    /// The identifier of a table of a family.
+    pub fn table_id_for(&self, link: impl Into<Link>, table: TableIndex) -> Option<u32> {
+        match link.into() {
+            Link::Ip4 => self.table_id::<Ip4>(table),
+            Link::Ip6 => self.table_id::<Ip6>(table),
+            Link::Mpls | Link::Ethernet => None,
+        }
     }
     /// Asks for what changes with a prefix: worth while where there is more to do before.
     fn fetch<F: Family>(&self, table: TableIndex, key: table::Key<F>) {

@@ -8,8 +8,9 @@ use std::fmt;
 
 use graph::{BuildError, NodeIndex, Slot};
 use infra::rcu::{Reader, Shared};
-use wire::{Protocol, icmp4, icmp6};
+use wire::{IpVersion, Protocol, icmp4, icmp6};
 
+use super::version::Nodes;
 use super::{V4, V6, Version};
 use crate::router::Router;
 
@@ -228,12 +229,14 @@ impl Router {
     ///
     /// # Errors
     /// The same.
-    pub fn redispatch_protocol<V: Version>(
+    pub fn redispatch_protocol(
         &mut self,
+        version: IpVersion,
         protocol: Protocol,
         to: Option<&str>,
     ) -> Result<(), Error> {
-        let nodes = [V::NODES.receive, V::NODES.local_end, V::NODES.local];
+        let nodes = Nodes::of(version);
+        let nodes = [nodes.receive, nodes.local_end, nodes.local];
         nodes.into_iter().try_for_each(|at| self.redispatch(at, protocol.0.into(), to))
     }
     /// Has `to` take all numbers that nobody takes, or nobody.
@@ -256,13 +259,15 @@ impl Router {
     ///
     /// # Errors
     /// A node that is not there, a port that is taken.
-    pub fn lead_tunnel_port<V: Version>(
+    pub fn lead_tunnel_port(
         &mut self,
+        version: IpVersion,
         port: u16,
         to: Option<&str>,
     ) -> Result<(), Error> {
-        self.redispatch(V::NODES.udp_lookup, port, to)?;
-        let table = self.table(V::NODES.udp_lookup);
+        let at = Nodes::of(version).udp_lookup;
+        self.redispatch(at, port, to)?;
+        let table = self.table(at);
         let mut edges = table.edges.current().clone();
         edges.bare.retain(|bare| *bare != port);
         edges.bare.extend(to.map(|_| port));

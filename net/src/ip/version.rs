@@ -6,10 +6,11 @@ use graph::arc::FeatureArc;
 use graph::{Buffer, Reason};
 use infra::counter::{Counter, Rows};
 use wire::checksum::Sum;
-use wire::{MacAddr, Protocol};
+use wire::{IpVersion, MacAddr, Protocol};
 
 use super::balanced::Linked;
 use super::reverse_path::SourceFamily;
+use super::{V4, V6};
 use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Family;
@@ -24,8 +25,10 @@ pub trait Version: Linked + Debug {
 
     /// The version itself: it has no state.
     const SELF: Self;
+    /// The version as a value.
+    const VERSION: IpVersion = IpVersion::six(matches!(Self::LINK, Link::Ip6));
     /// Its place in arrays of both versions: 0 for IPv4, 1 for IPv6.
-    const INDEX: usize = matches!(Self::LINK, Link::Ip6) as usize;
+    const INDEX: usize = Self::VERSION as usize;
     /// Names of its nodes.
     const NODES: Nodes;
     /// Features on what is received, to one receiver.
@@ -190,4 +193,14 @@ pub struct Nodes {
     pub resolve: &'static str,
     /// Asks for that of one known by an address of the other version.
     pub resolve_other: &'static str,
+}
+
+impl Nodes {
+    /// Those of a version.
+    pub const fn of(version: IpVersion) -> &'static Self {
+        match version {
+            IpVersion::V4 => &V4::NODES,
+            IpVersion::V6 => &V6::NODES,
+        }
+    }
 }

@@ -208,10 +208,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         .dump(|router: &mut Router, _: MfibSignalDump| {
             let signals = router.take_signals();
             let signal = |s: super::Signal| {
-                let id = match s.prefix.group {
-                    IpAddr::V4(_) => router.fib.table_id::<Ip4>(s.table),
-                    IpAddr::V6(_) => router.fib.table_id::<Ip6>(s.table),
-                };
+                let id = router.fib.table_id_for(s.prefix.group, s.table);
                 let mut ip_packet_data = [0; KEPT];
                 ip_packet_data[..s.bytes.len()].copy_from_slice(&s.bytes);
                 MfibSignalDetails {

@@ -88,12 +88,11 @@ impl Print for Mroute {
 
 impl Mroute {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        let table = match self.prefix.group {
-            IpAddr::V4(_) => router.fib.table::<Ip4>(self.table),
-            IpAddr::V6(_) => router.fib.table::<Ip6>(self.table),
-        };
         let id = self.table;
-        let table = table.ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))?;
+        let table = router
+            .fib
+            .table_for(self.prefix.group, id)
+            .ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))?;
         let paths = self.paths.iter().map(|text| match self.prefix.group {
             IpAddr::V4(_) => path::<Ip4>(router, table, text),
             IpAddr::V6(_) => path::<Ip6>(router, table, text),

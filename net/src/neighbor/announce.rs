@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::Flags;
 use infra::counter::{Counter, Rows};
-use wire::{MacAddr, nd};
+use wire::{IpVersion, MacAddr, nd};
 use zerocopy::IntoBytes;
 
 use super::counters::count;
 use super::family::{Family, NdFrame};
-use super::table::{self, Key};
+use super::table::Key;
 use crate::interface::InterfaceIndex;
 use crate::ip::{V4, V6};
 use crate::nd::ALL_NODES;
@@ -44,7 +44,8 @@ pub(super) fn probe(router: &mut Router, (interface, addr): Key) {
         }
     };
     if let Some(frame) = frame {
-        let counter = router.neighbors().counters[table::family(addr)].tx.requests.clone();
+        let counter =
+            router.neighbors().counters[IpVersion::from(addr) as usize].tx.requests.clone();
         send_counted(router, interface, frame, &counter);
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use control::api::types::{Address, AddressFamily};
 use control::api::{Api, Caller, Message, Record, Retval};
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::release;
 use super::table::{Config, Key, Neighbor};
@@ -207,14 +207,6 @@ fn add_del(router: &mut Router, m: &IpNeighborAddDel) -> Result<IpNeighborAddDel
     Ok(IpNeighborAddDelReply { stats_index: adjacency.map_or(ALL, |a| a.0) })
 }
 
-fn is_ip6(af: AddressFamily) -> Result<bool, Retval> {
-    match af {
-        AddressFamily::IP4 => Ok(false),
-        AddressFamily::IP6 => Ok(true),
-        _ => Err(Retval::INVALID_ADDRESS_FAMILY),
-    }
-}
-
 fn only(router: &Router, interface: InterfaceIndex) -> Result<Option<InterfaceIndex>, Retval> {
     if interface.0 == ALL {
         return Ok(None);
@@ -227,9 +219,9 @@ fn next_of_dump(
     m: &IpNeighborDump,
     after: &mut Option<Key>,
 ) -> Option<IpNeighborDetails> {
-    let wanted = is_ip6(m.af).ok()?;
+    let wanted = IpVersion::try_from(m.af).ok()?;
     let is_it = |(on, addr): &Key| {
-        addr.is_ipv6() == wanted && (m.sw_if_index.0 == ALL || m.sw_if_index == *on)
+        IpVersion::from(*addr) == wanted && (m.sw_if_index.0 == ALL || m.sw_if_index == *on)
     };
     let (key, n) = router.neighbors().table.iter(*after).find(|(key, _)| is_it(key))?;
     *after = Some(key);
@@ -252,7 +244,7 @@ fn want(
 fn bounds(router: &mut Router, m: &IpNeighborConfig) -> Result<(), Retval> {
     let limit = m.max_number as usize;
     let new = Config { limit, age: m.max_age.into(), recycles: m.recycle };
-    router.configure_neighbors(is_ip6(m.af)?, new);
+    router.configure_neighbors(m.af.try_into()?, new);
     Ok(())
 }
 
@@ -265,7 +257,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: IpNeighborConfig| bounds(router, &m))
         .call(|router, m: IpNeighborConfigGet| {
-            let config = router.neighbors().table.configs[usize::from(is_ip6(m.af)?)];
+            let config = router.neighbors().table.configs[IpVersion::try_from(m.af)? as usize];
             Ok(IpNeighborConfigGetReply {
                 af: m.af,
                 max_number: config.limit as u32,
@@ -283,7 +275,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, m: IpNeighborFlush| {
             let only = only(router, m.sw_if_index)?;
-            router.flush_neighbors(is_ip6(m.af)?, only);
+            router.flush_neighbors(m.af.try_into()?, only);
             Ok(())
         })
         .call_by(|router, caller, m: WantIpNeighborEvents| {

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error, Line, Output, Print, PrintValue, Step, Task, Value, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Step, Task, Word};
 use control::configuration::Lines;
 use serde::Serialize;
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::{Config, Key, release, table};
 use crate::interface::InterfaceIndex;
@@ -65,8 +65,9 @@ impl SetMany {
     fn one(&self, router: &mut Router) -> Result<(), Error> {
         let c = &self.command;
         if c.flush && c.ip_address.is_none() {
-            router.flush_neighbors(false, Some(c.intfc));
-            router.flush_neighbors(true, Some(c.intfc));
+            IpVersion::ALL
+                .into_iter()
+                .for_each(|version| router.flush_neighbors(version, Some(c.intfc)));
             return Ok(());
         }
         let first = c.ip_address.ok_or_else(|| Error::new("missing ip-address"))?;
@@ -93,27 +94,6 @@ fn offset(addr: IpAddr, by: u32) -> Option<IpAddr> {
     }
 }
 
-/// One of the two families, by `ip4` or `ip6`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Family(usize);
-
-impl PrintValue for Family {
-    fn print(&self, line: &mut Line<'_>) {
-        line.word(["ip4", "ip6"][self.0]);
-    }
-}
-
-impl Value for Family {
-    fn take(args: &mut control::cli::Args<'_>, _: &str) -> Result<Self, Error> {
-        let start = *args;
-        match args.word() {
-            Some("ip4") => Ok(Self(0)),
-            Some("ip6") => Ok(Self(1)),
-            _ => Err(start.error("expected ip4 or ip6, got")),
-        }
-    }
-}
-
 /// Set the bounds of the neighbor table.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor-config")]
@@ -121,8 +101,8 @@ impl Value for Family {
 struct SetConfig {
     /// `ip4` or `ip6`
     #[positional]
-    #[values("ip4|ip6")]
-    family: Family,
+    #[words]
+    family: IpVersion,
     /// most neighbors
     limit: Option<usize>,
     /// seconds after which a silent neighbor is asked and then forgotten; 0: never
@@ -134,14 +114,13 @@ struct SetConfig {
 }
 
 fn set_config(router: &mut Router, c: SetConfig) -> Result<(), Error> {
-    let Family(of) = c.family;
-    let now = router.neighbors().table.configs[of];
+    let now = router.neighbors().table.configs[c.family as usize];
     let new = Config {
         limit: c.limit.unwrap_or(now.limit),
         age: c.age.map_or(now.age, f64::from),
         recycles: (now.recycles || c.recycle) && !c.norecycle,
     };
-    router.configure_neighbors(of == 1, new);
+    router.configure_neighbors(c.family, new);
     Ok(())
 }
 
@@ -175,12 +154,13 @@ impl fmt::Display for Configs {
 
 fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
     let table = &router.neighbors().table;
-    let row = |(of, family)| {
+    let row = |version: IpVersion| {
+        let (of, family) = (version as usize, version.name());
         let Config { limit, age, recycles: recycle } = table.configs[of];
         let (count, refused) = (table.count(of), table.refused[of]);
         ConfigRow { family, limit, age, recycle, count, refused }
     };
-    Ok(Output::of(Configs(["ip4", "ip6"].into_iter().enumerate().map(row).collect())))
+    Ok(Output::of(Configs(IpVersion::ALL.into_iter().map(row).collect())))
 }
 
 /// Show the neighbors that are known.
@@ -254,7 +234,7 @@ fn centred(text: &str, width: usize) -> String {
 struct ShowTask {
     interface: Option<InterfaceIndex>,
     /// Only this one.
-    family: Option<usize>,
+    family: Option<IpVersion>,
     after: Option<Key>,
     is_first: bool,
 }
@@ -267,7 +247,7 @@ impl Task<Router> for ShowTask {
         self.after = slice.last().map(|(key, _)| *key);
         slice.retain(|((on, addr), _)| {
             self.interface.is_none_or(|i| i == *on)
-                && self.family.is_none_or(|of| of == table::family(*addr))
+                && self.family.is_none_or(|of| of == IpVersion::from(*addr))
         });
         let row = |((on, ip), n): (Key, &table::Neighbor)| Row {
             age: now - n.updated,
@@ -289,7 +269,7 @@ impl Task<Router> for ShowTask {
 fn show(
     router: &Router,
     interface: Option<Word>,
-    family: Option<usize>,
+    family: Option<IpVersion>,
 ) -> Result<Box<dyn Task<Router>>, Error> {
     let interface = interface.map(|name| find(router, &name)).transpose()?;
     Ok(Box::new(ShowTask { interface, family, after: None, is_first: true }))
@@ -303,10 +283,10 @@ pub(super) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error
 /// Bounds of the table, and neighbours that are set for good.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let table = &router.neighbors().table;
-    for (of, config) in table.configs.iter().enumerate() {
+    for (family, config) in IpVersion::ALL.into_iter().zip(&table.configs) {
         if *config != Config::default() {
             let Config { limit, age, recycles } = *config;
-            let (limit, age, family) = (Some(limit), Some(age as u32), Family(of));
+            let (limit, age) = (Some(limit), Some(age as u32));
             lines.push(&SetConfig { family, limit, age, recycle: recycles, norecycle: !recycles });
         }
     }
@@ -331,6 +311,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(set_config);
     cli.command(show_config);
     cli.task(|router: &mut Router, c: Show| show(router, c.interface, None));
-    cli.task(|router: &mut Router, c: Show4| show(router, c.interface, Some(0)));
-    cli.task(|router: &mut Router, c: Show6| show(router, c.interface, Some(1)));
+    cli.task(|router: &mut Router, c: Show4| show(router, c.interface, Some(IpVersion::V4)));
+    cli.task(|router: &mut Router, c: Show6| show(router, c.interface, Some(IpVersion::V6)));
 }

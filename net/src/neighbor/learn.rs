@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
-use super::table::{self, Evidence, Outcome};
+use super::table::{Evidence, Outcome};
 use super::{has_neighbors, release};
 use crate::events::Event;
 use crate::interface::InterfaceIndex;
@@ -78,7 +78,7 @@ fn take_note(router: &mut Router, Learned { interface, addr, mac, how }: Learned
     let learned = router.with_room(addr, |table| table.learn(key, mac, how, now));
     let neighbors = router.neighbors_mut();
     if learned.is_err() {
-        neighbors.table.refused[table::family(addr)] += 1;
+        neighbors.table.refused[IpVersion::from(addr) as usize] += 1;
     }
     let outcome = learned.unwrap_or(Outcome::Ignored);
     let Some(neighbor) = neighbors.table.at(key).copied() else { return false };

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use control::feature::{Refusal, Refused};
 use graph::{Frame, Node, NodeIndex};
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use crate::adjacency::{AdjacencyIndex, Role};
 use crate::events::Event;
@@ -170,7 +170,7 @@ impl Router {
         addr: IpAddr,
         work: impl Fn(&mut Table) -> Result<Outcome, table::Full>,
     ) -> Result<Outcome, Error> {
-        let of = table::family(addr);
+        let of = IpVersion::from(addr) as usize;
         let table = &mut self.neighbors_mut().table;
         let Config { limit, recycles, .. } = table.configs[of];
         if let Ok(outcome) = work(table) {
@@ -213,22 +213,20 @@ impl Router {
         }
     }
     /// Forgets all neighbours of a family, static ones too, on one interface or on all.
-    pub fn flush_neighbors(&mut self, is_ip6: bool, only: Option<InterfaceIndex>) {
+    pub fn flush_neighbors(&mut self, version: IpVersion, only: Option<InterfaceIndex>) {
         let table = &self.neighbors().table;
-        let gone = table
-            .iter(None)
-            .map(|(key, _)| key)
-            .filter(|(on, addr)| addr.is_ipv6() == is_ip6 && only.is_none_or(|only| only == *on));
+        let gone = table.iter(None).map(|(key, _)| key).filter(|(on, addr)| {
+            IpVersion::from(*addr) == version && only.is_none_or(|only| only == *on)
+        });
         for key in gone.collect::<Vec<_>>() {
             // It was there just now.
             let _ = self.remove_neighbor(key);
         }
     }
     /// Bounds the table of one family, which forgets nobody at once.
-    pub fn configure_neighbors(&mut self, is_ip6: bool, config: Config) {
-        let of = usize::from(is_ip6);
-        self.neighbors_mut().table.configs[of] = config;
-        process::configured(self, of);
+    pub fn configure_neighbors(&mut self, version: IpVersion, config: Config) {
+        self.neighbors_mut().table.configs[version as usize] = config;
+        process::configured(self, version as usize);
     }
     /// Makes route and adjacency follow the table, which has changed at `key`.
     fn settle(&mut self, key: Key, now: Neighbor, outcome: Outcome) -> Result<(), Error> {

@@ -48,7 +48,7 @@ pub(super) fn follow_addresses(
     let concerned: Vec<_> = concerned.map(|(key, _)| (key, has_moved(key.1))).collect();
     for (key, has_moved) in concerned {
         if has_moved {
-            let table = if key.1.is_ipv4() { before.table4 } else { before.table6 };
+            let table = before.table_for(key.1);
             router.fib_remove_neighbor_from(table, key.0, key.1);
         }
         if !is_reachable(router, key) {
@@ -128,6 +128,8 @@ pub(super) fn covers(on: &OnInterface, addr: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use wire::IpVersion;
+
     use crate::interface::InterfaceIndex;
     use crate::neighbor::testing::*;
 
@@ -245,8 +247,9 @@ mod tests {
             let shown = b.cli("show ip neighbors pg1");
             assert_eq!(shown.lines().count(), 2, "{shown}");
             b.control(|router, _| {
-                router.flush_neighbors(false, None);
-                router.flush_neighbors(true, None);
+                IpVersion::ALL
+                    .into_iter()
+                    .for_each(|version| router.flush_neighbors(version, None));
             });
         }
         // Nobody is answered for whom the router does not speak.

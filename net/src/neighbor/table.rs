@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use crate::interface::InterfaceIndex;
 
@@ -111,11 +111,6 @@ pub struct Table {
     pub refused: [u64; 2],
 }
 
-/// Position of a family in [`Table::configs`].
-pub fn family(addr: IpAddr) -> usize {
-    usize::from(addr.is_ipv6())
-}
-
 impl Table {
     /// One neighbour.
     pub fn at(&self, key: Key) -> Option<&Neighbor> {
@@ -175,7 +170,7 @@ impl Table {
     pub fn remove(&mut self, key: Key) -> Option<Neighbor> {
         let gone = self.entries.remove(&key)?;
         self.unqueue(key, &gone);
-        self.counts[family(key.1)] -= 1;
+        self.counts[IpVersion::from(key.1) as usize] -= 1;
         Some(gone)
     }
     /// The dynamic neighbour of a family not heard of for longest.
@@ -212,7 +207,7 @@ impl Table {
         self.entries.iter().filter(|(_, n)| n.is_stale).map(|(key, _)| *key).collect()
     }
     fn insert(&mut self, key: Key, mut new: Neighbor) -> Result<Outcome, Full> {
-        let of = family(key.1);
+        let of = IpVersion::from(key.1) as usize;
         let limit = self.configs[of].limit;
         if limit > 0 && self.counts[of] >= limit {
             return Err(Full);
@@ -227,12 +222,12 @@ impl Table {
         if !new.is_static {
             self.last_turn += 1;
             new.turn = self.last_turn;
-            self.by_turn[family(key.1)].insert((new.turn, key));
+            self.by_turn[IpVersion::from(key.1) as usize].insert((new.turn, key));
         }
     }
     fn unqueue(&mut self, key: Key, old: &Neighbor) {
         if !old.is_static {
-            self.by_turn[family(key.1)].remove(&(old.turn, key));
+            self.by_turn[IpVersion::from(key.1) as usize].remove(&(old.turn, key));
         }
     }
 }
@@ -244,6 +239,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn is_of(version: usize, key: &Key) -> bool {
+        IpVersion::from(key.1) as usize == version
+    }
 
     fn addr(n: u8, is_ip6: bool) -> IpAddr {
         if is_ip6 {
@@ -283,7 +282,7 @@ mod tests {
                 let key = (InterfaceIndex(interface), addr(n, is_ip6));
                 let mac = MacAddr([2, 0, 0, 0, 0, mac]);
                 let of = usize::from(is_ip6);
-                let count = |m: &HashMap<Key, _>| m.keys().filter(|k| family(k.1) == of).count();
+                let count = |m: &HashMap<Key, _>| m.keys().filter(|key| is_of(of, key)).count();
                 let is_full = !model.contains_key(&key) && count(&model) == LIMIT;
                 match op {
                     Op::Set { is_static } => {
@@ -325,7 +324,7 @@ mod tests {
             expected.retain(|e| e.0.0 == InterfaceIndex(1));
             prop_assert_eq!(on, expected);
             for of in 0..2 {
-                let dynamic = rows.iter().filter(|r| family(r.0.1) == of && !r.2).count();
+                let dynamic = rows.iter().filter(|row| is_of(of, &row.0) && !row.2).count();
                 prop_assert_eq!(table.by_turn[of].len(), dynamic);
             }
         }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use control::feature::{Refusal, Refused};
 
 use crate::adjacency::Role;
-use crate::fib::{Ip4, Ip6, TableIndex};
+use crate::fib::TableIndex;
 use crate::interface::InterfaceIndex;
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
@@ -59,11 +59,7 @@ impl Router {
     /// # Errors
     /// A table that is not there.
     pub fn set_path_mtu(&mut self, key: Key, mtu: u16) -> Result<(), Error> {
-        let table = match key.1 {
-            IpAddr::V4(_) => self.fib.table::<Ip4>(key.0),
-            IpAddr::V6(_) => self.fib.table::<Ip6>(key.0),
-        };
-        table.ok_or(Error::NoTable(key.0))?;
+        self.fib.table_for(key.1, key.0).ok_or(Error::NoTable(key.0))?;
         let all = &mut self.path_mtus_mut().0;
         if mtu > 0 {
             all.insert(key, PathMtu { mtu, is_stale: false });
@@ -91,20 +87,13 @@ impl Router {
     pub(crate) fn path_mtu(&self, interface: InterfaceIndex, next_hop: IpAddr) -> Option<u16> {
         let all = self.state::<PathMtus>().filter(|all| !all.0.is_empty())?;
         let on = self.addresses.of(interface);
-        let table = match next_hop {
-            IpAddr::V4(_) => self.fib.table_id::<Ip4>(on.table4),
-            IpAddr::V6(_) => self.fib.table_id::<Ip6>(on.table6),
-        };
-        all.0.get(&(table?, next_hop)).map(|path| path.mtu)
+        let table = self.fib.table_id_for(next_hop, on.table_for(next_hop))?;
+        all.0.get(&(table, next_hop)).map(|path| path.mtu)
     }
     /// The path MTU to a host, if one is known.
     pub(crate) fn path_mtu_to(&self, table: TableIndex, host: IpAddr) -> Option<u16> {
         let all = self.state::<PathMtus>().filter(|all| !all.0.is_empty())?;
-        let id = match host {
-            IpAddr::V4(_) => self.fib.table_id::<Ip4>(table),
-            IpAddr::V6(_) => self.fib.table_id::<Ip6>(table),
-        };
-        all.0.get(&(id?, host)).map(|path| path.mtu)
+        all.0.get(&(self.fib.table_id_for(host, table)?, host)).map(|path| path.mtu)
     }
     fn path_mtus_mut(&mut self) -> &mut PathMtus {
         self.own_mut()

@@ -223,24 +223,19 @@ impl From<SocketError> for Retval {
 
 impl Punt {
     fn native(&self) -> Result<Punted, Retval> {
-        let version = |af: AddressFamily| match af {
-            AddressFamily::IP4 => Ok(false),
-            AddressFamily::IP6 => Ok(true),
-            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
-        };
         let wrong = |_| Retval::INVALID_VALUE;
         match self.kind {
             PuntType::L4 => {
                 let PuntL4 { af, protocol, port } = self.punt.read().map_err(wrong)?;
                 Ok(Punted::Port(Port {
-                    is_ip6: version(af)?,
+                    version: af.try_into()?,
                     protocol: Protocol(protocol.0),
                     port: Some(port).filter(|port| *port != ALL_PORTS),
                 }))
             }
             PuntType::IP_PROTO => {
                 let PuntIpProto { af, protocol } = self.punt.read().map_err(wrong)?;
-                Ok(Punted::Protocol { is_ip6: version(af)?, protocol: Protocol(protocol.0) })
+                Ok(Punted::Protocol { version: af.try_into()?, protocol: Protocol(protocol.0) })
             }
             PuntType::EXCEPTION => {
                 let PuntException { id } = self.punt.read().map_err(wrong)?;
@@ -250,15 +245,14 @@ impl Punt {
         }
     }
     fn of(what: Punted) -> Self {
-        let af = |is_ip6| if is_ip6 { AddressFamily::IP6 } else { AddressFamily::IP4 };
         let (kind, punt) = match what {
-            Punted::Port(Port { is_ip6, protocol, port }) => {
-                let (af, protocol) = (af(is_ip6), IpProto(protocol.0));
+            Punted::Port(Port { version, protocol, port }) => {
+                let (af, protocol) = (version.into(), IpProto(protocol.0));
                 let port = port.unwrap_or(ALL_PORTS);
                 (PuntType::L4, PuntUnion::L4(PuntL4 { af, protocol, port }))
             }
-            Punted::Protocol { is_ip6, protocol } => {
-                let ip_proto = PuntIpProto { af: af(is_ip6), protocol: IpProto(protocol.0) };
+            Punted::Protocol { version, protocol } => {
+                let ip_proto = PuntIpProto { af: version.into(), protocol: IpProto(protocol.0) };
                 (PuntType::IP_PROTO, PuntUnion::IpProto(ip_proto))
             }
             Punted::Reason(Reason(id)) => {
@@ -272,8 +266,8 @@ impl Punt {
 fn set_punt(router: &mut Router, m: &SetPunt) -> Result<(), Retval> {
     let done = match m.punt.native()? {
         Punted::Port(port) => router.set_punt(port, m.is_add),
-        Punted::Protocol { is_ip6, protocol } => {
-            router.set_punt_protocol(is_ip6, protocol, m.is_add)
+        Punted::Protocol { version, protocol } => {
+            router.set_punt_protocol(version, protocol, m.is_add)
         }
         Punted::Reason(reason) => router.set_punt_reason(reason, m.is_add),
     };
@@ -403,6 +397,8 @@ pub(super) fn register(api: &mut Api<Router>) {
 
 #[cfg(test)]
 mod tests {
+    use wire::IpVersion;
+
     use super::*;
     use crate::ip::testing::Bench;
 
@@ -472,9 +468,9 @@ mod tests {
         bench.talk(|local, router| {
             let port = |port| {
                 let port = Some(port);
-                Punted::Port(Port { is_ip6: true, protocol: Protocol::UDP, port })
+                Punted::Port(Port { version: IpVersion::V6, protocol: Protocol::UDP, port })
             };
-            let ospf = Punted::Protocol { is_ip6: false, protocol: Protocol(89) };
+            let ospf = Punted::Protocol { version: IpVersion::V4, protocol: Protocol(89) };
             let reason = Punted::Reason(Reason(2));
             let add = |what, header_version| PuntSocketRegister {
                 header_version,
@@ -527,9 +523,9 @@ mod tests {
             let other = local.call(router, &set(IpProto::SCTP, 1, true)).err();
             assert_eq!(other, Some(Retval::INVALID_VALUE));
             let other = |what| SetPunt { is_add: true, punt: Punt::of(what) };
-            let ospf = Punted::Protocol { is_ip6: false, protocol: Protocol(89) };
+            let ospf = Punted::Protocol { version: IpVersion::V4, protocol: Protocol(89) };
             local.call(router, &other(ospf)).unwrap();
-            let udp = Punted::Protocol { is_ip6: true, protocol: Protocol::UDP };
+            let udp = Punted::Protocol { version: IpVersion::V6, protocol: Protocol::UDP };
             assert_eq!(local.call(router, &other(udp)).err(), Some(Retval::UDP_PORT_TAKEN));
             local.call(router, &other(Punted::Reason(Reason(1)))).unwrap();
             let none = local.call(router, &other(Punted::Reason(Reason(0)))).err();

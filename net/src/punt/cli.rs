@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Word, is_word};
 use control::configuration::{Lines, Stage};
 use serde::Serialize;
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 
 use super::{HEADER_VERSION, Port, Punted, RedirectTo, Redirecting, SocketError};
 use crate::interface::InterfaceIndex;
@@ -61,15 +61,15 @@ fn what(
     args: &mut Args<'_>,
     mut other: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
 ) -> Result<Punted, Error> {
-    let (mut is_ip6, mut protocol, mut port) = (false, Protocol::UDP, None);
+    let (mut version, mut protocol, mut port) = (IpVersion::V4, Protocol::UDP, None);
     let (mut all_of, mut reason) = (None, None);
     while let Some(word) = args.peek() {
         if other(args)? {
             continue;
         }
         match word.to_ascii_lowercase().as_str() {
-            "ipv4" => is_ip6 = false,
-            "ip6" | "ipv6" => is_ip6 = true,
+            "ipv4" => version = IpVersion::V4,
+            "ip6" | "ipv6" => version = IpVersion::V6,
             "udp" => protocol = Protocol::UDP,
             "tcp" => protocol = Protocol::TCP,
             "icmp6" => protocol = Protocol::ICMP6,
@@ -95,29 +95,28 @@ fn what(
     }
     Ok(match (reason, all_of) {
         (Some(reason), _) => Punted::Reason(reason),
-        (None, Some(protocol)) => Punted::Protocol { is_ip6, protocol },
+        (None, Some(protocol)) => Punted::Protocol { version, protocol },
         (None, None) => {
             let port = port.ok_or_else(|| args.error("expected all or a port"))?;
-            Punted::Port(Port { is_ip6, protocol, port })
+            Punted::Port(Port { version, protocol, port })
         }
     })
 }
 
 impl PrintValue for Punted {
     fn print(&self, line: &mut Line<'_>) {
-        let version = |is_ip6| if is_ip6 { "ipv6" } else { "ipv4" };
         match *self {
-            Self::Port(Port { is_ip6, protocol, port }) => {
+            Self::Port(Port { version, protocol, port }) => {
                 let name = match protocol {
                     Protocol::TCP => "tcp",
                     Protocol::ICMP6 => "icmp6",
                     _ => "udp",
                 };
-                line.word(version(is_ip6)).word(name);
+                line.word(version.long_name()).word(name);
                 line.word(port.map_or("all".to_owned(), |port| port.to_string()));
             }
-            Self::Protocol { is_ip6, protocol } => {
-                line.word(version(is_ip6)).keyword("protocol", &protocol.0);
+            Self::Protocol { version, protocol } => {
+                line.word(version.long_name()).keyword("protocol", &protocol.0);
             }
             Self::Reason(reason) => {
                 let mut all = line.context::<Router>().into_iter().flat_map(Router::punt_reasons);
@@ -310,8 +309,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetPunt| {
         let done = match set.what {
             Punted::Port(port) => router.set_punt(port, set.on),
-            Punted::Protocol { is_ip6, protocol } => {
-                router.set_punt_protocol(is_ip6, protocol, set.on)
+            Punted::Protocol { version, protocol } => {
+                router.set_punt_protocol(version, protocol, set.on)
             }
             Punted::Reason(reason) => router.set_punt_reason(reason, set.on),
         };
@@ -333,9 +332,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, show: ShowUdpPunt| {
         let both = show.ipv4 == show.ipv6;
-        let shown = [(false, show.ipv4), (true, show.ipv6)].into_iter();
-        let shown = shown.filter(|(_, named)| both || *named);
-        Ok(Output::of(UdpPunt(shown.map(|(is_ip6, _)| UdpPorts::of(router, is_ip6)).collect())))
+        let is_shown = |version: &IpVersion| both || [show.ipv4, show.ipv6][*version as usize];
+        let shown = IpVersion::ALL.into_iter().filter(is_shown);
+        Ok(Output::of(UdpPunt(shown.map(|version| UdpPorts::of(router, version)).collect())))
     });
     cli.command(|router: &mut Router, _: ShowLocal| {
         let protocols = router.protocol_takers();
@@ -400,11 +399,11 @@ struct UdpPorts {
 }
 
 impl UdpPorts {
-    fn of(router: &Router, is_ip6: bool) -> Self {
+    fn of(router: &Router, version: IpVersion) -> Self {
         let punted = router.punted_ports();
-        let punted = punted.filter(|p| p.is_ip6 == is_ip6 && p.protocol == Protocol::UDP);
+        let punted = punted.filter(|p| p.version == version && p.protocol == Protocol::UDP);
         let (all, ports): (Vec<_>, Vec<_>) = punted.map(|p| p.port).partition(Option::is_none);
-        let version = if is_ip6 { "IPV6" } else { "IPV4" };
+        let version = ["IPV4", "IPV6"][version as usize];
         Self { version, all: !all.is_empty(), ports: ports.into_iter().flatten().collect() }
     }
 }

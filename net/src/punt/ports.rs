@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use control::feature::Refusal;
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 
 use super::Punted;
 use super::punt_test::TRIAL;
 use super::reasons::Reason;
-use crate::ip::{self, V4, V6, Version};
+use crate::ip::{self};
 use crate::router::Router;
 
 /// The kind of punted packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
-    /// IPv6 instead of IPv4.
-    pub is_ip6: bool,
+    /// The version.
+    pub version: IpVersion,
     /// UDP or TCP; ICMPv6 for sockets.
     pub protocol: Protocol,
     /// The port, or the type of ICMPv6; `None` for all that nobody listens on.
@@ -29,7 +29,7 @@ pub(super) struct Ports {
     /// Ports that a feature has punted.
     of_features: BTreeSet<Port>,
     /// Protocols, of IPv6 or not.
-    protocols: BTreeSet<(bool, Protocol)>,
+    protocols: BTreeSet<(IpVersion, Protocol)>,
 }
 
 /// Reasons why a port cannot be punted, or not left alone again.
@@ -65,7 +65,7 @@ impl Router {
         if on && is_there {
             return Ok(());
         }
-        if port.is_ip6 { self.switch::<V6>(port, on) } else { self.switch::<V4>(port, on) }?;
+        self.switch(port, on)?;
         let ports = &mut self.own_mut::<Ports>().ports;
         if on {
             ports.insert(port)
@@ -88,18 +88,20 @@ impl Router {
         let Ports { ports, of_features, protocols } = self.own();
         let ports = ports.difference(of_features).map(|port| Punted::Port(*port));
         let protocols = protocols.iter();
-        let protocols = protocols.map(|&(is_ip6, protocol)| Punted::Protocol { is_ip6, protocol });
+        let protocols =
+            protocols.map(|&(version, protocol)| Punted::Protocol { version, protocol });
         let reasons = self.punt_reasons();
         let reasons = reasons.filter(|(_, info, takers, _)| takers.punt && info.client != TRIAL);
         ports.chain(protocols).chain(reasons.map(|(reason, ..)| Punted::Reason(reason)))
     }
-    fn switch<V: Version>(&mut self, port: Port, on: bool) -> Result<(), PortError> {
-        let udp = on.then_some(V::NODES.udp_punt);
+    fn switch(&mut self, port: Port, on: bool) -> Result<(), PortError> {
+        let nodes = ip::Nodes::of(port.version);
+        let udp = on.then_some(nodes.udp_punt);
         let done = match (port.protocol, port.port) {
-            (Protocol::UDP, Some(number)) => self.redispatch(V::NODES.udp_lookup, number, udp),
-            (Protocol::UDP, None) => self.dispatch_others(V::NODES.udp_lookup, udp),
+            (Protocol::UDP, Some(number)) => self.redispatch(nodes.udp_lookup, number, udp),
+            (Protocol::UDP, None) => self.dispatch_others(nodes.udp_lookup, udp),
             (Protocol::TCP, None) => {
-                self.redispatch_protocol::<V>(Protocol::TCP, on.then_some(V::NODES.punt))
+                self.redispatch_protocol(port.version, Protocol::TCP, on.then_some(nodes.punt))
             }
             _ => return Err(PortError::Protocol),
         };
@@ -111,31 +113,26 @@ impl Router {
     /// [`PortError`]; nothing has changed then.
     pub fn set_punt_protocol(
         &mut self,
-        is_ip6: bool,
+        version: IpVersion,
         protocol: Protocol,
         on: bool,
     ) -> Result<(), PortError> {
         let is_there = |router: &mut Self| {
             let ports = router.own_mut::<Ports>();
-            ports.protocols.contains(&(is_ip6, protocol))
+            ports.protocols.contains(&(version, protocol))
         };
         match (is_there(self), on) {
             (true, true) => return Ok(()),
             (false, false) => return Err(PortError::Unknown),
-            _ if is_ip6 => {
-                let to = on.then_some(V6::NODES.punt);
-                self.redispatch_protocol::<V6>(protocol, to)?;
-            }
-            _ => {
-                let to = on.then_some(V4::NODES.punt);
-                self.redispatch_protocol::<V4>(protocol, to)?;
-            }
+            _ => (),
         }
+        let to = on.then_some(ip::Nodes::of(version).punt);
+        self.redispatch_protocol(version, protocol, to)?;
         let ports = self.own_mut::<Ports>();
         if on {
-            ports.protocols.insert((is_ip6, protocol))
+            ports.protocols.insert((version, protocol))
         } else {
-            ports.protocols.remove(&(is_ip6, protocol))
+            ports.protocols.remove(&(version, protocol))
         };
         Ok(())
     }

@@ -33,8 +33,6 @@ pub(super) trait PuntTest: Redirecting {
     const NODE: &'static str;
     /// Name of its reason.
     const REASON: &'static str;
-    /// Whether packets are of IPv6.
-    const IS_IP6: bool;
     /// Its arc.
     const ARC: &'static FeatureArc;
     /// Place of the addresses in a packet, in bytes.
@@ -46,7 +44,6 @@ pub(super) trait PuntTest: Redirecting {
 impl PuntTest for V4 {
     const NODE: &'static str = "ip4-punt-test";
     const REASON: &'static str = "reason-v4";
-    const IS_IP6: bool = false;
     const ARC: &'static FeatureArc = &IP4_UNICAST;
     const ADDRESSES: usize = 12;
     const PUNTED: &'static [u8] = &[1, 1, 1, 1, 1, 1, 1, 2];
@@ -55,7 +52,6 @@ impl PuntTest for V4 {
 impl PuntTest for V6 {
     const NODE: &'static str = "ip6-punt-test";
     const REASON: &'static str = "reason-v6";
-    const IS_IP6: bool = true;
     const ARC: &'static FeatureArc = &IP6_UNICAST;
     const ADDRESSES: usize = 8;
     const PUNTED: &'static [u8] = &[
@@ -175,10 +171,10 @@ impl Router {
         if let Some(reason) = self.punt_reason_named(V::REASON) {
             return Ok(reason);
         }
-        let made = self.punt_reason(TRIAL, V::REASON, V::IS_IP6);
+        let made = self.punt_reason(TRIAL, V::REASON, V::VERSION);
         let reason = made.map_err(|e| Error::new(e.to_string()))?;
         let trial = self.own_mut::<TestState>();
-        trial.reasons[usize::from(V::IS_IP6)].publish(reason);
+        trial.reasons[V::INDEX].publish(reason);
         Ok(reason)
     }
     fn punt_for_trial<V: PuntTest>(&mut self, interface: InterfaceIndex) -> Result<(), Error> {

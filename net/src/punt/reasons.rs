@@ -12,6 +12,7 @@ use control::stats::Columns;
 use graph::{BuildError, Flags, Frame, Names, Node, Packet, Payload, Record, Slot};
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::rcu::{Reader, Shared};
+use wire::IpVersion;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::socket::PacketBuffer;
@@ -38,7 +39,7 @@ pub struct ReasonInfo {
     /// The feature that punts for it.
     pub client: &'static str,
     /// Whether its packets are of IPv6, and not of IPv4.
-    pub is_ip6: bool,
+    pub version: IpVersion,
 }
 
 /// The receivers of a reason's packets.
@@ -50,7 +51,7 @@ pub struct Receivers {
     pub punt: bool,
     /// Nodes of features, with the edges to them.
     nodes: Vec<(Slot, String)>,
-    is_ip6: bool,
+    version: IpVersion,
 }
 
 /// The state of control. Number 0 is no reason.
@@ -81,15 +82,15 @@ impl Router {
         &mut self,
         client: &'static str,
         name: &'static str,
-        is_ip6: bool,
+        version: IpVersion,
     ) -> Result<Reason, TooMany> {
         let reasons = self.own_mut::<Reasons>();
         let number = reasons.list.len() as u32 + 1;
         if number as usize >= MOST {
             return Err(TooMany);
         }
-        let takers = Receivers { is_ip6, ..Receivers::default() };
-        reasons.list.push((ReasonInfo { name, client, is_ip6 }, takers));
+        let takers = Receivers { version, ..Receivers::default() };
+        reasons.list.push((ReasonInfo { name, client, version }, takers));
         reasons.publish();
         let counters = reasons.counters.clone();
         self.count_from_zero(&counters, COLUMNS, number, "punt reasons");
@@ -195,7 +196,7 @@ impl Receivers {
     fn next(&self) -> Vec<Next> {
         let mut next: Vec<_> = self.nodes.iter().map(|(slot, _)| Next::Node(*slot)).collect();
         if self.punt {
-            next.push(if self.is_ip6 { Next::Punt6 } else { Next::Punt4 });
+            next.push([Next::Punt4, Next::Punt6][self.version as usize]);
         }
         if self.socket {
             next.push(Next::Socket);
@@ -204,7 +205,7 @@ impl Receivers {
     }
     /// The nodes that get packets.
     pub(super) fn nodes(&self) -> Vec<&str> {
-        let punt = if self.is_ip6 { "ip6-punt" } else { "ip4-punt" };
+        let punt = ["ip4-punt", "ip6-punt"][self.version as usize];
         let fixed = [(self.socket, "exception-punt-socket"), (self.punt, punt)];
         let fixed = fixed.into_iter().filter(|(is_on, _)| *is_on).map(|(_, node)| node);
         fixed.chain(self.nodes.iter().map(|(_, node)| &**node)).collect()
@@ -266,11 +267,11 @@ impl Record for Dispatched {
 
 /// Reasons of IPsec. They stand here so that their numbers, which clients have, are the same in
 /// every router; whoever punts for them finds them by name.
-const IPSEC: [(&str, bool); 4] = [
-    ("ipsec4-spi-o-udp-0", false),
-    ("ipsec4-no-such-tunnel", false),
-    ("ipsec6-no-such-tunnel", true),
-    ("ipsec6-spi-o-udp-0", true),
+const IPSEC: [(&str, IpVersion); 4] = [
+    ("ipsec4-spi-o-udp-0", IpVersion::V4),
+    ("ipsec4-no-such-tunnel", IpVersion::V4),
+    ("ipsec6-no-such-tunnel", IpVersion::V6),
+    ("ipsec6-spi-o-udp-0", IpVersion::V6),
 ];
 
 pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
@@ -283,8 +284,8 @@ pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
         room: PacketBuffer::new(),
     })?;
     router.insert(Reasons { list: Vec::new(), next, counters });
-    for (name, is_ip6) in IPSEC {
-        let made = router.punt_reason("ipsec", name, is_ip6);
+    for (name, version) in IPSEC {
+        let made = router.punt_reason("ipsec", name, version);
         made.expect("these are the first ones");
     }
     Ok(())

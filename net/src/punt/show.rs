@@ -4,6 +4,7 @@ use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Output};
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::{Port, Punted, Reason};
 use crate::router::Router;
@@ -84,13 +85,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 fn text_of(router: &Router, what: Punted) -> String {
-    let version = |is_ip6| if is_ip6 { "ip6" } else { "ip4" };
     match what {
-        Punted::Port(Port { is_ip6, protocol, port }) => {
+        Punted::Port(Port { version, protocol, port }) => {
             let port = port.map_or_else(|| "all".to_owned(), |port| port.to_string());
-            format!("{} {protocol} port:{port}", version(is_ip6))
+            format!("{version} {protocol} port:{port}")
         }
-        Punted::Protocol { is_ip6, protocol } => format!("{} {protocol}", version(is_ip6)),
+        Punted::Protocol { version, protocol } => format!("{version} {protocol}"),
         Punted::Reason(reason) => {
             let known = router.punt_reasons().find(|(number, ..)| *number == reason);
             let name = known.map_or("", |(_, info, ..)| info.name);
@@ -114,7 +114,7 @@ fn rows(router: &Router) -> Vec<Row> {
     let row =
         |(Reason(id), info, takers, volume): (_, &super::ReasonInfo, &super::Receivers, _)| {
             let infra::counter::Volume { packets, bytes } = volume;
-            let flags = if info.is_ip6 { "ip6-packet" } else { "ip4-packet" };
+            let flags = if info.version == IpVersion::V6 { "ip6-packet" } else { "ip4-packet" };
             let (name, client, nodes) = (info.name, info.client, takers.nodes());
             let nodes = nodes.into_iter().map(str::to_owned).collect();
             Row { id, name, client, flags, nodes, packets, bytes }

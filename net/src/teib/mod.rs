@@ -14,7 +14,7 @@ use control::feature::{Refusal, Refused};
 
 use crate::address::OnInterface;
 use crate::adjacency::Link;
-use crate::fib::{Ip4, Ip6, TableIndex};
+use crate::fib::TableIndex;
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
@@ -115,12 +115,9 @@ impl Router {
     }
     /// All peers, with the number of the table that each is reached in.
     pub fn peers(&self) -> Vec<(Peer, IpAddr, u32)> {
-        let id = |(table, nh): Far| match nh {
-            IpAddr::V4(_) => self.fib.table_id::<Ip4>(table),
-            IpAddr::V6(_) => self.fib.table_id::<Ip6>(table),
-        };
+        let id = |(table, nh): Far| self.fib.table_id_for(nh, table).unwrap_or_default();
         let all = self.own::<Peers>().all().into_iter();
-        all.map(|(peer, far)| (peer, far.1, id(far).unwrap_or_default())).collect()
+        all.map(|(peer, far)| (peer, far.1, id(far))).collect()
     }
 }
 

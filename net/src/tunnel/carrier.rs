@@ -2,13 +2,12 @@
 //! to its last, and those to a group are taken on the interface that it is reached by.
 
 use std::net::IpAddr;
+use wire::IpVersion;
 
 use super::state::Common;
-use super::{Carrier, Error, Kind, Outer};
-use crate::adjacency::Link;
+use super::{Carrier, Kind, Outer};
 use crate::fib::{Path, Source, TableIndex, Target};
 use crate::interface::{Change, InterfaceIndex};
-use crate::ip::{V4, V6};
 use crate::mfib::{ItfFlags, MPath, MPrefix};
 use crate::router::Router;
 
@@ -59,47 +58,55 @@ impl Router {
         let gone = if is_left { vec![accept] } else { vec![accept, receive] };
         let _ = self.remove_mroute(outer.table, prefix, Source::SPECIAL, &gone);
     }
-    /// Has packets of a carrier come to the input node of a kind.
-    pub(super) fn use_carrier<K: Kind>(
+    /// Has packets of a carrier come to an input node, until all that use it have left.
+    ///
+    /// # Errors
+    /// A carrier that another node has.
+    pub fn use_carrier(
         &mut self,
-        link: Link,
+        version: impl Into<IpVersion>,
         carrier: Carrier,
-    ) -> Result<(), Error> {
-        let users = self.own_mut::<Common>().carriers.entry((link, carrier)).or_default();
+        node: &'static str,
+    ) -> Result<(), crate::ip::Error> {
+        let key = (version.into(), carrier, node);
+        let users = self.own_mut::<Common>().carriers.entry(key).or_default();
         *users += 1;
         if *users > 1 {
             return Ok(());
         }
-        let done = self.lead_carrier(link, carrier, Some(K::INPUT[usize::from(link == Link::Ip6)]));
-        done.map_err(Error::Taken).inspect_err(|_| {
-            self.own_mut::<Common>().carriers.remove(&(link, carrier));
+        let done = self.lead_carrier(key.0, carrier, Some(node));
+        done.inspect_err(|_| {
+            self.own_mut::<Common>().carriers.remove(&key);
         })
     }
-    pub(super) fn leave_carrier(&mut self, link: Link, carrier: Carrier) {
+    /// Ends a use.
+    pub fn leave_carrier(
+        &mut self,
+        version: impl Into<IpVersion>,
+        carrier: Carrier,
+        node: &'static str,
+    ) {
+        let key = (version.into(), carrier, node);
         let carriers = &mut self.own_mut::<Common>().carriers;
-        let Some(users) = carriers.get_mut(&(link, carrier)) else { return };
+        let Some(users) = carriers.get_mut(&key) else { return };
         *users -= 1;
         if *users == 0 {
-            carriers.remove(&(link, carrier));
-            let done = self.lead_carrier(link, carrier, None);
+            carriers.remove(&key);
+            let done = self.lead_carrier(key.0, carrier, None);
             done.expect("what was taken can be given up");
         }
     }
     fn lead_carrier(
         &mut self,
-        link: Link,
+        version: IpVersion,
         carrier: Carrier,
         to: Option<&str>,
     ) -> Result<(), crate::ip::Error> {
-        match (carrier, link == Link::Ip6) {
-            (Carrier::Protocols(all), false) => {
-                all.iter().try_for_each(|p| self.redispatch_protocol::<V4>(*p, to))
+        match carrier {
+            Carrier::Protocols(all) => {
+                all.iter().try_for_each(|p| self.redispatch_protocol(version, *p, to))
             }
-            (Carrier::Protocols(all), true) => {
-                all.iter().try_for_each(|p| self.redispatch_protocol::<V6>(*p, to))
-            }
-            (Carrier::Port(port), false) => self.lead_tunnel_port::<V4>(port, to),
-            (Carrier::Port(port), true) => self.lead_tunnel_port::<V6>(port, to),
+            Carrier::Port(port) => self.lead_tunnel_port(version, port, to),
         }
     }
 }

@@ -10,7 +10,7 @@ use control::feature::Owner;
 use graph::{BuildError, Slot};
 use infra::rcu::SharedSlab;
 use infra::sequence::Sequence;
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::output::{Sending, ToOutput};
 use super::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::adjacency::chain::Hop;
 use crate::adjacency::{AdjacencyIndex, Link, Role};
-use crate::fib::{Followed, Ip4, Ip6, TableIndex};
+use crate::fib::{Followed, TableIndex};
 use crate::interface::{
     self, Change, Flooding, InterfaceIndex, Kind as Carries, MAX_INTERFACES, NewInterface, Offloads,
 };
@@ -53,7 +53,7 @@ pub(super) struct Common {
     /// Path lists that frames follow, by interface.
     followed: HashMap<InterfaceIndex, To>,
     /// Number of tunnels that need packets of a carrier.
-    pub(super) carriers: HashMap<(Link, Carrier), u32>,
+    pub(super) carriers: HashMap<(IpVersion, Carrier, &'static str), u32>,
     /// Tunnels with several far ends: what stands for one of them.
     multipoint: HashMap<InterfaceIndex, (Tuple, End)>,
     /// Number of tunnels that listen to a group on an interface.
@@ -180,11 +180,7 @@ impl Router {
     }
     /// The number that the operator knows the table of an outer header by.
     pub fn tunnel_table_id(&self, outer: &Outer) -> u32 {
-        let id = match outer.src {
-            IpAddr::V4(_) => self.fib.table_id::<Ip4>(outer.table),
-            IpAddr::V6(_) => self.fib.table_id::<Ip6>(outer.table),
-        };
-        id.unwrap_or_default()
+        self.fib.table_id_for(outer.src, outer.table).unwrap_or_default()
     }
     /// Makes a kind of tunnel known, with its input nodes.
     ///
@@ -275,11 +271,12 @@ impl Router {
         if kind.next().is_some_and(|slot| self.engine.end_of(input, slot).is_none()) {
             return Err(Error::NoNext);
         }
-        self.use_carrier::<K>(outer.link(), kind.carrier())?;
+        let node = K::INPUT[IpVersion::from(outer.src) as usize];
+        self.use_carrier(outer.src, kind.carrier(), node).map_err(Error::Taken)?;
         self.use_table_of(outer.link(), outer.table, true);
         let interface = self.add_tunnel_interface(instance, &outer, &kind);
         let interface = interface.inspect_err(|_| {
-            self.leave_carrier(outer.link(), kind.carrier());
+            self.leave_carrier(outer.src, kind.carrier(), node);
             self.use_table_of(outer.link(), outer.table, false);
         })?;
         let copies_ecn = outer.flags.contains(EncapDecapFlags::DECAP_COPY_ECN);
@@ -384,7 +381,8 @@ impl Router {
         }
         common.sending.put(interface.0, None);
         let followed = common.followed.remove(&interface);
-        self.leave_carrier(gone.outer.link(), gone.kind.carrier());
+        let src = gone.outer.src;
+        self.leave_carrier(src, gone.kind.carrier(), K::INPUT[IpVersion::from(src) as usize]);
         self.remove_interface(interface);
         match followed {
             Some(To::Route(route)) => self.unfollow(route),

@@ -5,6 +5,7 @@ use std::fmt;
 use control::cli::{Args, Cli, Command, Error, Output, hex};
 use net::Router;
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::filter::FilterOwner;
 use super::table::{Action, From, NONE};
@@ -127,7 +128,7 @@ impl Row {
             let (hits, last_heard) = sessions.seen(number, session);
             let (action, metadata) = match session.action {
                 Action::None => ("none", 0),
-                Action::Table { is_ip6: false, id, .. } => ("set-ip4-fib-id", id),
+                Action::Table { version: IpVersion::V4, id, .. } => ("set-ip4-fib-id", id),
                 Action::Table { id, .. } => ("set-ip6-fib-id", id),
                 Action::Metadata(number) => ("set-metadata", number),
                 Action::Mark(number) => ("mark-flow", number),

@@ -13,6 +13,7 @@ use infra::counter::{Cell, Counter, Rows};
 use infra::cpu::prefetch_ptr;
 use infra::rcu::{Epoch, SharedSlab, SlabReader};
 use infra::table::numbers::{Numbers, NumbersReader};
+use wire::IpVersion;
 use zerocopy::FromZeros;
 
 use super::key::{Key, Mask, VECTOR};
@@ -47,8 +48,8 @@ pub enum Action {
     Table {
         /// Number of the table as operators know it.
         id: u32,
-        /// Whether it is one of IPv6.
-        is_ip6: bool,
+        /// Its version.
+        version: IpVersion,
         /// The table.
         fib: u16,
     },
@@ -65,7 +66,7 @@ impl Action {
     pub fn wanted(self) -> SessionAction {
         match self {
             Self::None | Self::Redirect(_) => SessionAction::None,
-            Self::Table { id, is_ip6: false, .. } => SessionAction::Table4(id),
+            Self::Table { id, version: IpVersion::V4, .. } => SessionAction::Table4(id),
             Self::Table { id, .. } => SessionAction::Table6(id),
             Self::Metadata(number) => SessionAction::Metadata(number),
             Self::Mark(number) => SessionAction::Mark(number),

@@ -7,7 +7,8 @@ use std::io;
 use control::cli::Words;
 use infra::rcu::{SharedSlab, SlabReader};
 use net::Router;
-use net::fib::{Ip4, Ip6, TableIndex};
+use net::fib::TableIndex;
+use wire::IpVersion;
 
 use super::filter::Filters;
 use super::key::{Mask, VECTOR};
@@ -382,21 +383,19 @@ fn key(router: &mut Router, number: u32, matched: &[u8]) -> Result<(Mask, super:
 
 /// Action of a session, the routing table it needs being held.
 fn hold(router: &mut Router, doing: SessionAction) -> Result<Action, Error> {
-    let (held, id, is_ip6) = match doing {
+    let (version, id) = match doing {
         SessionAction::None => return Ok(Action::None),
         SessionAction::Metadata(number) => return Ok(Action::Metadata(number)),
         SessionAction::Mark(number) => return Ok(Action::Mark(number)),
-        SessionAction::Table4(id) => (router.hold_table::<Ip4>(id), id, false),
-        SessionAction::Table6(id) => (router.hold_table::<Ip6>(id), id, true),
+        SessionAction::Table4(id) => (IpVersion::V4, id),
+        SessionAction::Table6(id) => (IpVersion::V6, id),
     };
-    let TableIndex(fib) = held.map_err(|_| Error::NoFib(id))?;
-    Ok(Action::Table { id, is_ip6, fib })
+    let TableIndex(fib) = router.hold_table_of(version, id).map_err(|_| Error::NoFib(id))?;
+    Ok(Action::Table { id, version, fib })
 }
 
 fn release(router: &mut Router, action: Action) {
-    match action {
-        Action::Table { is_ip6: false, fib, .. } => router.release_table::<Ip4>(TableIndex(fib)),
-        Action::Table { fib, .. } => router.release_table::<Ip6>(TableIndex(fib)),
-        _ => (),
+    if let Action::Table { version, fib, .. } = action {
+        router.use_table_of(version, TableIndex(fib), false);
     }
 }

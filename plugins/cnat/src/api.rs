@@ -7,7 +7,7 @@ use control::api::{Api, Message, Record, Retval};
 use net::fib::FlowHash;
 use net::fib::types::IpFlowHashConfigV2;
 use net::{InterfaceIndex, Router};
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 
 use crate::config::Policy;
 use crate::interfaces;
@@ -295,24 +295,20 @@ pub struct FeatureCnatEnableDisableReply {}
 impl CnatEndpoint {
     fn native(self) -> Result<Endpoint, Retval> {
         let interface = Some(self.sw_if_index).filter(|i| *i != NONE);
-        let is_ip6 = self.if_af == AddressFamily::IP6;
+        let version = IpVersion::six(self.if_af == AddressFamily::IP6);
         // With an interface the bytes of the address are not read.
         let addr = match interface {
-            Some(_) => unspecified(is_ip6),
+            Some(_) => version.unspecified(),
             None => self.addr.native()?,
         };
-        Ok(Endpoint { addr, interface, is_ip6, port: self.port })
+        Ok(Endpoint { addr, interface, version, port: self.port })
     }
     fn of(router: &Router, end: &Endpoint) -> Self {
-        let addr = end.resolve(router).unwrap_or_else(|| unspecified(end.is_ip6()));
-        let if_af = if end.is_ip6() { AddressFamily::IP6 } else { AddressFamily::IP4 };
+        let addr = end.resolve(router).unwrap_or_else(|| end.version().unspecified());
+        let if_af = end.version().into();
         let sw_if_index = end.interface.unwrap_or(NONE);
         Self { addr: addr.into(), sw_if_index, if_af, port: end.port }
     }
-}
-
-fn unspecified(is_ip6: bool) -> IpAddr {
-    if is_ip6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
 }
 
 impl CnatTranslation {

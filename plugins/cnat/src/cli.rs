@@ -6,7 +6,7 @@ use control::cli::{Args, Cli, Command, Error, Line, Print};
 use control::configuration::{Lines, Stage};
 use net::fib::FlowHash;
 use net::{InterfaceIndex, Router};
-use wire::{Prefix, Protocol};
+use wire::{IpVersion, Prefix, Protocol};
 
 use crate::config::{OnInterface, POD, Policy, TABLES};
 use crate::sources::{self, AS_DEFAULT, NO_ROUTE, WantedSources};
@@ -30,36 +30,32 @@ enum SetTranslation {
     DeleteService(Endpoint, Protocol),
 }
 
-fn unspecified(is_ip6: bool) -> IpAddr {
-    if is_ip6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
-}
-
 /// An address, or an interface with the version of the address it has.
 fn endpoint(args: &mut Args<'_>) -> Result<Endpoint, Error> {
-    let (addr, interface, is_ip6) = match args.optional::<IpAddr>() {
-        Some(addr) => (addr, None, addr.is_ipv6()),
+    let (addr, interface, version) = match args.optional::<IpAddr>() {
+        Some(addr) => (addr, None, addr.into()),
         None => {
             let interface: InterfaceIndex = args.value("address or interface")?;
-            let is_ip6 = args.keyword("v6") || args.keyword("ip6");
-            (unspecified(is_ip6), Some(interface), is_ip6)
+            let version = IpVersion::six(args.keyword("v6") || args.keyword("ip6"));
+            (version.unspecified(), Some(interface), version)
         }
     };
-    Ok(Endpoint { addr, interface, is_ip6, port: args.value("port")? })
+    Ok(Endpoint { addr, interface, version, port: args.value("port")? })
 }
 
 /// An end; `ip6` is the word for an interface's address of IPv6.
 fn print_endpoint(line: &mut Line<'_>, end: &Endpoint, ip6: &str) {
     match &end.interface {
-        Some(interface) => line.value(interface).flag(ip6, end.is_ip6),
+        Some(interface) => line.value(interface).flag(ip6, end.version == IpVersion::V6),
         None => line.value(&end.addr),
     };
     line.value(&end.port);
 }
 
 /// `[SOURCE] -> BACKEND [no-nat]`, behind `to`.
-fn backend(args: &mut Args<'_>, is_ip6: bool) -> Result<Wanted, Error> {
+fn backend(args: &mut Args<'_>, version: IpVersion) -> Result<Wanted, Error> {
     let src = match args.keyword("->") {
-        true => Endpoint { addr: unspecified(is_ip6), interface: None, is_ip6, port: 0 },
+        true => Endpoint { addr: version.unspecified(), interface: None, version, port: 0 },
         false => {
             let src = endpoint(args)?;
             if !args.keyword("->") {
@@ -101,7 +97,7 @@ fn translation(args: &mut Args<'_>) -> Result<Translation, Error> {
     };
     while !args.is_empty() {
         if args.keyword("to") {
-            new.backends.push(backend(args, vip.is_ip6())?);
+            new.backends.push(backend(args, vip.version())?);
         } else if args.keyword("maglev") {
             new.is_maglev = true;
         } else if args.keyword("flow-hash") {

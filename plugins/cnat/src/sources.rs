@@ -6,12 +6,12 @@ use net::Router;
 use net::adjacency::Link;
 use net::fib::{Ip4, Ip6};
 use net::interface::InterfaceIndex;
-use wire::Prefix;
+use wire::{IpVersion, Prefix};
 
 use crate::config::{Config, Policy, Sources};
 use crate::interfaces::follow_everywhere;
 use crate::state::{Cnat, change_route};
-use crate::wanted::{Error, address_of};
+use crate::wanted::Error;
 
 /// Addresses that packets get, as they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl WantedSources {
     /// The addresses now.
     pub fn resolve(&self, router: &Router) -> [Option<IpAddr>; 2] {
         match self.interface {
-            Some(i) => [false, true].map(|is_ip6| address_of(router, i, is_ip6)),
+            Some(i) => IpVersion::ALL.map(|version| router.addresses.of(i).first(version)),
             None => [self.ip4.map(Into::into), self.ip6.map(Into::into)],
         }
     }

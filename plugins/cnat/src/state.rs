@@ -103,7 +103,7 @@ pub fn update(router: &mut Router, new: Translation) -> Result<u32, Error> {
     let is_same = |t: &Translation| {
         let end = |e: &Endpoint| {
             let addr = if e.interface.is_some() { Ipv4Addr::UNSPECIFIED.into() } else { e.addr };
-            (addr, e.interface, e.interface.is_some() && e.is_ip6, e.port)
+            (addr, e.interface, e.interface.map(|_| e.version), e.port)
         };
         (end(&t.vip), t.protocol) == (end(&new.vip), new.protocol)
     };

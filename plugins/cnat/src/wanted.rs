@@ -6,7 +6,7 @@ use control::feature::Refusal;
 use net::Router;
 use net::fib::FlowHash;
 use net::interface::{InterfaceIndex, NoInterface};
-use wire::{Prefix, Protocol};
+use wire::{IpVersion, Prefix, Protocol};
 
 use crate::service::MOST;
 
@@ -65,8 +65,8 @@ pub struct Endpoint {
     pub addr: IpAddr,
     /// The interface whose address it is.
     pub interface: Option<InterfaceIndex>,
-    /// Whether the interface's address is of IPv6.
-    pub is_ip6: bool,
+    /// The version of the interface's address.
+    pub version: IpVersion,
     /// The port.
     pub port: u16,
 }
@@ -75,7 +75,7 @@ impl Endpoint {
     /// The address now; `None` while there is none.
     pub fn resolve(&self, router: &Router) -> Option<IpAddr> {
         match self.interface {
-            Some(interface) => address_of(router, interface, self.is_ip6),
+            Some(interface) => router.addresses.of(interface).first(self.version),
             None => Some(self.addr).filter(|addr| !addr.is_unspecified()),
         }
     }
@@ -83,18 +83,9 @@ impl Endpoint {
     pub fn is_some(&self) -> bool {
         self.interface.is_some() || !self.addr.is_unspecified()
     }
-    /// Whether it is of IPv6.
-    pub fn is_ip6(&self) -> bool {
-        if self.interface.is_some() { self.is_ip6 } else { self.addr.is_ipv6() }
-    }
-}
-
-/// The first address of an interface.
-pub fn address_of(router: &Router, interface: InterfaceIndex, is_ip6: bool) -> Option<IpAddr> {
-    let all = router.addresses.of(interface);
-    match is_ip6 {
-        true => all.ip6.first().map(|p| p.addr().into()),
-        false => all.ip4.first().map(|p| p.addr().into()),
+    /// Its version.
+    pub fn version(&self) -> IpVersion {
+        if self.interface.is_some() { self.version } else { self.addr.into() }
     }
 }
 
@@ -158,7 +149,7 @@ impl Translation {
             if !end.is_some() {
                 return Err(Error::NoAddress);
             }
-            if end.is_ip6() != self.vip.is_ip6() {
+            if end.version() != self.vip.version() {
                 return Err(Error::Version);
             }
             if let Some(interface) = end.interface {

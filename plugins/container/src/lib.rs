@@ -69,7 +69,7 @@ pub fn set(
         return Ok(());
     }
     let on = router.addresses.of(interface);
-    let table = if prefix.addr().is_ipv4() { on.table4 } else { on.table6 };
+    let table = on.table_for(prefix);
     let target = Target::Receive { interface: Some(interface), addr: Some(prefix.addr()) };
     router.set_route(table, key.1, Source::PROXY, &[Path::to(target)]).map_err(Error::Route)?;
     router.own_mut::<Proxied>().0.insert(key, table);

@@ -1,10 +1,10 @@
 //! Messages of the module `l3xc`.
 
 use control::api::{Api, Message, Record, Retval};
-use net::adjacency::Link;
 use net::fib::types::FibPath;
 use net::fib::{Path, RouteOf};
 use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 
 use super::Key;
 
@@ -76,19 +76,19 @@ pub struct L3xcDetails {
 }
 
 fn key(interface: InterfaceIndex, is_ip6: bool) -> Key {
-    Key { interface, link: if is_ip6 { Link::Ip6 } else { Link::Ip4 } }
+    Key { interface, version: IpVersion::six(is_ip6) }
 }
 
 impl L3xc {
-    fn of(router: &Router, (Key { interface, link }, paths): (Key, &[Path])) -> Self {
-        let path = |path| FibPath::of_link(router, link, path);
+    fn of(router: &Router, (Key { interface, version }, paths): (Key, &[Path])) -> Self {
+        let path = |path| FibPath::of_link(router, version.into(), path);
         let paths = paths.iter().take(usize::from(u8::MAX)).map(path).collect();
-        Self { sw_if_index: interface, is_ip6: link == Link::Ip6, paths }
+        Self { sw_if_index: interface, is_ip6: version == IpVersion::V6, paths }
     }
     fn set(&self, router: &mut Router) -> Result<u32, Retval> {
         let key = key(self.sw_if_index, self.is_ip6);
         router.interfaces.at(key.interface).ok_or(Retval::INVALID_SW_IF_INDEX)?;
-        let path = |path: &FibPath| path.native_of(router, RouteOf::Link(key.link));
+        let path = |path: &FibPath| path.native_of(router, RouteOf::Link(key.version.into()));
         let paths = self.paths.iter().map(path).collect::<Result<_, _>>()?;
         Ok(super::set(router, key, paths)?)
     }

@@ -4,10 +4,10 @@ use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
-use net::adjacency::Link;
-use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
+use net::fib::{Path, RouteOf, paths_of, words_of_path};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::Key;
 
@@ -50,22 +50,16 @@ impl Print for Set {
 struct Show;
 
 /// The paths in words, and what packets they are for: what the first next hop is of.
-fn read(router: &Router, text: &str) -> Result<(Link, Vec<Path>), Error> {
+fn read(router: &Router, text: &str) -> Result<(IpVersion, Vec<Path>), Error> {
     let is_ip6 = text.split_whitespace().any(|word| word.parse::<std::net::Ipv6Addr>().is_ok());
-    let link = if is_ip6 { Link::Ip6 } else { Link::Ip4 };
-    Ok((link, paths_of(router, RouteOf::Link(link), 0, text)?))
-}
-
-fn words(router: &Router, link: Link, path: &Path) -> Option<String> {
-    match link {
-        Link::Ip6 => path_words::<Ip6>(router, path),
-        _ => path_words::<Ip4>(router, path),
-    }
+    let version = IpVersion::six(is_ip6);
+    Ok((version, paths_of(router, RouteOf::Link(version.into()), 0, text)?))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (Key { interface, link }, paths) in super::all(router) {
-        let paths: Option<Vec<_>> = paths.iter().map(|path| words(router, link, path)).collect();
+    for (Key { interface, version }, paths) in super::all(router) {
+        let paths: Option<Vec<_>> =
+            paths.iter().map(|path| words_of_path(router, version.into(), path)).collect();
         let Some(paths) = paths else { continue };
         lines.push(&Set { interface, is_del: false, paths: paths.join(" ") });
     }
@@ -93,8 +87,8 @@ impl fmt::Display for Rows {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Set| {
-        let (link, paths) = read(router, &c.paths)?;
-        let key = Key { interface: c.interface, link };
+        let (version, paths) = read(router, &c.paths)?;
+        let key = Key { interface: c.interface, version };
         let done = if c.is_del {
             super::remove(router, key)
         } else {
@@ -103,10 +97,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(done?)
     });
     cli.command(|router: &mut Router, _: Show| {
-        let row = |(Key { interface, link }, paths): (Key, &[Path])| Row {
+        let row = |(Key { interface, version }, paths): (Key, &[Path])| Row {
             interface: router.interfaces.name(interface.0).to_owned(),
-            version: link.name(),
-            paths: paths.iter().filter_map(|path| words(router, link, path)).collect(),
+            version: version.long_name(),
+            paths: paths
+                .iter()
+                .filter_map(|path| words_of_path(router, version.into(), path))
+                .collect(),
         };
         Ok(Output::of(Rows(super::all(router).map(row).collect())))
     });

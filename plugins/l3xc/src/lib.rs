@@ -12,13 +12,13 @@ mod node;
 use std::collections::BTreeMap;
 
 use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
 use net::fib::{self, Followed, GivenPaths, Path};
 use net::interface::{AttachedAt, Change};
 use net::ip::{V4, V6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::IpVersion;
 
 pub use api::*;
 pub use node::{Crossed, Input};
@@ -43,8 +43,8 @@ pub struct Balances([Option<u32>; 2]);
 pub struct Key {
     /// The interface.
     pub interface: InterfaceIndex,
-    /// Kind of packets: [`Link::Ip4`] or [`Link::Ip6`].
-    pub link: Link,
+    /// The version of the packets.
+    pub version: IpVersion,
 }
 
 /// Paths of packets.
@@ -72,10 +72,6 @@ pub enum Error {
     /// no way there: {0}
     #[retval(INVALID_VALUE)]
     Path(fib::Error),
-}
-
-fn place(link: Link) -> usize {
-    usize::from(link == Link::Ip6)
 }
 
 /// Has an interface's packets leave by these paths, instead of others if it has some; returns the
@@ -120,7 +116,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (Key, &[Path])> {
 
 fn switch(router: &mut Router, key: Key, to: Option<u32>) {
     let mut balances = router.setting::<Balances>(key.interface);
-    balances.0[place(key.link)] = to;
+    balances.0[key.version as usize] = to;
     router.put(key.interface, balances).expect("it was found, or goes only now");
 }
 
@@ -141,9 +137,10 @@ impl GivenPaths for Connects {
 /// Forgets the cross-connects of an interface that goes.
 fn forget(router: &mut Router, gone: InterfaceIndex, change: Change) {
     if change == Change::Deleting {
-        // It may have none.
-        let _ = remove(router, Key { interface: gone, link: Link::Ip4 });
-        let _ = remove(router, Key { interface: gone, link: Link::Ip6 });
+        for version in IpVersion::ALL {
+            // It may have none.
+            let _ = remove(router, Key { interface: gone, version });
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl<V: Crossed> Node for Input<V> {
             let rx = p.rx();
             if rx != known {
                 let balances = self.balances.read(rx, epoch);
-                (known, to) = (rx, balances.and_then(|b| b.0[super::place(V::LINK)]));
+                (known, to) = (rx, balances.and_then(|b| b.0[V::INDEX]));
             }
             p.trace(|_| Seen { node: V::NODE, to });
             let Some(balance) = to else {

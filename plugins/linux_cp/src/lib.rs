@@ -26,8 +26,8 @@ use drivers::tap;
 use net::interface::Change;
 use net::punt::Port;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
-use wire::Protocol;
 use wire::ethernet::EtherType;
+use wire::{IpVersion, Protocol};
 
 pub use api::*;
 pub use node::{Paired, Side};
@@ -282,11 +282,10 @@ fn punt(router: &mut Router) {
     if !is_wanted {
         return;
     }
-    for (is_ip6, protocol) in [false, true]
-        .into_iter()
-        .flat_map(|is_ip6| [Protocol::UDP, Protocol::TCP].map(|protocol| (is_ip6, protocol)))
-    {
-        let port = Port { is_ip6, protocol, port: None };
+    let ports = IpVersion::ALL.map(|version| {
+        [Protocol::UDP, Protocol::TCP].map(|protocol| Port { version, protocol, port: None })
+    });
+    for port in ports.into_iter().flatten() {
         let is_there = router.punted_ports().any(|other| other == port);
         match router.punt_for_feature(port) {
             Ok(()) if !is_there => router.own_mut::<Pairs>().punted.push(port),

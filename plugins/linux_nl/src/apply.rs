@@ -96,7 +96,7 @@ pub(super) fn wanted<'a>(
                 let mut there = there.peekable();
                 if let Some((phy, _)) = there.peek() {
                     let on = router.addresses.of(**phy);
-                    table = if link == Link::Ip4 { on.table4 } else { on.table6 };
+                    table = on.table_for(route.prefix);
                 }
                 let path = |(phy, hop): (&InterfaceIndex, &super::message::Hop)| {
                     let target = match hop.gateway {

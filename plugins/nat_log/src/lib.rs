@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use control::feature::{Refusal, Refused};
 use infra::rcu::{Epoch, Reader, Shared};
 use net::events::{Event, EventSender};
-use net::fib::{Ip4, Ip6, TableIndex};
+use net::fib::TableIndex;
 use net::{Configuration, Feature, Origin, Parts, Router};
 use syslog::{Facility, Message, Severity, Structured};
 use wire::Protocol;
@@ -180,12 +180,7 @@ pub fn flush(router: &mut Router) {
 
 /// The number of a host's table.
 fn vrf_of(router: &Router, ends: &Ends) -> u32 {
-    let table = TableIndex(ends.fib);
-    let id = match ends.host.0 {
-        IpAddr::V4(_) => router.fib.table_id::<Ip4>(table),
-        IpAddr::V6(_) => router.fib.table_id::<Ip6>(table),
-    };
-    id.unwrap_or(0)
+    router.fib.table_id_for(ends.host.0, TableIndex(ends.fib)).unwrap_or(0)
 }
 
 fn version(addr: IpAddr) -> &'static str {

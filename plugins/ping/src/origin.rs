@@ -58,11 +58,9 @@ impl Origin {
         interface: Option<InterfaceIndex>,
         router: &mut Router,
     ) -> Result<Self, Error> {
-        let table = match (dst, id, interface) {
-            (IpAddr::V4(_), None, Some(on)) => Some(router.addresses.of(on).table4),
-            (IpAddr::V6(_), None, Some(on)) => Some(router.addresses.of(on).table6),
-            (IpAddr::V4(_), id, _) => router.fib.table::<Ip4>(id.unwrap_or(0)),
-            (IpAddr::V6(_), id, _) => router.fib.table::<Ip6>(id.unwrap_or(0)),
+        let table = match (id, interface) {
+            (None, Some(on)) => Some(router.addresses.of(on).table_for(dst)),
+            _ => router.fib.table_for(dst, id.unwrap_or(0)),
         };
         let table = table.ok_or(Error::UnknownTable(id.unwrap_or(0)))?;
         let is_link_local = matches!(dst, IpAddr::V6(dst) if dst.is_unicast_link_local());

@@ -13,7 +13,7 @@ mod input;
 mod output;
 mod send;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use control::feature::{Refusal, Refused};
@@ -28,10 +28,10 @@ use net::interface::{
 use net::ip::{Chain, Stacked, V4, V6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
-use net::tunnel::{Behind, Outer, Tuple};
+use net::tunnel::{Behind, Carrier, Outer, Tuple};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
 use wire::pvti::FRONT;
+use wire::{IpVersion, MacAddr};
 
 pub use api::*;
 pub use bypass::{Bypass, Bypassing};
@@ -79,8 +79,6 @@ struct Tunnels {
     sending: SharedSlab<Sending>,
     /// Over IPv4 and over IPv6.
     peers: [Shared<Peers>; 2],
-    /// Number of tunnels that listen on a port.
-    ports: HashMap<(bool, u16), u32>,
     /// Tunnels made so far.
     made: u64,
 }
@@ -127,8 +125,13 @@ pub enum Error {
 }
 
 impl Pvti {
-    fn is_6(&self) -> bool {
-        self.remote.0.is_ipv6()
+    fn version(&self) -> IpVersion {
+        self.remote.0.into()
+    }
+    /// What its packets come by, and the node that they come to.
+    fn carrier(&self) -> (IpVersion, Carrier, &'static str) {
+        let version = self.version();
+        (version, Carrier::Port(self.local.1), INPUT[version as usize])
     }
     fn peer(&self) -> Peer {
         let remote = (Tuple::bits(self.remote.0), self.remote.1);
@@ -163,44 +166,21 @@ impl Pvti {
     }
 }
 
-/// Has datagrams to a port come to the input node from its first tunnel to its last.
-fn listen(router: &mut Router, is_6: bool, port: u16, is_on: bool) -> Result<(), Error> {
-    let users = router.own_mut::<Tunnels>().ports.entry((is_6, port)).or_default();
-    let before = *users;
-    *users = if is_on { before + 1 } else { before.saturating_sub(1) };
-    if *users == 0 {
-        router.own_mut::<Tunnels>().ports.remove(&(is_6, port));
-    }
-    let to = match (before, is_on) {
-        (0, true) => Some(INPUT[usize::from(is_6)]),
-        (1, false) => None,
-        _ => return Ok(()),
-    };
-    let done = match is_6 {
-        false => router.lead_tunnel_port::<V4>(port, to),
-        true => router.lead_tunnel_port::<V6>(port, to),
-    };
-    done.map_err(|e| {
-        router.own_mut::<Tunnels>().ports.remove(&(is_6, port));
-        Error::Taken(e)
-    })
-}
-
 /// Makes a tunnel, down.
 ///
 /// # Errors
 /// [`Error`]; nothing is made then.
 pub fn add(router: &mut Router, pvti: Pvti) -> Result<InterfaceIndex, Error> {
     pvti.check()?;
-    let (link, is_6) = (Link::of(pvti.remote.0), pvti.is_6());
-    let at = usize::from(is_6);
+    let (link, at) = (Link::of(pvti.remote.0), pvti.version() as usize);
     let tunnels = router.own::<Tunnels>();
     if tunnels.peers[at].current().contains_key(&pvti.peer()) {
         return Err(Error::Exists);
     }
     let used: std::collections::BTreeSet<_> = tunnels.all.values().map(|t| t.instance).collect();
     let instance = (0..).find(|n| !used.contains(n)).expect("fewer tunnels than numbers");
-    listen(router, is_6, pvti.local.1, true)?;
+    let (version, carrier, node) = pvti.carrier();
+    router.use_carrier(version, carrier, node).map_err(Error::Taken)?;
     let followed = router.follow(link, pvti.table, pvti.remote.0, None);
     let made = followed.map_err(Error::Fib).and_then(|followed| {
         let made = make_interface(router, instance, OUTPUT[at]);
@@ -215,7 +195,7 @@ pub fn add(router: &mut Router, pvti: Pvti) -> Result<InterfaceIndex, Error> {
     let (interface, followed) = match made {
         Ok(made) => made,
         Err(e) => {
-            let _ = listen(router, is_6, pvti.local.1, false);
+            router.leave_carrier(version, carrier, node);
             return Err(e);
         }
     };
@@ -287,14 +267,14 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     let tunnels = router.own_mut::<Tunnels>();
     let Some(gone) = tunnels.all.remove(&interface) else { return };
     tunnels.sending.put(interface.0, None);
-    let at = usize::from(gone.pvti.is_6());
+    let at = gone.pvti.version() as usize;
     let mut peers = tunnels.peers[at].current().clone();
     peers.remove(&gone.pvti.peer());
     tunnels.peers[at].publish(peers);
     router.unfollow(gone.followed);
     router.use_table_of(Link::of(gone.pvti.remote.0), gone.pvti.table, false);
-    let done = listen(router, gone.pvti.is_6(), gone.pvti.local.1, false);
-    done.expect("what was taken can be given up");
+    let (version, carrier, node) = gone.pvti.carrier();
+    router.leave_carrier(version, carrier, node);
 }
 
 /// Packet vector tunnels.
@@ -314,7 +294,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         all: BTreeMap::new(),
         sending: SharedSlab::new(MAX_INTERFACES).map_err(refuse)?,
         peers: [Shared::new(Peers::new()), Shared::new(Peers::new())],
-        ports: HashMap::new(),
         made: 0,
     };
     let [four, six] = [0, 1].map(|at| tunnels.peers[at].reader());

@@ -8,7 +8,7 @@ use control::cli::Args;
 use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::rcu::{SharedSlab, SlabReader};
 use net::adjacency::Link;
-use net::fib::{Followed, Ip4, Ip6, Object, Path, Source, TableIndex, Target};
+use net::fib::{Followed, Object, Path, Source, TableIndex, Target};
 use net::interface::Change;
 use net::{InterfaceIndex, Router};
 use wire::{Ip6Prefix, Prefix};
@@ -180,19 +180,12 @@ fn neighbor(
 
 fn table(router: &mut Router, link: Link, id: u32) -> Result<TableIndex, Error> {
     router.table_of(link, id).ok_or(Error::NoTable)?;
-    Ok(match link {
-        Link::Ip4 => router.hold_table::<Ip4>(id)?,
-        _ => router.hold_table::<Ip6>(id)?,
-    })
+    Ok(router.hold_table_of(link, id)?)
 }
 
 fn release(router: &mut Router, followed: Option<Followed>, held: Option<(Link, TableIndex)>) {
     followed.into_iter().for_each(|f| router.unfollow(f));
-    match held {
-        Some((Link::Ip4, table)) => router.release_table::<Ip4>(table),
-        Some((_, table)) => router.release_table::<Ip6>(table),
-        None => (),
-    }
+    held.into_iter().for_each(|(link, table)| router.use_table_of(link, table, false));
 }
 
 fn forwarding(router: &mut Router, what: &What) -> Result<Forwarding, Error> {

@@ -8,7 +8,7 @@ use control::cli::Args;
 use infra::rcu::{SharedSlab, SlabReader};
 use net::Router;
 use net::adjacency::Link;
-use net::fib::{Ip4, Ip6, Object, ObjectKind, TableIndex};
+use net::fib::{Object, ObjectKind, TableIndex};
 use srv6::{Error, Making};
 use wire::{Protocol, ip6, srh};
 use zerocopy::IntoBytes;
@@ -156,10 +156,7 @@ fn hold(
     held: &mut Vec<(Link, TableIndex)>,
 ) -> Result<u16, Error> {
     router.table_of(link, id).ok_or(Error::NoTable)?;
-    let table = match link {
-        Link::Ip4 => router.hold_table::<Ip4>(id)?,
-        _ => router.hold_table::<Ip6>(id)?,
-    };
+    let table = router.hold_table_of(link, id)?;
     held.push((link, table));
     Ok(table.0)
 }

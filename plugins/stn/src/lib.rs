@@ -18,7 +18,7 @@ use net::interface::{Change, InterfaceIndex};
 use net::ip::{V4, V6};
 use net::punt::Port;
 use net::{Configuration, Feature, Parts, Router, refuse};
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 
 pub use api::{StnAddDelRule, StnRulesDetails, StnRulesDump};
 pub use node::{Handing, ToInterface};
@@ -107,7 +107,7 @@ fn apply(router: &mut Router) {
     let is_used = uses(router);
     router.set_feature_everywhere(V4::ARC, V4::NODE, is_used[0]);
     router.set_feature_everywhere(V6::ARC, V6::NODE, is_used[1]);
-    let wanted = |port: &Port| is_used[usize::from(port.is_ip6)];
+    let wanted = |port: &Port| is_used[port.version as usize];
     for port in punted.iter().filter(|port| !wanted(port)) {
         // It was switched on when the first rule came; an operator may have switched it off.
         let _ = router.set_punt(*port, false);
@@ -125,14 +125,14 @@ fn apply(router: &mut Router) {
 
 /// All ports without a listener, of UDP and TCP in each version.
 fn ports() -> [Port; 4] {
-    let port = |is_ip6, protocol| Port { is_ip6, protocol, port: None };
-    [(false, Protocol::UDP), (false, Protocol::TCP), (true, Protocol::UDP), (true, Protocol::TCP)]
-        .map(|(is_ip6, protocol)| port(is_ip6, protocol))
+    use IpVersion::{V4, V6};
+    [(V4, Protocol::UDP), (V4, Protocol::TCP), (V6, Protocol::UDP), (V6, Protocol::TCP)]
+        .map(|(version, protocol)| Port { version, protocol, port: None })
 }
 
 /// Whether there are rules for IPv4 and for IPv6.
 fn uses(router: &Router) -> [bool; 2] {
-    [false, true].map(|is_ip6| all(router).any(|(_, rule)| rule.addr.is_ipv6() == is_ip6))
+    IpVersion::ALL.map(|v| all(router).any(|(_, rule)| IpVersion::from(rule.addr) == v))
 }
 
 /// Forgets the rules of an interface that goes.

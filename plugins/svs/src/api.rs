@@ -1,7 +1,7 @@
 //! Messages of the module `svs`.
 
 use control::api::types::{AddressFamily, Prefix as PrefixField};
-use control::api::{Api, Message, Retval};
+use control::api::{Api, Message};
 use net::{InterfaceIndex, Router};
 
 /// Ask for the version of the messages.
@@ -72,14 +72,6 @@ pub struct SvsDetails {
     pub af: AddressFamily,
 }
 
-fn is_ip6(family: AddressFamily) -> Result<bool, Retval> {
-    match family {
-        AddressFamily::IP4 => Ok(false),
-        AddressFamily::IP6 => Ok(true),
-        _ => Err(Retval::INVALID_ADDRESS_FAMILY),
-    }
-}
-
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("svs", "1.0.0")
         .call(|_: &mut Router, _: SvsPluginGetVersion| {
@@ -87,7 +79,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router: &mut Router, m: SvsTableAddDel| {
             let change = if m.is_add { super::add_table } else { super::remove_table };
-            Ok(change(router, is_ip6(m.af)?, m.table_id)?)
+            Ok(change(router, m.af.try_into()?, m.table_id)?)
         })
         .call(|router: &mut Router, m: SvsRouteAddDel| {
             let prefix = m.prefix.native()?;
@@ -98,12 +90,13 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router: &mut Router, m: SvsEnableDisable| {
             let change = if m.is_enable { super::enable } else { super::disable };
-            Ok(change(router, m.sw_if_index, is_ip6(m.af)?, m.table_id)?)
+            Ok(change(router, m.sw_if_index, m.af.try_into()?, m.table_id)?)
         })
         .dump(|router: &mut Router, _: SvsDump| {
-            let row = |(sw_if_index, is_ip6, table_id)| {
-                let af = if is_ip6 { AddressFamily::IP6 } else { AddressFamily::IP4 };
-                SvsDetails { table_id, sw_if_index, af }
+            let row = |(sw_if_index, version, table_id)| SvsDetails {
+                table_id,
+                sw_if_index,
+                af: AddressFamily::from(version),
             };
             super::enabled(router).map(row).collect()
         });

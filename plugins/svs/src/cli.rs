@@ -6,20 +6,15 @@ use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
-use wire::Prefix;
+use wire::{IpVersion, Prefix};
 
 use super::Tables;
-
-/// The word for a version.
-fn word(is_ip6: bool) -> &'static str {
-    if is_ip6 { "ip6" } else { "ip4" }
-}
 
 /// `svs table [add|delete] [ip4|ip6] table-id N`.
 #[derive(Debug, PartialEq)]
 struct SetTable {
     is_add: bool,
-    is_ip6: bool,
+    version: IpVersion,
     id: u32,
 }
 
@@ -28,16 +23,14 @@ impl Command for SetTable {
     const ABOUT: &'static str = "Make a table of sources, or delete it";
     const USAGE: &'static str = "[add|delete] [ip4|ip6] table-id <id>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut is_add, mut is_ip6, mut id) = (true, false, None);
+        let (mut is_add, mut version, mut id) = (true, IpVersion::V4, None);
         while !args.is_empty() {
             if args.keyword("add") {
                 is_add = true;
             } else if args.keyword("delete") || args.keyword("del") {
                 is_add = false;
-            } else if args.keyword("ip4") {
-                is_ip6 = false;
-            } else if args.keyword("ip6") {
-                is_ip6 = true;
+            } else if let Some(said) = args.optional() {
+                version = said;
             } else if args.keyword("table-id") {
                 id = Some(args.value("table id")?);
             } else {
@@ -45,14 +38,14 @@ impl Command for SetTable {
             }
         }
         let id = id.ok_or_else(|| args.error("expected table-id"))?;
-        Ok(Self { is_add, is_ip6, id })
+        Ok(Self { is_add, version, id })
     }
 }
 
 impl Print for SetTable {
     const STAGE: Stage = Stage::Objects;
     fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.is_add { "add" } else { "delete" }).word(word(self.is_ip6));
+        line.word(if self.is_add { "add" } else { "delete" }).word(self.version.name());
         line.keyword("table-id", &self.id);
     }
 }
@@ -96,7 +89,7 @@ impl Print for SetRoute {
 #[derive(Debug, PartialEq)]
 struct SetInterface {
     is_on: bool,
-    is_ip6: bool,
+    version: IpVersion,
     id: u32,
     interface: InterfaceIndex,
 }
@@ -106,16 +99,14 @@ impl Command for SetInterface {
     const ABOUT: &'static str = "Have an interface choose tables by sources, or no longer";
     const USAGE: &'static str = "[enable|disable] [ip4|ip6] [table-id] <table-id> <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut is_on, mut is_ip6, mut id, mut interface) = (true, false, None, None);
+        let (mut is_on, mut version, mut id, mut interface) = (true, IpVersion::V4, None, None);
         while !args.is_empty() {
             if args.keyword("enable") {
                 is_on = true;
             } else if args.keyword("disable") {
                 is_on = false;
-            } else if args.keyword("ip4") {
-                is_ip6 = false;
-            } else if args.keyword("ip6") {
-                is_ip6 = true;
+            } else if let Some(said) = args.optional() {
+                version = said;
             } else if args.keyword("table-id") {
                 id = Some(args.value("table id")?);
             } else if id.is_none() && args.peek().is_some_and(|w| w.parse::<u32>().is_ok()) {
@@ -128,14 +119,14 @@ impl Command for SetInterface {
         }
         let id = id.ok_or_else(|| args.error("expected table-id"))?;
         let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
-        Ok(Self { is_on, is_ip6, id, interface })
+        Ok(Self { is_on, version, id, interface })
     }
 }
 
 impl Print for SetInterface {
     const STAGE: Stage = Stage::Attachments;
     fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.is_on { "enable" } else { "disable" }).word(word(self.is_ip6));
+        line.word(if self.is_on { "enable" } else { "disable" }).word(self.version.name());
         line.keyword("table-id", &self.id).value(&self.interface);
     }
 }
@@ -173,21 +164,21 @@ impl fmt::Display for Rows {
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for ((is_ip6, id), table) in &router.own::<Tables>().all {
-        lines.push(&SetTable { is_add: true, is_ip6: *is_ip6, id: *id });
+    for ((version, id), table) in &router.own::<Tables>().all {
+        lines.push(&SetTable { is_add: true, version: *version, id: *id });
         for (prefix, (fib, _)) in &table.routes {
             lines.push(&SetRoute { is_add: true, id: *id, prefix: *prefix, fib: Some(*fib) });
         }
     }
-    for (interface, is_ip6, id) in super::enabled(router) {
-        lines.push(&SetInterface { is_on: true, is_ip6, id, interface });
+    for (interface, version, id) in super::enabled(router) {
+        lines.push(&SetInterface { is_on: true, version, id, interface });
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetTable| {
         let change = if c.is_add { super::add_table } else { super::remove_table };
-        Ok(change(router, c.is_ip6, c.id)?)
+        Ok(change(router, c.version, c.id)?)
     });
     cli.command(|router: &mut Router, c: SetRoute| match c.fib.filter(|_| c.is_add) {
         Some(fib) => Ok(super::add_route(router, c.id, c.prefix, fib)?),
@@ -195,15 +186,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetInterface| {
         let change = if c.is_on { super::enable } else { super::disable };
-        Ok(change(router, c.interface, c.is_ip6, c.id)?)
+        Ok(change(router, c.interface, c.version, c.id)?)
     });
     cli.command(|router: &mut Router, _: Show| {
-        let rows = router.own::<Tables>().all.iter().map(|((is_ip6, id), table)| TableRow {
-            version: word(*is_ip6),
+        let rows = router.own::<Tables>().all.iter().map(|((version, id), table)| TableRow {
+            version: version.name(),
             table_id: *id,
             routes: table.routes.iter().map(|(p, (fib, _))| (p.to_string(), *fib)).collect(),
             interfaces: super::enabled(router)
-                .filter(|(_, six, table)| (six, table) == (is_ip6, id))
+                .filter(|(_, of, table)| (of, table) == (version, id))
                 .map(|(interface, ..)| router.interfaces.name(interface.0).to_owned())
                 .collect(),
         });

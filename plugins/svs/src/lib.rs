@@ -14,13 +14,12 @@ use std::net::IpAddr;
 
 use control::feature::{Refusal, Refused};
 use infra::rcu::SharedSlab;
-use net::adjacency::Link;
-use net::fib::{Ip4, Ip6, TableIndex};
+use net::fib::TableIndex;
 use net::interface::{AttachedAt, NoInterface};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Prefix;
+use wire::{IpVersion, Prefix};
 
 pub use api::*;
 
@@ -54,7 +53,7 @@ struct Table {
 
 /// All tables, by version and number.
 struct Tables {
-    all: BTreeMap<(bool, u32), Table>,
+    all: BTreeMap<(IpVersion, u32), Table>,
     slab: SharedSlab<Sources>,
 }
 
@@ -88,25 +87,17 @@ pub enum Error {
     Full,
 }
 
-fn place(is_ip6: bool) -> usize {
-    usize::from(is_ip6)
-}
-
-fn link(is_ip6: bool) -> Link {
-    if is_ip6 { Link::Ip6 } else { Link::Ip4 }
-}
-
 /// Makes a table of sources.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn add_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error> {
+pub fn add_table(router: &mut Router, version: IpVersion, id: u32) -> Result<(), Error> {
     let tables = router.own_mut::<Tables>();
-    if tables.all.contains_key(&(is_ip6, id)) {
+    if tables.all.contains_key(&(version, id)) {
         return Err(Error::Exists(id));
     }
     let slot = tables.slab.insert(Sources::default()).map_err(|_| Error::Full)?;
-    tables.all.insert((is_ip6, id), Table { slot, routes: BTreeMap::new() });
+    tables.all.insert((version, id), Table { slot, routes: BTreeMap::new() });
     Ok(())
 }
 
@@ -114,20 +105,20 @@ pub fn add_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn remove_table(router: &mut Router, is_ip6: bool, id: u32) -> Result<(), Error> {
-    let slot = table(router, is_ip6, id)?.slot;
-    if router.settings::<Chosen>().any(|(_, c)| c.0[place(is_ip6)] == Some(slot)) {
+pub fn remove_table(router: &mut Router, version: IpVersion, id: u32) -> Result<(), Error> {
+    let slot = table(router, version, id)?.slot;
+    if router.settings::<Chosen>().any(|(_, c)| c.0[version as usize] == Some(slot)) {
         return Err(Error::InUse(id));
     }
     let tables = router.own_mut::<Tables>();
     tables.slab.remove(slot);
-    let gone = tables.all.remove(&(is_ip6, id)).expect("it was found");
-    gone.routes.values().for_each(|(_, fib)| router.use_table_of(link(is_ip6), *fib, false));
+    let gone = tables.all.remove(&(version, id)).expect("it was found");
+    gone.routes.values().for_each(|(_, fib)| router.use_table_of(version, *fib, false));
     Ok(())
 }
 
-fn table(router: &Router, is_ip6: bool, id: u32) -> Result<&Table, Error> {
-    router.own::<Tables>().all.get(&(is_ip6, id)).ok_or(Error::NoTable(id))
+fn table(router: &Router, version: IpVersion, id: u32) -> Result<&Table, Error> {
+    router.own::<Tables>().all.get(&(version, id)).ok_or(Error::NoTable(id))
 }
 
 /// Has packets from sources in a prefix looked up in a routing table.
@@ -135,16 +126,15 @@ fn table(router: &Router, is_ip6: bool, id: u32) -> Result<&Table, Error> {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn add_route(router: &mut Router, id: u32, prefix: Prefix, fib: u32) -> Result<(), Error> {
-    let (is_ip6, prefix) = (prefix.addr().is_ipv6(), prefix.network());
-    table(router, is_ip6, id)?;
-    let found = if is_ip6 { router.fib.table::<Ip6>(fib) } else { router.fib.table::<Ip4>(fib) };
-    let index = found.ok_or(Error::NoFib(fib))?;
-    router.use_table_of(link(is_ip6), index, true);
-    let table = router.own_mut::<Tables>().all.get_mut(&(is_ip6, id)).expect("it was found");
+    let (version, prefix) = (IpVersion::from(prefix), prefix.network());
+    table(router, version, id)?;
+    let index = router.fib.table_for(version, fib).ok_or(Error::NoFib(fib))?;
+    router.use_table_of(version, index, true);
+    let table = router.own_mut::<Tables>().all.get_mut(&(version, id)).expect("it was found");
     if let Some((_, old)) = table.routes.insert(prefix, (fib, index)) {
-        router.use_table_of(link(is_ip6), old, false);
+        router.use_table_of(version, old, false);
     }
-    publish(router, is_ip6, id);
+    publish(router, version, id);
     Ok(())
 }
 
@@ -153,19 +143,19 @@ pub fn add_route(router: &mut Router, id: u32, prefix: Prefix, fib: u32) -> Resu
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn remove_route(router: &mut Router, id: u32, prefix: Prefix) -> Result<(), Error> {
-    let (is_ip6, prefix) = (prefix.addr().is_ipv6(), prefix.network());
-    table(router, is_ip6, id)?;
-    let table = router.own_mut::<Tables>().all.get_mut(&(is_ip6, id)).expect("it was found");
+    let (version, prefix) = (IpVersion::from(prefix), prefix.network());
+    table(router, version, id)?;
+    let table = router.own_mut::<Tables>().all.get_mut(&(version, id)).expect("it was found");
     let (_, old) = table.routes.remove(&prefix).ok_or(Error::NoRoute(prefix))?;
-    router.use_table_of(link(is_ip6), old, false);
-    publish(router, is_ip6, id);
+    router.use_table_of(version, old, false);
+    publish(router, version, id);
     Ok(())
 }
 
 /// Gives the nodes a table.
-fn publish(router: &mut Router, is_ip6: bool, id: u32) {
+fn publish(router: &mut Router, version: IpVersion, id: u32) {
     let tables = router.own_mut::<Tables>();
-    if let Some(table) = tables.all.get(&(is_ip6, id)) {
+    if let Some(table) = tables.all.get(&(version, id)) {
         let bits = |addr: IpAddr| match addr {
             IpAddr::V4(addr) => u128::from(addr.to_bits()) << 96,
             IpAddr::V6(addr) => addr.to_bits(),
@@ -183,13 +173,13 @@ fn publish(router: &mut Router, is_ip6: bool, id: u32) {
 pub fn enable(
     router: &mut Router,
     interface: InterfaceIndex,
-    is_ip6: bool,
+    version: IpVersion,
     id: u32,
 ) -> Result<(), Error> {
     router.interfaces.at(interface).ok_or(NoInterface)?;
-    let slot = table(router, is_ip6, id)?.slot;
+    let slot = table(router, version, id)?.slot;
     let mut chosen = router.setting::<Chosen>(interface);
-    chosen.0[place(is_ip6)] = Some(slot);
+    chosen.0[version as usize] = Some(slot);
     Ok(router.put(interface, chosen)?)
 }
 
@@ -200,27 +190,27 @@ pub fn enable(
 pub fn disable(
     router: &mut Router,
     interface: InterfaceIndex,
-    is_ip6: bool,
+    version: IpVersion,
     id: u32,
 ) -> Result<(), Error> {
     router.interfaces.at(interface).ok_or(NoInterface)?;
-    let slot = table(router, is_ip6, id)?.slot;
+    let slot = table(router, version, id)?.slot;
     let mut chosen = router.setting::<Chosen>(interface);
-    if chosen.0[place(is_ip6)] != Some(slot) {
+    if chosen.0[version as usize] != Some(slot) {
         return Err(Error::NotOn);
     }
-    chosen.0[place(is_ip6)] = None;
+    chosen.0[version as usize] = None;
     Ok(router.put(interface, chosen)?)
 }
 
 /// Interfaces that choose, by which version and table.
-pub fn enabled(router: &Router) -> impl Iterator<Item = (InterfaceIndex, bool, u32)> {
+pub fn enabled(router: &Router) -> impl Iterator<Item = (InterfaceIndex, IpVersion, u32)> {
     let all = &router.own::<Tables>().all;
     router.settings::<Chosen>().flat_map(move |(interface, chosen)| {
-        [false, true].into_iter().filter_map(move |is_ip6| {
-            let slot = chosen.0[place(is_ip6)]?;
-            let found = all.iter().find(|((six, _), t)| *six == is_ip6 && t.slot == slot);
-            found.map(|((_, id), _)| (interface, is_ip6, *id))
+        IpVersion::ALL.into_iter().filter_map(move |version| {
+            let slot = chosen.0[version as usize]?;
+            let found = all.iter().find(|((of, _), t)| *of == version && t.slot == slot);
+            found.map(|((_, id), _)| (interface, version, *id))
         })
     })
 }

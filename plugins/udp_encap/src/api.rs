@@ -3,6 +3,7 @@
 use control::api::types::Address;
 use control::api::{Api, Message, Record};
 use net::Router;
+use wire::IpVersion;
 
 use super::decap::UdpDecapNextProto;
 use super::{Decap, Encaps, UdpEncap, decap};
@@ -110,7 +111,8 @@ pub(super) fn register(api: &mut Api<Router>) {
             details.collect()
         })
         .call(|router, m: UdpDecapAddDel| {
-            let at = Decap { is_ip6: m.udp_decap.is_ip4 == 0, port: m.udp_decap.port };
+            let at =
+                Decap { version: IpVersion::six(m.udp_decap.is_ip4 == 0), port: m.udp_decap.port };
             Ok(match m.is_add {
                 true => decap::add(router, at, m.udp_decap.next_proto),
                 false => decap::remove(router, at),

@@ -7,6 +7,7 @@ use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
 use net::Router;
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::decap::{self, UdpDecapNextProto};
 use super::{Decap, Encaps, UdpEncap};
@@ -116,16 +117,16 @@ impl Command for SetDecap {
     const ABOUT: &'static str = "Have what is behind UDP headers to a port forwarded";
     const USAGE: &'static str = "[add|del] [ipv4|ipv6] <dst-port> [next-proto <ip4|ip6|mpls>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut is_del, mut is_ip6, mut port, mut next) = (false, false, None, None);
+        let (mut is_del, mut version, mut port, mut next) = (false, IpVersion::V4, None, None);
         while !args.is_empty() {
             if args.keyword("add") {
                 is_del = false;
             } else if args.keyword("del") {
                 is_del = true;
             } else if args.keyword("ipv4") {
-                is_ip6 = false;
+                version = IpVersion::V4;
             } else if args.keyword("ipv6") {
-                is_ip6 = true;
+                version = IpVersion::V6;
             } else if args.keyword("next-proto") {
                 let known = INNER.iter().position(|word| args.keyword(word));
                 let known = known.ok_or_else(|| args.error("expected ip4, ip6 or mpls"))?;
@@ -140,14 +141,14 @@ impl Command for SetDecap {
             return Err(Error::new("missing next-proto"));
         }
         let port = port.ok_or_else(|| Error::new("missing port"))?;
-        Ok(Self { is_del, at: Decap { is_ip6, port }, next })
+        Ok(Self { is_del, at: Decap { version, port }, next })
     }
 }
 
 impl Print for SetDecap {
     const STAGE: Stage = Stage::Attachments;
     fn print(&self, line: &mut Line<'_>) {
-        line.word("add").word(if self.at.is_ip6 { "ipv6" } else { "ipv4" }).value(&self.at.port);
+        line.word("add").word(self.at.version.long_name()).value(&self.at.port);
         let word = self.next.and_then(|next| INNER.get(next.0 as usize));
         line.option("next-proto", word);
     }

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 
 use graph::{BuildError, Edge, Frame, Node};
 use net::Router;
-use net::ip::{V4, V6};
 use net::tunnel::forget_outer;
 
 use super::{Decap, Encaps, Error};
@@ -63,20 +62,13 @@ pub fn add_nodes(router: &mut Router) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn lead(router: &mut Router, at: Decap, to: Option<&str>) -> Result<(), net::ip::Error> {
-    match at.is_ip6 {
-        false => router.lead_tunnel_port::<V4>(at.port, to),
-        true => router.lead_tunnel_port::<V6>(at.port, to),
-    }
-}
-
 /// Has packets to a port forwarded as what is behind their UDP header.
 ///
 /// # Errors
 /// [`Error::Taken`], [`Error::Protocol`]; nothing has changed then.
 pub fn add(router: &mut Router, at: Decap, next: UdpDecapNextProto) -> Result<(), Error> {
     let node = NODES.get(next.0 as usize).ok_or(Error::Protocol)?;
-    lead(router, at, Some(node)).map_err(Error::Taken)?;
+    router.lead_tunnel_port(at.version, at.port, Some(node)).map_err(Error::Taken)?;
     router.own_mut::<Encaps>().decaps.insert(at, next);
     Ok(())
 }
@@ -87,5 +79,5 @@ pub fn add(router: &mut Router, at: Decap, next: UdpDecapNextProto) -> Result<()
 /// [`Error::NoDecap`].
 pub fn remove(router: &mut Router, at: Decap) -> Result<(), Error> {
     router.own_mut::<Encaps>().decaps.remove(&at).ok_or(Error::NoDecap(at.port))?;
-    lead(router, at, None).map_err(Error::Taken)
+    router.lead_tunnel_port(at.version, at.port, None).map_err(Error::Taken)
 }

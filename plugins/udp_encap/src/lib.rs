@@ -32,6 +32,7 @@ use net::fib::{
 use net::ip::Chain;
 use net::tunnel::{Behind, Outer};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use wire::IpVersion;
 
 pub use api::*;
 pub use decap::UdpDecapNextProto;
@@ -74,8 +75,8 @@ struct Made {
 /// A port whose packets are taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Decap {
-    /// Over IPv6, else IPv4.
-    pub is_ip6: bool,
+    /// The version of the outer header.
+    pub version: IpVersion,
     /// The port.
     pub port: u16,
 }

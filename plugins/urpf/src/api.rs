@@ -6,7 +6,7 @@ use control::api::{Api, Message, Retval};
 use super::{Direction, Mode};
 use net::InterfaceIndex;
 use net::Router;
-use net::adjacency::Link;
+use wire::IpVersion;
 
 /// All interfaces, or the table of the interface.
 const ANY: u32 = u32::MAX;
@@ -83,13 +83,9 @@ fn update(router: &mut Router, m: &UrpfUpdateV2) -> Result<(), Retval> {
         UrpfMode::STRICT => Some(Mode::Strict),
         _ => return Err(Retval::INVALID_VALUE),
     };
-    let link = match m.af {
-        AddressFamily::IP4 => Link::Ip4,
-        AddressFamily::IP6 => Link::Ip6,
-        _ => return Err(Retval::INVALID_ADDRESS_FAMILY),
-    };
+    let version = IpVersion::try_from(m.af)?;
     let table = Some(m.table_id).filter(|id| *id != ANY);
-    Ok(super::set(router, m.sw_if_index, (direction, link), mode, table)?)
+    Ok(super::set(router, m.sw_if_index, (direction, version), mode, table)?)
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -102,13 +98,9 @@ pub(super) fn register(api: &mut Api<Router>) {
         .dump(|router: &mut Router, m: UrpfInterfaceDump| {
             let checks = super::all(router)
                 .filter(|(interface, ..)| [ANY, interface.0].contains(&m.sw_if_index.0));
-            let details = |(sw_if_index, direction, link, check): (_, _, _, super::Check)| {
-                let on = router.addresses.of(sw_if_index);
-                let (af, own) = match link {
-                    Link::Ip4 => (AddressFamily::IP4, on.table4),
-                    _ => (AddressFamily::IP6, on.table6),
-                };
-                let table = super::table_id(router, link, check.table.unwrap_or(own));
+            let details = |(sw_if_index, direction, version, check): (_, _, _, super::Check)| {
+                let own = router.addresses.of(sw_if_index).table_for(version);
+                let table = router.fib.table_id_for(version, check.table.unwrap_or(own));
                 UrpfInterfaceDetails {
                     sw_if_index,
                     is_input: direction == Direction::Rx,
@@ -116,7 +108,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                         Mode::Strict => UrpfMode::STRICT,
                         Mode::Loose => UrpfMode::LOOSE,
                     },
-                    af,
+                    af: AddressFamily::from(version),
                     table_id: table.unwrap_or(ANY),
                 }
             };

@@ -5,17 +5,16 @@ use std::fmt;
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
 use serde::Serialize;
-use wire::Prefix;
+use wire::{IpVersion, Prefix};
 
 use super::{Check, Direction, Mode};
-use net::adjacency::Link;
 use net::fib::{Path, Source, Target};
 use net::{InterfaceIndex, Router};
 
 /// `set urpf [ip4|ip6] [rx|tx] [off|strict|loose] INTERFACE [table ID]`.
 #[derive(Debug, PartialEq)]
 struct SetUrpf {
-    link: Link,
+    version: IpVersion,
     direction: Direction,
     mode: Option<Mode>,
     interface: InterfaceIndex,
@@ -28,14 +27,14 @@ impl Command for SetUrpf {
     const USAGE: &'static str =
         "[ip4|ip6] [rx|tx] [off|strict|loose] <interface> [table <table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut link, mut direction) = (Link::Ip4, Direction::Rx);
+        let (mut version, mut direction) = (IpVersion::V4, Direction::Rx);
         let (mut mode, mut interface, mut table) = (Some(Mode::Strict), None, None);
         while let Some(word) = args.peek() {
             let at = *args;
             args.word();
             match word {
-                "ip4" => link = Link::Ip4,
-                "ip6" => link = Link::Ip6,
+                "ip4" => version = IpVersion::V4,
+                "ip6" => version = IpVersion::V6,
                 "rx" => direction = Direction::Rx,
                 "tx" => direction = Direction::Tx,
                 "off" => mode = None,
@@ -50,7 +49,7 @@ impl Command for SetUrpf {
             }
         }
         let interface = interface.ok_or_else(|| Error::new("missing interface"))?;
-        Ok(Self { link, direction, mode, interface, table })
+        Ok(Self { version, direction, mode, interface, table })
     }
 }
 
@@ -58,7 +57,7 @@ impl Print for SetUrpf {
     const STAGE: Stage = Stage::Attachments;
     const UNDO: &'static str = "=set urpf {1} {2} off {4} [table {table}]";
     fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.link == Link::Ip4 { "ip4" } else { "ip6" });
+        line.word(self.version.name());
         line.word(if self.direction == Direction::Rx { "rx" } else { "tx" });
         line.word(match self.mode {
             None => "off",
@@ -109,12 +108,12 @@ impl Print for Accept {
 
 /// The checks, and sources that are exempt.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (interface, direction, link, check) in super::all(router) {
-        let table = check.table.and_then(|table| super::table_id(router, link, table));
+    for (interface, direction, version, check) in super::all(router) {
+        let table = check.table.and_then(|table| router.fib.table_id_for(version, table));
         // What looks up in a table that is gone finds nothing.
         if check.table.is_some() == table.is_some() {
             let mode = Some(check.mode);
-            lines.push(&SetUrpf { link, direction, mode, interface, table });
+            lines.push(&SetUrpf { version, direction, mode, interface, table });
         }
     }
     for (table, prefix) in router.fib.routes_of(Source::URPF_EXEMPT) {
@@ -124,7 +123,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 impl Accept {
     fn carry_out(&self, router: &mut Router) -> Result<(), Error> {
-        let table = super::table(router, Link::of(self.prefix.addr()), self.table)?;
+        let table = router.fib.table_for(self.prefix.addr(), self.table);
+        let table = table.ok_or(super::Error::NoTable(self.table))?;
         let (prefix, source) = (self.prefix, Source::URPF_EXEMPT);
         let done = if self.is_del {
             router.remove_route(table, prefix, source, &[])
@@ -170,17 +170,18 @@ impl fmt::Display for Rows {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetUrpf| {
-        Ok(super::set(router, c.interface, (c.direction, c.link), c.mode, c.table)?)
+        Ok(super::set(router, c.interface, (c.direction, c.version), c.mode, c.table)?)
     });
     cli.command(|router: &mut Router, c: Accept| c.carry_out(router));
     cli.command(|router: &mut Router, _: ShowUrpf| {
-        let row = |(interface, direction, link, check): (InterfaceIndex, _, _, Check)| Row {
-            interface: router.interfaces.name(interface.0).to_owned(),
-            protocol: if link == Link::Ip4 { "ip4" } else { "ip6" },
-            direction: if direction == Direction::Rx { "rx" } else { "tx" },
-            mode: if check.mode == Mode::Strict { "strict" } else { "loose" },
-            table: check.table.and_then(|table| super::table_id(router, link, table)),
-        };
+        let row =
+            |(interface, direction, version, check): (InterfaceIndex, _, IpVersion, Check)| Row {
+                interface: router.interfaces.name(interface.0).to_owned(),
+                protocol: version.name(),
+                direction: if direction == Direction::Rx { "rx" } else { "tx" },
+                mode: if check.mode == Mode::Strict { "strict" } else { "loose" },
+                table: check.table.and_then(|table| router.fib.table_id_for(version, table)),
+            };
         Ok(Output::of(Rows(super::all(router).map(row).collect())))
     });
 }

@@ -11,10 +11,10 @@ mod cli;
 mod node;
 
 use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
 use net::fib::{Ip4, Ip6, TableIndex};
 use net::interface::NoInterface;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use wire::IpVersion;
 
 pub use api::{UrpfInterfaceDetails, UrpfInterfaceDump, UrpfMode, UrpfUpdate, UrpfUpdateV2};
 pub use node::{Sources, Urpf};
@@ -72,25 +72,6 @@ pub enum Error {
     NoTable(u32),
 }
 
-/// The table of this number.
-///
-/// # Errors
-/// [`Error::NoTable`].
-pub fn table(router: &Router, link: Link, id: u32) -> Result<TableIndex, Error> {
-    let found = match link {
-        Link::Ip4 => router.fib.table::<Ip4>(id),
-        _ => router.fib.table::<Ip6>(id),
-    };
-    found.ok_or(Error::NoTable(id))
-}
-
-fn table_id(router: &Router, link: Link, table: TableIndex) -> Option<u32> {
-    match link {
-        Link::Ip4 => router.fib.table_id::<Ip4>(table),
-        _ => router.fib.table_id::<Ip6>(table),
-    }
-}
-
 /// Checks sources of an interface's packets, in a table of this number or that of the interface
 /// they came in on; no mode switches the check off.
 ///
@@ -99,25 +80,26 @@ fn table_id(router: &Router, link: Link, table: TableIndex) -> Option<u32> {
 pub fn set(
     router: &mut Router,
     interface: InterfaceIndex,
-    (direction, link): (Direction, Link),
+    (direction, version): (Direction, IpVersion),
     mode: Option<Mode>,
     table_id: Option<u32>,
 ) -> Result<(), Error> {
-    let table = table_id.map(|id| table(router, link, id)).transpose()?;
+    let table = |id| router.fib.table_for(version, id).ok_or(Error::NoTable(id));
+    let table = table_id.map(table).transpose()?;
     let mut checks = router.setting::<Checks>(interface);
     let check = mode.map(|mode| Check { mode, table });
-    checks[direction as usize][usize::from(link == Link::Ip6)] = check;
+    checks[direction as usize][version as usize] = check;
     Ok(router.put(interface, checks)?)
 }
 
 /// All checks, by interface.
-pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Direction, Link, Check)> {
+pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Direction, IpVersion, Check)> {
     let places = [Direction::Rx, Direction::Tx]
-        .map(|direction| [Link::Ip4, Link::Ip6].map(|link| (direction, link)));
+        .map(|direction| IpVersion::ALL.map(|version| (direction, version)));
     router.settings::<Checks>().flat_map(move |(interface, checks)| {
         let both = places.as_flattened().to_vec().into_iter().zip(checks.as_flattened());
-        both.filter_map(move |((direction, link), check)| {
-            check.map(|check| (interface, direction, link, check))
+        both.filter_map(move |((direction, version), check)| {
+            check.map(|check| (interface, direction, version, check))
         })
     })
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use control::api::types::Address;
 use control::api::{Api, Message, Record, Retval};
 use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::machine::{self, State};
 use super::table::Key;
@@ -301,13 +301,17 @@ impl From<State> for VrrpVrState {
 
 /// Tells clients that a virtual router has another state.
 pub(super) fn tell(router: &Router, key: Key, old: State, new: State) {
-    let vr = VrrpVrKey { sw_if_index: key.on, vr_id: key.id, is_ipv6: key.is_ip6.into() };
+    let vr = VrrpVrKey {
+        sw_if_index: key.on,
+        vr_id: key.id,
+        is_ipv6: (key.version == IpVersion::V6).into(),
+    };
     let event = VrrpVrEvent { vr, old_state: old.into(), new_state: new.into() };
     router.clients.send(&event);
 }
 
 fn key(on: InterfaceIndex, id: u8, is_ip6: bool) -> Key {
-    Key { on, id, is_ip6 }
+    Key { on, id, version: IpVersion::six(is_ip6) }
 }
 
 fn native(addrs: &[Address]) -> Result<Vec<IpAddr>, Retval> {
@@ -365,7 +369,7 @@ fn details(router: &Router, of: &VirtualRouter) -> VrrpVrDetails {
         (*preempt, VrrpVrFlags::PREEMPT),
         (*accept, VrrpVrFlags::ACCEPT),
         (*unicast, VrrpVrFlags::UNICAST),
-        (of.key.is_ip6, VrrpVrFlags::IPV6),
+        (of.key.version == IpVersion::V6, VrrpVrFlags::IPV6),
     ];
     let flags = named.into_iter().filter(|(is_set, _)| *is_set);
     let now = machine::priority(router, of.key);
@@ -411,7 +415,7 @@ fn tracked(of: &VirtualRouter) -> VrrpVrTrackIfDetails {
     VrrpVrTrackIfDetails {
         sw_if_index: of.key.on,
         vr_id: of.key.id,
-        is_ipv6: of.key.is_ip6.into(),
+        is_ipv6: (of.key.version == IpVersion::V6).into(),
         ifs: of.tracked.iter().map(one).collect(),
     }
 }
@@ -420,7 +424,7 @@ fn peers(of: &VirtualRouter) -> VrrpVrPeerDetails {
     VrrpVrPeerDetails {
         sw_if_index: of.key.on,
         vr_id: of.key.id,
-        is_ipv6: of.key.is_ip6.into(),
+        is_ipv6: (of.key.version == IpVersion::V6).into(),
         peer_addrs: of.peers.iter().map(|addr| (*addr).into()).collect(),
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use control::cli::{Cli, Command, Error as CliError, Print};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 
 use super::table::Key;
 use super::virtual_router::{self, Settings, VirtualRouter};
@@ -151,14 +152,14 @@ fn add(router: &mut Router, c: &Add) -> Result<(), CliError> {
         unicast: c.unicast,
         addrs: c.addrs.clone().into(),
     };
-    let key = Key { on: c.interface, id: c.id, is_ip6: c.ipv6 };
+    let key = Key { on: c.interface, id: c.id, version: IpVersion::six(c.ipv6) };
     virtual_router::add(router, key, settings)?;
     Ok(())
 }
 
 fn proto(router: &mut Router, c: &Proto) -> Result<(), CliError> {
     let on = interface(c.interface, c.number)?;
-    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    let key = Key { on, id: c.id, version: IpVersion::six(c.ipv6) };
     router.interfaces.at(on).ok_or(Error::NoInterface)?;
     match (c.start, c.stop) {
         (true, false) => Ok(virtual_router::start(router, key)?),
@@ -169,13 +170,13 @@ fn proto(router: &mut Router, c: &Proto) -> Result<(), CliError> {
 
 fn peers(router: &mut Router, c: Peers) -> Result<(), CliError> {
     let on = interface(c.interface, c.number)?;
-    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    let key = Key { on, id: c.id, version: IpVersion::six(c.ipv6) };
     Ok(virtual_router::set_peers(router, key, c.peers)?)
 }
 
 fn track(router: &mut Router, c: &Track) -> Result<(), CliError> {
     let on = interface(c.interface, c.number)?;
-    let key = Key { on, id: c.id, is_ip6: c.ipv6 };
+    let key = Key { on, id: c.id, version: IpVersion::six(c.ipv6) };
     let numbered = c.track_index.iter().map(|number| InterfaceIndex(*number));
     let others: Vec<_> = numbered.chain(c.track_interface.iter().copied()).collect();
     match (c.add, c.del) {
@@ -196,7 +197,7 @@ fn added(of: &VirtualRouter) -> Add {
     Add {
         interface: of.key.on,
         id: of.key.id,
-        ipv6: of.key.is_ip6,
+        ipv6: of.key.version == IpVersion::V6,
         priority: Some(*priority).filter(|priority| *priority != PRIORITY),
         interval: Some(*interval).filter(|interval| *interval != INTERVAL),
         no_preempt: !preempt,
@@ -208,7 +209,8 @@ fn added(of: &VirtualRouter) -> Add {
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (_, of) in virtual_routers(router) {
-        let (interface, number, id, ipv6) = (Some(of.key.on), None, of.key.id, of.key.is_ip6);
+        let (interface, number, id, ipv6) =
+            (Some(of.key.on), None, of.key.id, of.key.version == IpVersion::V6);
         lines.push(&added(of));
         if !of.peers.is_empty() {
             lines.push(&Peers { interface, number, id, ipv6, peers: of.peers.clone() });
@@ -235,7 +237,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Add| add(router, &c));
     cli.command(|router: &mut Router, c: Del| {
-        let key = Key { on: c.interface, id: c.id, is_ip6: c.ipv6 };
+        let key = Key { on: c.interface, id: c.id, version: IpVersion::six(c.ipv6) };
         Ok(virtual_router::remove(router, key)?)
     });
     cli.command(|router: &mut Router, c: Proto| proto(router, &c));

@@ -145,7 +145,7 @@ fn publish(router: &mut Router) {
         }
         if of.state == State::Master {
             let on = answering.entry(of.key.on).or_default();
-            *(if of.key.is_ip6 { &mut on.ip6 } else { &mut on.ip4 }) = true;
+            *[&mut on.ip4, &mut on.ip6][of.key.version as usize] = true;
             let owned = of.settings.addrs.iter().map(|addr| ((of.key.on, *addr), of.key.mac()));
             table.owned.extend(owned);
         }

@@ -7,8 +7,8 @@ use control::process::Wake;
 use net::adjacency::Link;
 use net::interface::Change;
 use net::{InterfaceIndex, Router};
-use wire::Prefix;
 use wire::vrrp::OWNER;
+use wire::{IpVersion, Prefix};
 
 use super::node::Heard;
 use super::send;
@@ -71,7 +71,7 @@ pub(super) fn begin(router: &mut Router, key: Key) {
     let Some(of) = at_mut(router, key) else { return };
     let (is_owner, hears_group) = (of.settings.priority == OWNER, !of.settings.unicast);
     of.master_interval = of.settings.interval;
-    let link = if key.is_ip6 { Link::Ip6 } else { Link::Ip4 };
+    let link = Link::from(key.version);
     let table = router.addresses.of(key.on).table(link).filter(|_| hears_group);
     if let Some(table) = table {
         group::hear(router, link, table, true);
@@ -125,7 +125,7 @@ fn accept(router: &mut Router, key: Key) {
         let has = on.iter().any(|p| p.addr() == *addr);
         // An address of a network that the interface is in has its length.
         let len = on.iter().find(|p| p.contains(*addr)).map(|p| p.prefix_len());
-        let len = len.unwrap_or(if key.is_ip6 { 128 } else { 32 });
+        let len = len.unwrap_or(key.version.bits());
         let Ok(prefix) = Prefix::new(*addr, len) else { continue };
         // A link-local one would take the place of the interface's own.
         let is_link_local = matches!(addr, IpAddr::V6(addr) if addr.is_unicast_link_local());
@@ -181,15 +181,15 @@ fn advertise(router: &mut Router, key: Key) {
 }
 
 /// Whether an interface that a virtual router depends on is of use to it.
-pub(super) fn is_useful(router: &Router, on: InterfaceIndex, is_ip6: bool) -> bool {
+pub(super) fn is_useful(router: &Router, on: InterfaceIndex, version: IpVersion) -> bool {
     let is_up = router.interfaces.at(on).is_some_and(|i| i.admin_up && i.link_up);
-    is_up && router.addresses.of(on).iter().any(|p| p.addr().is_ipv6() == is_ip6)
+    is_up && router.addresses.of(on).iter().any(|p| IpVersion::from(p) == version)
 }
 
 /// What the interfaces that a virtual router depends on take from its priority now.
 pub(super) fn decrement(router: &Router, key: Key) -> u32 {
     let Some(of) = virtual_router(router, key) else { return 0 };
-    let lost = of.tracked.iter().filter(|(on, _)| !is_useful(router, **on, key.is_ip6));
+    let lost = of.tracked.iter().filter(|(on, _)| !is_useful(router, **on, key.version));
     lost.map(|(_, priority)| u32::from(*priority)).sum()
 }
 

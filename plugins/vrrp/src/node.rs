@@ -11,7 +11,7 @@ use net::InterfaceIndex;
 use net::events::{Event, EventSender};
 use wire::arp::{self, Operation};
 use wire::vrrp::{HOPS, Header, Malformed, parse};
-use wire::{Protocol, icmp6, ip4, ip6, nd};
+use wire::{IpVersion, Protocol, icmp6, ip4, ip6, nd};
 use zerocopy::FromBytes;
 
 use super::table::{Key, Table};
@@ -138,7 +138,7 @@ fn read<const IS_IP6: bool>(p: &Buffer<'_>, table: &Table) -> Result<Heard, Erro
         return Err(Error::Hops);
     }
     let (header, addrs) = parse(p.bytes_from(p.l4_offset()), from, to)?;
-    let key = Key { on: InterfaceIndex(p.rx()), id: header.id, is_ip6: IS_IP6 };
+    let key = Key { on: InterfaceIndex(p.rx()), id: header.id, version: IpVersion::six(IS_IP6) };
     let ours = table.heard.get(&key).ok_or(Error::Unknown)?;
     if !has_same(addrs, ours) {
         return Err(Error::Addresses);

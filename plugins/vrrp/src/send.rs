@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use graph::Flags;
 use mld::RecordType;
-use net::adjacency::Link;
+use net::ip::Nodes;
 use net::nd::{ALL_NODES, frame};
 use net::{Router, neighbor};
 use wire::ethernet::{self, EtherType};
 use wire::nd::{LinkLayer, NeighborAdvertisement, OVERRIDE, ROUTER};
 use wire::vrrp::{GROUP4, GROUP6, HOPS};
-use wire::{MacAddr, Protocol, arp, checksum, icmp6, ip4, ip6, vrrp};
+use wire::{IpVersion, MacAddr, Protocol, arp, checksum, icmp6, ip4, ip6, vrrp};
 use zerocopy::IntoBytes;
 
 use super::table::Key;
@@ -29,9 +29,9 @@ const REPORT: [u8; 12] = [0x22, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0];
 /// The address that a virtual router sends from: the first of its interface, or the link-local one.
 pub(super) fn source(router: &Router, key: Key) -> Option<IpAddr> {
     let on = router.addresses.of(key.on);
-    match key.is_ip6 {
-        true => on.link_local.map(IpAddr::V6),
-        false => on.ip4.first().map(|prefix| prefix.addr().into()),
+    match key.version {
+        IpVersion::V4 => on.first(key.version),
+        IpVersion::V6 => on.link_local.map(IpAddr::V6),
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn advertise(router: &mut Router, key: Key, priority: u8) {
     let Some(source) = source(router, key) else { return };
     let Some(of) = virtual_router(router, key) else { return };
     let (settings, peers) = (of.settings.clone(), of.peers.clone());
-    let group: IpAddr = if key.is_ip6 { GROUP6.into() } else { GROUP4.into() };
+    let group = [IpAddr::V4(GROUP4), IpAddr::V6(GROUP6)][key.version as usize];
     let said = (key.id, priority, settings.interval);
     let packet =
         |to: IpAddr| packet(source, to, &vrrp::message((source, to), said, &settings.addrs)?);
@@ -79,12 +79,8 @@ fn packet(source: IpAddr, to: IpAddr, message: &[u8]) -> Option<Vec<u8>> {
 
 /// Sends a packet by the routes of the interface's table.
 fn route(router: &mut Router, key: Key, packet: Vec<u8>) {
-    let (link, node) = match key.is_ip6 {
-        true => (Link::Ip6, "ip6-lookup"),
-        false => (Link::Ip4, "ip4-lookup"),
-    };
-    let Some(table) = router.addresses.of(key.on).table(link) else { return };
-    let Some(node) = router.engine.index_of(node) else { return };
+    let Some(table) = router.addresses.of(key.on).table(key.version) else { return };
+    let Some(node) = router.engine.index_of(Nodes::of(key.version).lookup) else { return };
     let thread = router.engine.data_threads().start;
     router.engine.inject(thread, node, packet, move |p| {
         let l3 = p.offset();

@@ -110,13 +110,13 @@ fn row(router: &Router, (number, of): (u32, &VirtualRouter)) -> Row {
     let tracked = |(on, priority): (&InterfaceIndex, &u8)| TrackedRow {
         interface: name(*on),
         priority: *priority,
-        is_useful: machine::is_useful(router, *on, of.key.is_ip6),
+        is_useful: machine::is_useful(router, *on, of.key.version),
     };
     Row {
         number,
         interface: name(of.key.on),
         id: of.key.id,
-        version: if of.key.is_ip6 { "IPv6" } else { "IPv4" },
+        version: ["IPv4", "IPv6"][of.key.version as usize],
         state: match of.state {
             State::Init => "Initialize",
             State::Backup => "Backup",

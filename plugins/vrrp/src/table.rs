@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use net::InterfaceIndex;
-use wire::{MacAddr, vrrp};
+use wire::{IpVersion, MacAddr, vrrp};
 
 /// The name of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,14 +14,14 @@ pub struct Key {
     pub on: InterfaceIndex,
     /// Its number.
     pub id: u8,
-    /// Whether it has addresses of IPv6.
-    pub is_ip6: bool,
+    /// The version of its addresses.
+    pub version: IpVersion,
 }
 
 impl Key {
     /// Its MAC address.
     pub fn mac(&self) -> MacAddr {
-        vrrp::mac(self.id, self.is_ip6)
+        vrrp::mac(self.id, self.version)
     }
 }
 

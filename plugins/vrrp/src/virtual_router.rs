@@ -8,8 +8,8 @@ use net::adjacency::Link;
 use net::fib::TableIndex;
 use net::interface::Kind;
 use net::{InterfaceIndex, Router};
-use wire::Prefix;
 use wire::vrrp::MOST_INTERVAL;
+use wire::{IpVersion, Prefix};
 
 use super::machine::{self, State};
 use super::table::Key;
@@ -95,12 +95,12 @@ fn check(router: &Router, key: Key, settings: &Settings) -> Result<(), Error> {
     if settings.addrs.is_empty() || settings.addrs.len() > u8::MAX.into() {
         return Err(Error::Addresses);
     }
-    let is_bad = |addr: &&IpAddr| !is_host(**addr, key.is_ip6);
+    let is_bad = |addr: &&IpAddr| !is_host(**addr, key.version);
     settings.addrs.iter().find(is_bad).map_or(Ok(()), |addr| Err(Error::Address(*addr)))
 }
 
-fn is_host(addr: IpAddr, is_ip6: bool) -> bool {
-    addr.is_ipv6() == is_ip6 && !addr.is_unspecified() && !addr.is_multicast()
+fn is_host(addr: IpAddr, version: IpVersion) -> bool {
+    IpVersion::from(addr) == version && !addr.is_unspecified() && !addr.is_multicast()
 }
 
 /// Adds a virtual router; its number among all.
@@ -203,7 +203,7 @@ pub fn stop(router: &mut Router, key: Key) -> Result<(), Error> {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn set_peers(router: &mut Router, key: Key, peers: Vec<IpAddr>) -> Result<(), Error> {
-    if let Some(addr) = peers.iter().find(|addr| !is_host(**addr, key.is_ip6)) {
+    if let Some(addr) = peers.iter().find(|addr| !is_host(**addr, key.version)) {
         return Err(Error::Address(*addr));
     }
     let of = at_mut(router, key).ok_or(Error::NoVirtualRouter)?;

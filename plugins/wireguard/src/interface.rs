@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use net::interface::{Change, Error as InterfaceError, Kind, NewInterface, Offloads};
-use net::ip::{V4, V6};
+use net::tunnel::Carrier;
 use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::cookie::Checker;
 use super::input::NAMES;
@@ -44,27 +44,10 @@ pub struct Interface {
     pub(super) checker: Checker,
 }
 
-/// Has messages to a port come to the input node from its first interface to its last.
-fn listen(router: &mut Router, is_6: bool, port: u16, is_on: bool) -> Result<(), Error> {
-    let users = router.own_mut::<Wireguard>().ports.entry((is_6, port)).or_default();
-    let before = *users;
-    *users = if is_on { before + 1 } else { before.saturating_sub(1) };
-    if *users == 0 {
-        router.own_mut::<Wireguard>().ports.remove(&(is_6, port));
-    }
-    let to = match (before, is_on) {
-        (0, true) => Some(NAMES[0][usize::from(is_6)]),
-        (1, false) => None,
-        _ => return Ok(()),
-    };
-    let done = match is_6 {
-        false => router.lead_tunnel_port::<V4>(port, to),
-        true => router.lead_tunnel_port::<V6>(port, to),
-    };
-    done.map_err(|e| {
-        router.own_mut::<Wireguard>().ports.remove(&(is_6, port));
-        Error::Taken(e)
-    })
+/// What messages to a port come by, and the node that they come to.
+fn carrier(src: IpAddr, port: u16) -> (IpVersion, Carrier, &'static str) {
+    let version = IpVersion::from(src);
+    (version, Carrier::Port(port), NAMES[0][version as usize])
 }
 
 /// Makes an interface, down.
@@ -85,7 +68,8 @@ pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         Some(wanted) => wanted,
         None => (0..).find(|n| !used.contains(n)).expect("fewer interfaces than numbers"),
     };
-    listen(router, new.src.is_ipv6(), new.port, true)?;
+    let (version, carrier, node) = carrier(new.src, new.port);
+    router.use_carrier(version, carrier, node).map_err(Error::Taken)?;
     let made = NewInterface {
         name: format!("wg{instance}"),
         kind: Kind::Ip,
@@ -98,7 +82,7 @@ pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
     let interface = match router.add_interface(made, handoff::ToOutput) {
         Ok(interface) => interface,
         Err(e) => {
-            listen(router, new.src.is_ipv6(), new.port, false)?;
+            router.leave_carrier(version, carrier, node);
             return Err(Error::Interface(e));
         }
     };
@@ -137,8 +121,8 @@ pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Cha
             let all = router.own_mut::<Wireguard>();
             all.tables.allowed.put(interface.0, None);
             let Some(gone) = all.interfaces.remove(&interface) else { return };
-            let done = listen(router, gone.src.is_ipv6(), gone.port, false);
-            done.expect("what was taken can be given up");
+            let (version, carrier, node) = carrier(gone.src, gone.port);
+            router.leave_carrier(version, carrier, node);
         }
         Change::State if own.is_up != is_up => {
             own.is_up = is_up;

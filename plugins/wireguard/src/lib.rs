@@ -57,8 +57,6 @@ struct Wireguard {
     tables: Tables,
     /// Peers by own numbers of handshakes that wait for their response.
     begun: HashMap<u32, u32>,
-    /// Number of interfaces that listen on a port.
-    ports: HashMap<(bool, u16), u32>,
     subscriptions: Vec<api::Subscription>,
     /// Setting of clients; packets are encrypted where they are in either case.
     is_async: bool,
@@ -162,7 +160,6 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         peers: BTreeMap::new(),
         tables,
         begun: HashMap::new(),
-        ports: HashMap::new(),
         subscriptions: Vec::new(),
         is_async: false,
     });

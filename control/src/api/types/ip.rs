@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use wire::IpVersion;
+
 use super::super::field::{Alias, Field, Reader, Short};
 use super::super::retval::Retval;
 use super::super::schema::{Body, Declaration, FieldInfo, Preset, Type};
@@ -72,6 +74,26 @@ numbers! {
     }
 }
 
+impl From<IpVersion> for AddressFamily {
+    fn from(version: IpVersion) -> Self {
+        match version {
+            IpVersion::V4 => Self::IP4,
+            IpVersion::V6 => Self::IP6,
+        }
+    }
+}
+
+impl TryFrom<AddressFamily> for IpVersion {
+    type Error = Retval;
+    fn try_from(family: AddressFamily) -> Result<Self, Retval> {
+        match family {
+            AddressFamily::IP4 => Ok(Self::V4),
+            AddressFamily::IP6 => Ok(Self::V6),
+            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
+        }
+    }
+}
+
 /// The bytes of an address of either version; those of IPv4 come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AddressUnion(pub [u8; 16]);
@@ -82,11 +104,10 @@ impl AddressUnion {
     /// # Errors
     /// -97 for an unknown version.
     pub fn read(self, family: AddressFamily) -> Result<IpAddr, Retval> {
-        match family {
-            AddressFamily::IP4 => Ok(self.ip4().into()),
-            AddressFamily::IP6 => Ok(self.ip6().into()),
-            _ => Err(Retval::INVALID_ADDRESS_FAMILY),
-        }
+        Ok(match family.try_into()? {
+            IpVersion::V4 => self.ip4().into(),
+            IpVersion::V6 => self.ip6().into(),
+        })
     }
 
     /// The bytes as an IPv4 address.
@@ -162,7 +183,7 @@ impl Address {
 
 impl From<IpAddr> for Address {
     fn from(addr: IpAddr) -> Self {
-        let af = if addr.is_ipv4() { AddressFamily::IP4 } else { AddressFamily::IP6 };
+        let af = IpVersion::from(addr).into();
         Self { af, un: addr.into() }
     }
 }

@@ -2,6 +2,7 @@
 
 use control::api::types::AddressFamily;
 use control::api::{Api, Message, Retval};
+use wire::IpVersion;
 
 use super::IP_VERSION;
 use crate::fib::family::{Family, Ip4, Ip6};
@@ -89,10 +90,9 @@ fn set(router: &mut Router, id: u32, af: AddressFamily, what: u32) -> Result<(),
         let table = router.fib.table::<F>(id).ok_or(Retval::NO_SUCH_FIB)?;
         Ok(router.set_flow_hash::<F>(table, what)?)
     }
-    match af {
-        AddressFamily::IP4 => of::<Ip4>(router, id, FlowHash(what & FlowHash::ALL)),
-        AddressFamily::IP6 => of::<Ip6>(router, id, FlowHash(what & FlowHash::ALL)),
-        _ => Err(Retval::INVALID_ADDRESS_FAMILY),
+    match af.try_into()? {
+        IpVersion::V4 => of::<Ip4>(router, id, FlowHash(what & FlowHash::ALL)),
+        IpVersion::V6 => of::<Ip6>(router, id, FlowHash(what & FlowHash::ALL)),
     }
 }
 

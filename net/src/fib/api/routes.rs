@@ -232,19 +232,11 @@ fn look_up(
     }
     router.finish_deferred_of(table_id);
     let prefix = prefix.native()?;
-    let (has_table, found) = match prefix {
-        wire::Prefix::Ip4(_) => (
-            router.fib.table::<Ip4>(table_id).is_some(),
-            of::<Ip4>(router, table_id, is_exact, key::<Ip4>(prefix)),
-        ),
-        wire::Prefix::Ip6(_) => (
-            router.fib.table::<Ip6>(table_id).is_some(),
-            of::<Ip6>(router, table_id, is_exact, key::<Ip6>(prefix)),
-        ),
+    router.fib.table_for(prefix.addr(), table_id).ok_or(Retval::NO_SUCH_TABLE)?;
+    let found = match prefix {
+        wire::Prefix::Ip4(_) => of::<Ip4>(router, table_id, is_exact, key::<Ip4>(prefix)),
+        wire::Prefix::Ip6(_) => of::<Ip6>(router, table_id, is_exact, key::<Ip6>(prefix)),
     };
-    if !has_table {
-        return Err(Retval::NO_SUCH_TABLE);
-    }
     found.ok_or(Retval::NO_SUCH_ENTRY)
 }
 

@@ -8,7 +8,7 @@ use control::api::{Record, Retval};
 use crate::adjacency::Link;
 use crate::fib::control::labels::RouteOf;
 use crate::fib::control::path::{Gateway, Label, Path, TableIndex, Target, Through};
-use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::family::Family;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
@@ -266,11 +266,7 @@ impl FibPath {
                 new.nh.address = addr.into();
                 let link = Link::of(addr);
                 new.proto = FibPathNhProto::of(link);
-                new.table_id = match addr {
-                    IpAddr::V4(_) => router.fib.table_id::<Ip4>(table),
-                    IpAddr::V6(_) => router.fib.table_id::<Ip6>(table),
-                }
-                .unwrap_or(NONE);
+                new.table_id = router.fib.table_id_for(addr, table).unwrap_or(NONE);
                 new.flags = match through {
                     Through::Any => FibPathFlags::NONE,
                     Through::Host => FibPathFlags::RESOLVE_VIA_HOST,

@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::path::{Label, Path, Pop, TableIndex, Target};
 use crate::adjacency::Link;
-use crate::fib::{Error, Fib, Ip4, Ip6, Via};
+use crate::fib::{Error, Fib, Via};
 use crate::router::Router;
 
 /// Puts labels on packets, takes them off, and knows where labels lead.
@@ -110,10 +110,8 @@ impl Router {
     /// The identifier of a table of a link.
     pub fn table_id_of(&self, link: Link, table: TableIndex) -> Option<u32> {
         match (link, &self.fib.switching) {
-            (Link::Ip4, _) => self.fib.table_id::<Ip4>(table),
-            (Link::Ip6, _) => self.fib.table_id::<Ip6>(table),
             (Link::Mpls, Some(switching)) => switching.table_id(self, table),
-            _ => None,
+            _ => self.fib.table_id_for(link, table),
         }
     }
     /// The load balances that the paths of a list lead to by their labels, or by objects that lie

@@ -262,13 +262,23 @@ impl Router {
         self.use_table::<F>(table, true);
         Ok(table)
     }
+    /// As [`hold_table`](Self::hold_table), of the family of a link.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hold_table_of(&mut self, link: impl Into<Link>, id: u32) -> Result<TableIndex, Error> {
+        match link.into() {
+            Link::Ip6 => self.hold_table::<Ip6>(id),
+            _ => self.hold_table::<Ip4>(id),
+        }
+    }
     /// Ends a use.
     pub fn release_table<F: Family>(&mut self, table: TableIndex) {
         self.use_table::<F>(table, false);
     }
     /// Counts a use of a table of the family of a link, or its end.
-    pub fn use_table_of(&mut self, link: Link, table: TableIndex, uses: bool) {
-        match link {
+    pub fn use_table_of(&mut self, link: impl Into<Link>, table: TableIndex, uses: bool) {
+        match link.into() {
             Link::Ip6 => self.use_table::<Ip6>(table, uses),
             _ => self.use_table::<Ip4>(table, uses),
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use control::feature::Refused;
 use graph::{Buffer, InputState, NodeIndex};
 use infra::rcu::Shared;
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Port;
@@ -94,7 +94,7 @@ pub enum Punted {
     /// Packets of a protocol for this router.
     Protocol {
         /// Of IPv6 instead of IPv4.
-        is_ip6: bool,
+        version: IpVersion,
         /// The protocol.
         protocol: Protocol,
     },
@@ -258,21 +258,22 @@ fn places(what: Punted) -> Result<Vec<Place>, Error> {
         nodes.map(|at| (at, protocol.0.into(), to)).to_vec()
     }
     Ok(match what {
-        Punted::Port(Port { is_ip6, protocol: Protocol::UDP, port }) => {
-            let (at, to) = if is_ip6 {
-                (V6::NODES.udp_lookup, "ip6-udp-punt-socket")
-            } else {
-                (V4::NODES.udp_lookup, "ip4-udp-punt-socket")
+        Punted::Port(Port { version, protocol: Protocol::UDP, port }) => {
+            let (at, to) = match version {
+                IpVersion::V4 => (V4::NODES.udp_lookup, "ip4-udp-punt-socket"),
+                IpVersion::V6 => (V6::NODES.udp_lookup, "ip6-udp-punt-socket"),
             };
             vec![(at, port.ok_or(Error::NoPort)?, to)]
         }
-        Punted::Port(Port { is_ip6: true, protocol: Protocol::ICMP6, port }) => {
+        Punted::Port(Port { version: IpVersion::V6, protocol: Protocol::ICMP6, port }) => {
             let kind = port.filter(|kind| *kind <= u16::from(u8::MAX)).ok_or(Error::NoPort)?;
             vec![(V6::NODES.icmp_input, kind, "ip6-icmp-punt-socket")]
         }
         Punted::Port(_) => return Err(Error::Protocol),
-        Punted::Protocol { is_ip6: false, protocol } => of::<V4>(protocol, "ip4-proto-punt-socket"),
-        Punted::Protocol { is_ip6: true, protocol } => of::<V6>(protocol, "ip6-proto-punt-socket"),
+        Punted::Protocol { version, protocol } => match version {
+            IpVersion::V4 => of::<V4>(protocol, "ip4-proto-punt-socket"),
+            IpVersion::V6 => of::<V6>(protocol, "ip6-proto-punt-socket"),
+        },
         Punted::Reason(_) => Vec::new(),
     })
 }

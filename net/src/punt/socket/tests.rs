@@ -4,6 +4,7 @@ use std::os::unix::net::UnixDatagram;
 
 use control::api::Retval;
 use graph::Flags;
+use wire::IpVersion;
 
 use super::*;
 use crate::ip::testing::Bench;
@@ -124,8 +125,8 @@ fn protocols_and_icmp6_types_reach_programs_and_go_back_to_who_had_them() {
     let mut bench = folder.bench();
     let program = folder.program("program");
     let path = folder.path("program");
-    let ospf = Punted::Protocol { is_ip6: false, protocol: Protocol(89) };
-    let echo = Port { is_ip6: true, protocol: Protocol::ICMP6, port: Some(128) };
+    let ospf = Punted::Protocol { version: IpVersion::V4, protocol: Protocol(89) };
+    let echo = Port { version: IpVersion::V6, protocol: Protocol::ICMP6, port: Some(128) };
     let echo = Punted::Port(echo);
     for what in [ospf, echo] {
         bench.control(|r| r.register_punt_socket(what, HEADER_VERSION, &path)).unwrap();
@@ -192,9 +193,9 @@ fn a_protocol_that_is_punted_goes_to_a_program_first_whoever_came_first() {
         (received(&program, bench.pg0.0).len(), punted)
     };
     for protocol in [Protocol(89), Protocol(103)] {
-        let what = Punted::Protocol { is_ip6: false, protocol };
+        let what = Punted::Protocol { version: IpVersion::V4, protocol };
         let punt = |bench: &mut Bench, on| {
-            bench.control(|r| r.set_punt_protocol(false, protocol, on)).unwrap();
+            bench.control(|r| r.set_punt_protocol(IpVersion::V4, protocol, on)).unwrap();
         };
         let register = |bench: &mut Bench| {
             bench.control(|r| r.register_punt_socket(what, HEADER_VERSION, &path)).unwrap();
@@ -328,7 +329,8 @@ fn what_cannot_be_registered_is_refused() {
         assert!(error.contains(word), "{line}: {error}");
     }
     let long = PathBuf::from("x".repeat(108));
-    let port = Punted::Port(Port { is_ip6: false, protocol: Protocol::UDP, port: Some(1) });
+    let port =
+        Punted::Port(Port { version: IpVersion::V4, protocol: Protocol::UDP, port: Some(1) });
     let mut refused = |what, version, path: &Path| {
         bench.control(|r| r.register_punt_socket(what, version, path)).unwrap_err()
     };

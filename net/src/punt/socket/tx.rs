@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Payload, Record};
 use infra::rcu::{Reader, Shared};
-use wire::{Protocol, icmp6, print, udp};
+use wire::{IpVersion, Protocol, icmp6, print, udp};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Descriptor, PacketBuffer, Port, Punted, Table};
@@ -42,8 +42,6 @@ pub struct Exception;
 
 /// Names of the nodes of a version.
 pub trait Named: Version {
-    /// IPv6 instead of IPv4.
-    const IS_IP6: bool;
     /// For UDP ports.
     const UDP: &'static str;
     /// For protocols.
@@ -51,13 +49,11 @@ pub trait Named: Version {
 }
 
 impl Named for V4 {
-    const IS_IP6: bool = false;
     const UDP: &'static str = "ip4-udp-punt-socket";
     const PROTO: &'static str = "ip4-proto-punt-socket";
 }
 
 impl Named for V6 {
-    const IS_IP6: bool = true;
     const UDP: &'static str = "ip6-udp-punt-socket";
     const PROTO: &'static str = "ip6-proto-punt-socket";
 }
@@ -67,7 +63,7 @@ impl<V: Named> Sort for Udp<V> {
     fn what(p: &Buffer<'_>) -> Option<Punted> {
         let (header, _) = udp::Header::ref_from_prefix(p.bytes_from(p.l4_offset())).ok()?;
         let port = Some(header.dst_port.get());
-        Some(Punted::Port(Port { is_ip6: V::IS_IP6, protocol: Protocol::UDP, port }))
+        Some(Punted::Port(Port { version: V::VERSION, protocol: Protocol::UDP, port }))
     }
 }
 
@@ -75,7 +71,7 @@ impl<V: Named> Sort for Proto<V> {
     const NAME: &'static str = V::PROTO;
     fn what(p: &Buffer<'_>) -> Option<Punted> {
         let protocol = V::upper(p).ok()?.protocol;
-        Some(Punted::Protocol { is_ip6: V::IS_IP6, protocol })
+        Some(Punted::Protocol { version: V::VERSION, protocol })
     }
 }
 
@@ -84,7 +80,7 @@ impl Sort for Icmp6 {
     fn what(p: &Buffer<'_>) -> Option<Punted> {
         let (header, _) = icmp6::Header::ref_from_prefix(p.bytes_from(p.l4_offset())).ok()?;
         let port = Some(header.kind.0.into());
-        Some(Punted::Port(Port { is_ip6: true, protocol: Protocol::ICMP6, port }))
+        Some(Punted::Port(Port { version: IpVersion::V6, protocol: Protocol::ICMP6, port }))
     }
 }
 

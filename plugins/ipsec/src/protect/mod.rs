@@ -19,11 +19,10 @@ use net::adjacency::chain::Hop;
 use net::adjacency::{AdjacencyIndex, Link, MAX_ADJACENCIES};
 use net::fib::Followed;
 use net::interface::{Change, Kind};
-use net::ip::{V4, V6};
 use net::punt::Reason;
 use net::tunnel::{Outer, Tuple};
 use net::{InterfaceIndex, Router, refuse};
-use wire::{Protocol, ip4, ip6};
+use wire::{IpVersion, Protocol, ip4, ip6};
 use zerocopy::FromBytes;
 
 use super::{Error, Ipsec, Sa, sa};
@@ -330,10 +329,7 @@ fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
         _ => return,
     };
     // A port that another feature has stays that feature's.
-    let _ = match is_6 {
-        false => router.lead_tunnel_port::<V4>(port, to),
-        true => router.lead_tunnel_port::<V6>(port, to),
-    };
+    let _ = router.lead_tunnel_port(IpVersion::six(is_6), port, to);
 }
 
 /// The node that seals packets of a link: named after the outermost header that they have there.
@@ -415,8 +411,12 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     let input6 = TunInput::<true> { known: six, carried, ports, counters, reasons };
     router.engine.add(input4).map_err(refuse)?;
     router.engine.add(input6).map_err(refuse)?;
-    router.redispatch_protocol::<V4>(Protocol::ESP, Some(input::NODES[0])).map_err(refuse)?;
-    router.redispatch_protocol::<V6>(Protocol::ESP, Some(input::NODES[1])).map_err(refuse)?;
+    router
+        .redispatch_protocol(IpVersion::V4, Protocol::ESP, Some(input::NODES[0]))
+        .map_err(refuse)?;
+    router
+        .redispatch_protocol(IpVersion::V6, Protocol::ESP, Some(input::NODES[1]))
+        .map_err(refuse)?;
     router.interfaces.observe(changed);
     router.on_adjacency.push(welcome);
     router.on_peer.push(|router, (interface, addr)| {
