@@ -9,13 +9,14 @@ use net::fib::{Ip4, TableIndex};
 use translation::mapping::{Local, Mapping, Twice};
 use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
+use translation::requests::SessionName;
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
 use wire::Protocol;
 
 use crate::messages::*;
-use crate::requests::{self, SessionName};
+use crate::requests;
 use crate::session_messages::*;
-use crate::state::{self, Error, Nat, Role, Settings, change, settings};
+use crate::state::{Error, Nat, Role, Settings};
 
 const ANY: u32 = u32::MAX;
 
@@ -41,14 +42,14 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0")
         .call(|router: &mut Router, m: Nat44EdPluginEnableDisable| {
             if !m.enable {
-                return Ok(state::disable(router)?);
+                return Ok(Nat::disable(router)?);
             }
             let Nat44EdPluginEnableDisable { inside_vrf, outside_vrf, sessions, .. } = m;
             let new = Settings { inside_vrf, outside_vrf, sessions, ..Settings::default() };
-            Ok(state::enable(router, new)?)
+            Ok(Nat::enable(router, new)?)
         })
         .call(|router, m: Nat44ForwardingEnableDisable| {
-            Ok(change(router, |s| {
+            Ok(Nat::change(router, |s| {
                 s.is_forwarding = m.enable;
                 Ok(())
             })?)
@@ -56,20 +57,20 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: NatSetTimeouts| {
             let NatSetTimeouts { udp, tcp_established, tcp_transitory, icmp } = m;
             let (established, transitory) = (tcp_established, tcp_transitory);
-            Ok(requests::set_timeouts(router, Timeouts { udp, established, transitory, icmp })?)
+            Ok(Nat::set_timeouts(router, Timeouts { udp, established, transitory, icmp })?)
         })
         .call(|router, m: Nat44SetSessionLimit| {
             Ok(requests::set_limit(router, m.vrf_id, m.session_limit)?)
         })
         .call(|router, _: Nat44ShowRunningConfig| running(router))
         .call(|router, m: NatSetMssClamping| {
-            Ok(change(router, |s| {
+            Ok(Nat::change(router, |s| {
                 s.mss = Some(m.mss_value).filter(|_| m.enable);
                 Ok(())
             })?)
         })
         .call(|router, _: NatGetMssClamping| {
-            let mss = settings(router)?.mss;
+            let mss = Nat::settings(router)?.mss;
             let mss_value = mss.unwrap_or(0);
             Ok(NatGetMssClampingReply { mss_value, enable: mss.is_some() })
         });
@@ -81,7 +82,7 @@ pub(super) fn register(api: &mut Api<Router>) {
 }
 
 fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
-    let s = settings(router)?;
+    let s = Nat::settings(router)?;
     Ok(Nat44ShowRunningConfigReply {
         inside_vrf: s.inside_vrf,
         outside_vrf: s.outside_vrf,
@@ -104,8 +105,8 @@ fn register_interfaces(api: &mut Api<Router>) {
             let is_inside = has(m.flags, NatConfigFlags::INSIDE);
             let (interface, is_add) = (m.sw_if_index, m.is_add);
             Ok(match is_inside {
-                true => requests::set_interface(router, interface, |r| &mut r.is_inside, is_add),
-                false => requests::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+                true => Nat::set_interface(router, interface, |r| &mut r.is_inside, is_add),
+                false => Nat::set_interface(router, interface, |r| &mut r.is_outside, is_add),
             }?)
         })
         .dump(|router, _: Nat44InterfaceDump| {
@@ -121,7 +122,7 @@ fn register_interfaces(api: &mut Api<Router>) {
         })
         .call(|router, m: Nat44EdAddDelOutputInterface| {
             let (interface, is_add) = (m.sw_if_index, m.is_add);
-            Ok(requests::set_interface(router, interface, |r| &mut r.is_output, is_add)?)
+            Ok(Nat::set_interface(router, interface, |r| &mut r.is_output, is_add)?)
         })
         .stream_rows(
             |m: &Nat44EdOutputInterfaceGet| m.cursor,
@@ -140,10 +141,10 @@ fn register_addresses(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0")
         .call(|router: &mut Router, m: Nat44AddDelInterfaceAddr| {
             let is_twice = has(m.flags, NatConfigFlags::TWICE_NAT);
-            Ok(requests::set_interface_address(router, m.sw_if_index, is_twice, m.is_add)?)
+            Ok(Nat::set_interface_address(router, m.sw_if_index, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44InterfaceAddrDump| {
-            let all = settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
+            let all = Nat::settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
             let details = all.into_iter().map(|(sw_if_index, is_twice)| {
                 let flags = flags(&[(NatConfigFlags::TWICE_NAT, is_twice)]);
                 Nat44InterfaceAddrDetails { sw_if_index, flags }
@@ -154,10 +155,10 @@ fn register_addresses(api: &mut Api<Router>) {
             let range = [m.first_ip_address, m.last_ip_address];
             let vrf = Some(m.vrf_id).filter(|vrf| *vrf != ANY);
             let is_twice = has(m.flags, NatConfigFlags::TWICE_NAT);
-            Ok(requests::set_addresses(router, range, vrf, is_twice, m.is_add)?)
+            Ok(Nat::set_addresses(router, range, vrf, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44AddressDump| {
-            let all = settings(router).map(|s| s.pool.all(router));
+            let all = Nat::settings(router).map(|s| s.pool.all(router));
             let details = all.unwrap_or_default().into_iter().map(|a| Nat44AddressDetails {
                 ip_address: a.addr,
                 flags: flags(&[(NatConfigFlags::TWICE_NAT, a.is_twice)]),
@@ -183,10 +184,7 @@ fn mapping(
 }
 
 fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<(), Error> {
-    match is_add {
-        true => requests::add_mapping(router, mapping),
-        false => requests::remove_mapping(router, &mapping),
-    }
+    Nat::set_mapping(router, mapping, is_add)
 }
 
 impl Nat44LbAddrPort {
@@ -220,7 +218,7 @@ fn balanced(m: &Nat44AddDelLbStaticMapping) -> Result<Mapping, Error> {
 
 /// The mappings that are meant.
 fn mappings(router: &Router, is_meant: impl Fn(&Mapping) -> bool) -> Vec<Mapping> {
-    let all = settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
+    let all = Nat::settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
     all.into_iter().filter(is_meant).collect()
 }
 
@@ -282,13 +280,13 @@ fn register_mappings(api: &mut Api<Router>) {
 fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
     let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
     let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
-    let all = state::list_sessions(router, is_meant).unwrap_or_default();
+    let all = Nat::list_sessions(router, is_meant).unwrap_or_default();
     all.into_iter().map(|(_, session)| session).collect()
 }
 
 /// Seconds of silence after which a session is over.
 fn timeout(router: &Router, s: &NatSession) -> f64 {
-    let timeouts = settings(router).map(|s| s.timeouts).unwrap_or_default();
+    let timeouts = Nat::settings(router).map(|s| s.timeouts).unwrap_or_default();
     timeouts.of(s).into()
 }
 
@@ -322,11 +320,11 @@ fn register_sessions(api: &mut Api<Router>) {
                 protocol: Protocol(m.protocol),
                 vrf: m.vrf_id,
             };
-            Ok(requests::remove_session(router, name)?)
+            Ok(Nat::remove_session(router, name)?)
         })
         .dump(|router, _: Nat44UserDump| {
             let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
-            for (_, s) in state::list_sessions(router, |_| true).unwrap_or_default() {
+            for (_, s) in Nat::list_sessions(router, |_| true).unwrap_or_default() {
                 let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
                 count[usize::from(s.data.is(STATIC))] += 1;
             }
@@ -376,7 +374,7 @@ earlier!(Nat44UserSessionV2Details, is_timed_out);
 
 /// Tables of hosts with those of their far ends.
 fn tables(router: &Router) -> Vec<(u32, Vec<u32>)> {
-    let all = settings(router).map(|s| s.vrfs.clone()).unwrap_or_default();
+    let all = Nat::settings(router).map(|s| s.more.vrfs.clone()).unwrap_or_default();
     all.into_iter().map(|(table, far)| (table, far.into_iter().collect())).collect()
 }
 
@@ -401,7 +399,7 @@ fn register_tables(api: &mut Api<Router>) {
             details.collect()
         })
         .dump(|router, _: NatWorkerDump| {
-            let is_on = router.state::<Nat>().is_some_and(|nat| nat.settings.is_some());
+            let is_on = Nat::is_enabled(router);
             let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
             let details = threads.filter(|_| is_on).map(|t| NatWorkerDetails {
                 worker_index: t.id as u32,

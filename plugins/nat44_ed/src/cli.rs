@@ -2,10 +2,11 @@
 
 use control::cli::{Args, Cli, Command, Error as CliError};
 use net::{InterfaceIndex, Router};
+use translation::requests::SessionName;
 use translation::words::{AddressRange, NewTimeouts, Sides, end, protocol};
 
-use crate::requests::{self, SessionName};
-use crate::state::{self, Settings, change, settings};
+use crate::requests;
+use crate::state::{Nat, Settings};
 
 /// `nat44 plugin`.
 enum Plugin {
@@ -188,38 +189,36 @@ struct ClearSessions {}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, plugin: Plugin| match plugin {
-        Plugin::Enable(settings) => Ok(state::enable(router, settings)?),
-        Plugin::Disable => Ok(state::disable(router)?),
+        Plugin::Enable(settings) => Ok(Nat::enable(router, settings)?),
+        Plugin::Disable => Ok(Nat::disable(router)?),
     });
     cli.command(|router: &mut Router, f: Forwarding| {
-        Ok(change(router, |s| {
+        Ok(Nat::change(router, |s| {
             s.is_forwarding = f.state == "enable";
             Ok(())
         })?)
     });
     cli.command(|router: &mut Router, set: SetInterface| {
         set.sides.check()?;
-        Ok(set_interfaces(router, &set.sides)?)
+        Ok(Nat::set_interfaces(router, &set.sides)?)
     });
     cli.command(|router: &mut Router, add: AddAddress| {
         let AddAddress { addresses: AddressRange(range), tenant_vrf, twice_nat, del } = add;
-        Ok(requests::set_addresses(router, range, tenant_vrf, twice_nat, !del)?)
+        Ok(Nat::set_addresses(router, range, tenant_vrf, twice_nat, !del)?)
     });
     cli.command(|router: &mut Router, add: AddInterfaceAddress| {
-        Ok(requests::set_interface_address(router, add.interface, add.twice_nat, !add.del)?)
+        Ok(Nat::set_interface_address(router, add.interface, add.twice_nat, !add.del)?)
     });
-    cli.command(|router: &mut Router, del: DelSession| {
-        Ok(requests::remove_session(router, del.0)?)
-    });
+    cli.command(|router: &mut Router, del: DelSession| Ok(Nat::remove_session(router, del.0)?));
     cli.command(|router: &mut Router, set: SessionLimit| {
         Ok(requests::set_limit(router, set.vrf, set.limit)?)
     });
     cli.command(|router: &mut Router, set: SetTimeout| {
-        let new = set.timeouts.after(settings(router)?.timeouts);
-        Ok(requests::set_timeouts(router, new)?)
+        let new = set.timeouts.after(Nat::settings(router)?.timeouts);
+        Ok(Nat::set_timeouts(router, new)?)
     });
     cli.command(|router: &mut Router, set: MssClamping| {
-        Ok(change(router, |s| {
+        Ok(Nat::change(router, |s| {
             s.mss = set.0;
             Ok(())
         })?)
@@ -231,25 +230,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::set_route(router, set.0, set.1, set.2)?)
     });
     cli.command(|router: &mut Router, ClearSessions {}| {
-        settings(router)?;
-        state::remove_sessions(router, |_| true)?;
+        Nat::settings(router)?;
+        Nat::remove_sessions(router, |_| true)?;
         Ok(())
     });
     crate::mapping_cli::register(cli);
     crate::show::register(cli);
-}
-
-fn set_interfaces(router: &mut Router, set: &Sides) -> Result<(), state::Error> {
-    for interface in &set.inside {
-        requests::set_interface(router, *interface, |r| &mut r.is_inside, !set.del)?;
-    }
-    for interface in &set.outside {
-        match set.output_feature {
-            true => requests::set_interface(router, *interface, |r| &mut r.is_output, !set.del)?,
-            false => {
-                requests::set_interface(router, *interface, |r| &mut r.is_outside, !set.del)?;
-            }
-        }
-    }
-    Ok(())
 }

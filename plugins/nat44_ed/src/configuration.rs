@@ -5,8 +5,9 @@ use std::fmt::Write;
 use control::configuration::{Lines, Stage};
 use net::Router;
 use translation::session::Timeouts;
+use translation::state::Kind;
 
-use crate::state::{Role, SESSIONS, settings};
+use crate::state::{EndpointDependent, Nat, Role};
 
 /// What takes back commands that begin so; others end with `del` then.
 const UNDO: &[(&str, &str)] = &[
@@ -20,10 +21,11 @@ const UNDO: &[(&str, &str)] = &[
 ];
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    let Ok(s) = settings(router) else { return };
+    let Ok(s) = Nat::settings(router) else { return };
     let mut plugin = "nat44 plugin enable".to_owned();
     let vrfs = [("inside-vrf", s.inside_vrf), ("outside-vrf", s.outside_vrf)];
-    let options = [("sessions", if s.sessions == SESSIONS { 0 } else { s.sessions })];
+    let options =
+        [("sessions", if s.sessions == EndpointDependent::SESSIONS { 0 } else { s.sessions })];
     for (word, value) in options.into_iter().chain(vrfs).filter(|(_, value)| *value != 0) {
         let _ = write!(plugin, " {word} {value}");
     }
@@ -43,10 +45,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(mss) = s.mss {
         say(format!("nat mss-clamping {mss}"));
     }
-    for (vrf, most) in &s.limits {
+    for (vrf, most) in &s.more.limits {
         say(format!("set nat44 session limit {most} vrf {vrf}"));
     }
-    for (table, far) in &s.vrfs {
+    for (table, far) in &s.more.vrfs {
         say(format!("nat44 vrf table add {table}"));
         if !far.contains(table) {
             say(format!("nat44 vrf route del table {table} {table}"));

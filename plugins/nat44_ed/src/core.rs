@@ -5,7 +5,7 @@ use infra::rcu::{Epoch, Reader};
 use infra::table::tally::Tally;
 use net::fib::Ip4;
 use net::ip::ReversePaths;
-use sessions::{Direction, End, Flow4, Seen, SessionIndex};
+use sessions::{Direction, Flow4, Seen, SessionIndex};
 use translation::session::{BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE};
 
 use crate::config::Config;
@@ -44,13 +44,13 @@ pub struct Core {
 
 impl Core {
     /// Notes the end of a session.
-    pub fn ended(by_fib: &Tally, _: End, session: &NatSession) {
-        by_fib.add(session.data.in_fib.into(), -1);
+    pub fn ended(&self, session: &NatSession) {
+        self.by_fib.add(session.data.in_fib.into(), -1);
     }
     /// Ends a session; what it was.
     pub fn remove(&self, table: &mut NatTable, at: SessionIndex) -> Option<NatSession> {
         let gone = table.remove(at);
-        gone.inspect(|gone| Self::ended(&self.by_fib, End::Removed, gone))
+        gone.inspect(|gone| self.ended(gone))
     }
     /// Says how many sessions a thread has.
     pub fn show_total(&self, thread: usize, table: &NatTable) {

@@ -9,7 +9,8 @@ use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::words::{end, protocol};
 use wire::Protocol;
 
-use crate::{requests, state};
+use crate::requests;
+use crate::state::Nat;
 
 /// A mapping, and whether it is added.
 struct AddMapping<const KIND: usize>(Mapping, bool);
@@ -143,17 +144,16 @@ impl Command for AddLocal {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, m: AddMapping<STATIC>| Ok(set(router, m)?));
-    cli.command(|router: &mut Router, m: AddMapping<IDENTITY>| Ok(set(router, m)?));
-    cli.command(|router: &mut Router, m: AddMapping<BALANCED>| Ok(set(router, m)?));
+    cli.command(|router: &mut Router, m: AddMapping<STATIC>| {
+        Ok(Nat::set_mapping(router, m.0, m.1)?)
+    });
+    cli.command(|router: &mut Router, m: AddMapping<IDENTITY>| {
+        Ok(Nat::set_mapping(router, m.0, m.1)?)
+    });
+    cli.command(|router: &mut Router, m: AddMapping<BALANCED>| {
+        Ok(Nat::set_mapping(router, m.0, m.1)?)
+    });
     cli.command(|router: &mut Router, add: AddLocal| {
         Ok(requests::set_local(router, add.external, add.local, add.is_add)?)
     });
-}
-
-fn set<const KIND: usize>(router: &mut Router, m: AddMapping<KIND>) -> Result<(), state::Error> {
-    match m.1 {
-        true => requests::add_mapping(router, m.0),
-        false => requests::remove_mapping(router, &m.0),
-    }
 }

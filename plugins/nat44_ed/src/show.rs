@@ -7,7 +7,7 @@ use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITO
 use translation::words::Lines;
 use wire::Protocol;
 
-use crate::state::{self, Error, Role, Settings, settings};
+use crate::state::{Error, Nat, Role, Settings};
 
 macro_rules! shows {
     ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
@@ -70,7 +70,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
     cli.command(|router: &mut Router, Tables {}| {
         let s = known(router);
-        let all = s.vrfs.iter().map(|(table, far)| {
+        let all = s.more.vrfs.iter().map(|(table, far)| {
             let far: Vec<_> = far.iter().map(u32::to_string).collect();
             format!("table {table} with routes to: {}", far.join(" "))
         });
@@ -96,7 +96,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 
 /// The settings; none while NAT is disabled.
 fn known(router: &Router) -> Settings {
-    settings(router).cloned().unwrap_or_default()
+    Nat::settings(router).cloned().unwrap_or_default()
 }
 
 fn addresses(router: &Router) -> Result<Lines, Error> {
@@ -135,7 +135,7 @@ fn interfaces(router: &Router) -> Lines {
 
 fn summary(router: &mut Router) -> Result<Lines, Error> {
     let most = known(router).sessions;
-    let all = state::list_sessions(router, |_| true)?;
+    let all = Nat::list_sessions(router, |_| true)?;
     let count = |is: &dyn Fn(&NatSession) -> bool| all.iter().filter(|(_, s)| is(s)).count();
     let of = |protocol: Protocol| move |s: &NatSession| s.forward.protocol() == protocol;
     Ok(Lines(vec![
@@ -164,7 +164,7 @@ fn flow(f: &Flow4) -> String {
 
 fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
     let Sessions { saddr, daddr, sport, dport } = *show;
-    let all = state::list_sessions(router, move |s| {
+    let all = Nat::list_sessions(router, move |s| {
         saddr.is_none_or(|a| a.octets() == s.forward.src)
             && daddr.is_none_or(|a| a.octets() == s.forward.dst)
             && sport.is_none_or(|p| p == s.forward.src_port)

@@ -250,7 +250,6 @@ impl Asking<'_> {
         data: Data,
     ) -> Result<SessionIndex, Fault> {
         let class = class_of(forward.protocol());
-        let by_fib = &self.core.by_fib;
         // What only notes that packets pass is no reason not to translate others.
         for at in [self.table.find(&forward), self.table.find_reverse(&reverse)] {
             let Some(at) = at else { continue };
@@ -259,9 +258,9 @@ impl Asking<'_> {
             }
         }
         let new = New { forward, reverse, data, class };
-        let (log, epoch) = (&mut *self.log, self.epoch);
-        let gone = |end, session: &NatSession| {
-            Core::ended(by_fib, end, session);
+        let (core, log, epoch) = (self.core, &mut *self.log, self.epoch);
+        let gone = |_, session: &NatSession| {
+            core.ended(session);
             log.session(false, session, epoch);
         };
         let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
@@ -273,7 +272,7 @@ impl Asking<'_> {
             self.log.limit(limit, self.now, epoch);
         }
         let at = at?;
-        by_fib.add(data.in_fib.into(), 1);
+        core.by_fib.add(data.in_fib.into(), 1);
         if let Some(session) = self.table.with_counts(at) {
             self.log.session(true, &session, epoch);
         }

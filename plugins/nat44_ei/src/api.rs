@@ -10,14 +10,15 @@ use translation::mapping::Mapping;
 use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
+use translation::requests::SessionName;
 use translation::session::{NatSession, STATIC, Timeouts};
 use wire::Protocol;
 
 use crate::messages::Nat44EiConfigFlags as Flags;
 use crate::messages::*;
-use crate::requests::{self, SessionName};
+use crate::requests;
 use crate::session_messages::*;
-use crate::state::{self, Nat, Role, Settings, change, settings};
+use crate::state::{More, Nat, Role, Settings};
 
 const ANY: u32 = u32::MAX;
 
@@ -25,7 +26,7 @@ pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiPluginEnableDisable| {
             if !m.enable {
-                return Ok(state::disable(router)?);
+                return Ok(Nat::disable(router)?);
             }
             if m.flags.contains(Flags::OUT2IN_DPO) {
                 return Err(Retval::UNSUPPORTED);
@@ -34,13 +35,13 @@ pub(super) fn register(api: &mut Api<Router>) {
             let Nat44EiPluginEnableDisable { sessions, user_sessions, flags, .. } = m;
             let is_static_only = flags.contains(Flags::STATIC_MAPPING_ONLY);
             let tracks = flags.contains(Flags::CONNECTION_TRACKING);
-            let limits = Settings { users, sessions, user_sessions, ..Settings::default() };
-            let new = Settings { inside_vrf, outside_vrf, is_static_only, tracks, ..limits };
-            Ok(state::enable(router, new)?)
+            let more = More { users, user_sessions, is_static_only, tracks, ..More::default() };
+            let new = Settings { inside_vrf, outside_vrf, sessions, more, ..Settings::default() };
+            Ok(Nat::enable(router, new)?)
         })
         .call(|router, _: Nat44EiShowRunningConfig| running(router))
         .call(|router, m: Nat44EiForwardingEnableDisable| {
-            Ok(change(router, |s| {
+            Ok(Nat::change(router, |s| {
                 s.is_forwarding = m.enable;
                 Ok(())
             })?)
@@ -48,16 +49,16 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: Nat44EiSetTimeouts| {
             let (established, transitory) = (m.tcp_established, m.tcp_transitory);
             let new = Timeouts { udp: m.udp, established, transitory, icmp: m.icmp };
-            Ok(requests::set_timeouts(router, new)?)
+            Ok(Nat::set_timeouts(router, new)?)
         })
         .call(|router, m: Nat44EiSetMssClamping| {
-            Ok(change(router, |s| {
+            Ok(Nat::change(router, |s| {
                 s.mss = Some(m.mss_value).filter(|_| m.enable);
                 Ok(())
             })?)
         })
         .call(|router, _: Nat44EiGetMssClamping| {
-            let mss = settings(router)?.mss;
+            let mss = Nat::settings(router)?.mss;
             let mss_value = mss.unwrap_or(0);
             Ok(Nat44EiGetMssClampingReply { mss_value, enable: mss.is_some() })
         })
@@ -66,7 +67,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(requests::set_export(router, to)?)
         })
         .dump(|router, _: Nat44EiWorkerDump| {
-            let is_on = router.state::<Nat>().is_some_and(|nat| nat.settings.is_some());
+            let is_on = Nat::is_enabled(router);
             let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
             let details = threads.filter(|_| is_on).map(|t| Nat44EiWorkerDetails {
                 worker_index: t.id as u32,
@@ -83,16 +84,16 @@ pub(super) fn register(api: &mut Api<Router>) {
 }
 
 fn running(router: &mut Router) -> Result<Nat44EiShowRunningConfigReply, Retval> {
-    let s = settings(router)?;
+    let s = Nat::settings(router)?;
     let flags = Flags::NONE
-        .with(Flags::STATIC_MAPPING_ONLY, s.is_static_only)
-        .with(Flags::CONNECTION_TRACKING, s.tracks);
+        .with(Flags::STATIC_MAPPING_ONLY, s.more.is_static_only)
+        .with(Flags::CONNECTION_TRACKING, s.more.tracks);
     Ok(Nat44EiShowRunningConfigReply {
         inside_vrf: s.inside_vrf,
         outside_vrf: s.outside_vrf,
-        users: s.users,
+        users: s.more.users,
         sessions: s.sessions,
-        user_sessions: s.user_sessions,
+        user_sessions: s.more.user_sessions,
         user_buckets: 0,
         translation_buckets: 0,
         forwarding_enabled: s.is_forwarding,
@@ -123,7 +124,7 @@ fn register_ports(api: &mut Api<Router>) {
                 start_port: 0,
                 end_port: 0,
             };
-            Ok(match settings(router)?.ports {
+            Ok(match Nat::settings(router)?.more.ports {
                 PortSet::All => none,
                 PortSet::Psid { offset: psid_offset, len: psid_length, psid } => {
                     let alg = 1;
@@ -144,14 +145,14 @@ fn register_ports(api: &mut Api<Router>) {
 
 fn register_interfaces(api: &mut Api<Router>) {
     let set_output = |router: &mut Router, interface, is_add| {
-        requests::set_interface(router, interface, |r| &mut r.is_output, is_add)
+        Nat::set_interface(router, interface, |r| &mut r.is_output, is_add)
     };
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiInterfaceAddDelFeature| {
             let (interface, is_add) = (m.sw_if_index, m.is_add);
             Ok(match m.flags.contains(Flags::IF_INSIDE) {
-                true => requests::set_interface(router, interface, |r| &mut r.is_inside, is_add),
-                false => requests::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+                true => Nat::set_interface(router, interface, |r| &mut r.is_inside, is_add),
+                false => Nat::set_interface(router, interface, |r| &mut r.is_outside, is_add),
             }?)
         })
         .dump(|router, _: Nat44EiInterfaceDump| {
@@ -167,12 +168,9 @@ fn register_interfaces(api: &mut Api<Router>) {
         .call(move |router, m: Nat44EiInterfaceAddDelOutputFeature| {
             // Hosts are known by their addresses: what is inside needs nothing.
             match m.flags.contains(Flags::IF_INSIDE) {
-                true => Ok(requests::set_interface(
-                    router,
-                    m.sw_if_index,
-                    |r| &mut r.is_inside,
-                    m.is_add,
-                )?),
+                true => {
+                    Ok(Nat::set_interface(router, m.sw_if_index, |r| &mut r.is_inside, m.is_add)?)
+                }
                 false => Ok(set_output(router, m.sw_if_index, m.is_add)?),
             }
         })
@@ -203,10 +201,10 @@ fn register_interfaces(api: &mut Api<Router>) {
 fn register_addresses(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiAddDelInterfaceAddr| {
-            Ok(requests::set_interface_address(router, m.sw_if_index, m.is_add)?)
+            Ok(Nat::set_interface_address(router, m.sw_if_index, false, m.is_add)?)
         })
         .dump(|router, _: Nat44EiInterfaceAddrDump| {
-            let all = settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
+            let all = Nat::settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
             let details =
                 all.into_iter().map(|(sw_if_index, _)| Nat44EiInterfaceAddrDetails { sw_if_index });
             details.collect()
@@ -214,10 +212,10 @@ fn register_addresses(api: &mut Api<Router>) {
         .call(|router, m: Nat44EiAddDelAddressRange| {
             let range = [m.first_ip_address, m.last_ip_address];
             let vrf = Some(m.vrf_id).filter(|vrf| *vrf != ANY);
-            Ok(requests::set_addresses(router, range, vrf, m.is_add)?)
+            Ok(Nat::set_addresses(router, range, vrf, false, m.is_add)?)
         })
         .dump(|router, _: Nat44EiAddressDump| {
-            let all = settings(router).map(|s| s.pool.all(router)).unwrap_or_default();
+            let all = Nat::settings(router).map(|s| s.pool.all(router)).unwrap_or_default();
             let details = all.into_iter().map(|a| Nat44EiAddressDetails {
                 ip_address: a.addr,
                 vrf_id: a.vrf.unwrap_or(ANY),
@@ -232,7 +230,7 @@ fn flags_of(m: &Mapping) -> Flags {
 
 /// The mappings that are identities, or those that are not.
 fn mappings(router: &Router, is_identity: bool) -> Vec<Mapping> {
-    let all = settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
+    let all = Nat::settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
     all.into_iter().filter(|m| m.is_identity == is_identity).collect()
 }
 
@@ -240,7 +238,7 @@ fn register_mappings(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiAddDelStaticMapping| {
             let mapping = m.mapping.mapping(m.flags.contains(Flags::ADDR_ONLY_MAPPING));
-            Ok(requests::set_mapping(router, mapping, m.is_add)?)
+            Ok(Nat::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiStaticMappingDump| {
             let all = mappings(router, false);
@@ -253,7 +251,7 @@ fn register_mappings(api: &mut Api<Router>) {
         })
         .call(|router, m: Nat44EiAddDelIdentityMapping| {
             let mapping = m.mapping.mapping(m.flags.contains(Flags::ADDR_ONLY_MAPPING));
-            Ok(requests::set_mapping(router, mapping, m.is_add)?)
+            Ok(Nat::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiIdentityMappingDump| {
             let all = mappings(router, true);
@@ -270,7 +268,7 @@ fn register_mappings(api: &mut Api<Router>) {
 fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
     let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
     let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
-    let all = state::list_sessions(router, is_meant).unwrap_or_default();
+    let all = Nat::list_sessions(router, is_meant).unwrap_or_default();
     all.into_iter().map(|(_, session)| session).collect()
 }
 
@@ -295,12 +293,13 @@ fn register_sessions(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiDelSession| {
             let name = SessionName {
+                far: None,
                 is_inside: m.flags.contains(Flags::IF_INSIDE),
                 near: (m.address.octets(), m.port),
                 protocol: Protocol(m.protocol),
                 vrf: m.vrf_id,
             };
-            Ok(requests::remove_session(router, name)?)
+            Ok(Nat::remove_session(router, name)?)
         })
         .call(|router, m: Nat44EiDelUser| {
             let table = TableIndex(m.fib_index.try_into().unwrap_or(u16::MAX));
@@ -308,7 +307,7 @@ fn register_sessions(api: &mut Api<Router>) {
         })
         .dump(|router, _: Nat44EiUserDump| {
             let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
-            for (_, s) in state::list_sessions(router, |_| true).unwrap_or_default() {
+            for (_, s) in Nat::list_sessions(router, |_| true).unwrap_or_default() {
                 let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
                 count[usize::from(s.data.is(STATIC))] += 1;
             }

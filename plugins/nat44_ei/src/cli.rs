@@ -8,10 +8,11 @@ use net::{InterfaceIndex, Router};
 use translation::mapping::Mapping;
 use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::ports::PortSet;
+use translation::requests::SessionName;
 use translation::words::{AddressRange, NewTimeouts, Sides, end, protocol};
 
-use crate::requests::{self, SessionName};
-use crate::state::{self, Settings, change, settings};
+use crate::requests;
+use crate::state::{Nat, Settings};
 
 /// The port that records come from.
 const IPFIX_PORT: u16 = 4739;
@@ -43,18 +44,18 @@ impl Command for Plugin {
             if args.keyword("sessions") {
                 new.sessions = args.value("sessions")?;
             } else if args.keyword("users") {
-                new.users = args.value("users")?;
+                new.more.users = args.value("users")?;
             } else if args.keyword("user-sessions") {
-                new.user_sessions = args.value("user-sessions")?;
+                new.more.user_sessions = args.value("user-sessions")?;
             } else if args.keyword("inside-vrf") {
                 new.inside_vrf = args.value("inside-vrf")?;
             } else if args.keyword("outside-vrf") {
                 new.outside_vrf = args.value("outside-vrf")?;
             } else if args.keyword("static-mapping-only") || args.keyword("static-mappig-only") {
                 // The usage line that operators know spells it the second way.
-                new.is_static_only = true;
+                new.more.is_static_only = true;
             } else if args.keyword("connection-tracking") {
-                new.tracks = true;
+                new.more.tracks = true;
             } else {
                 return Err(args.unknown());
             }
@@ -204,7 +205,7 @@ impl Command for DelSession {
         let (addr, port) = end(args, "session")?;
         let protocol = protocol(args).ok_or_else(|| args.unknown())?;
         let near = (addr.octets(), port);
-        let mut name = SessionName { is_inside, near, protocol, vrf: 0 };
+        let mut name = SessionName { is_inside, near, far: None, protocol, vrf: 0 };
         while !args.is_empty() {
             if args.keyword("vrf") {
                 name.vrf = args.value("vrf")?;
@@ -292,68 +293,49 @@ struct ClearSessions {}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, plugin: Plugin| match plugin {
-        Plugin::Enable(settings) => Ok(state::enable(router, *settings)?),
-        Plugin::Disable => Ok(state::disable(router)?),
+        Plugin::Enable(settings) => Ok(Nat::enable(router, *settings)?),
+        Plugin::Disable => Ok(Nat::disable(router)?),
     });
     cli.command(|router: &mut Router, f: Forwarding| {
-        Ok(change(router, |s| {
+        Ok(Nat::change(router, |s| {
             s.is_forwarding = f.state == "enable";
             Ok(())
         })?)
     });
     cli.command(|router: &mut Router, set: SetInterface| {
         set.sides.check()?;
-        Ok(set_interfaces(router, &set.sides)?)
+        Ok(Nat::set_interfaces(router, &set.sides)?)
     });
     cli.command(|router: &mut Router, add: AddAddress| {
-        Ok(requests::set_addresses(router, add.addresses.0, add.tenant_vrf, !add.del)?)
+        Ok(Nat::set_addresses(router, add.addresses.0, add.tenant_vrf, false, !add.del)?)
     });
     cli.command(|router: &mut Router, add: AddInterfaceAddress| {
-        Ok(requests::set_interface_address(router, add.interface, !add.del)?)
+        Ok(Nat::set_interface_address(router, add.interface, false, !add.del)?)
     });
     cli.command(|router: &mut Router, m: AddMapping<false>| {
-        Ok(requests::set_mapping(router, m.0, m.1)?)
+        Ok(Nat::set_mapping(router, m.0, m.1)?)
     });
-    cli.command(|router: &mut Router, m: AddMapping<true>| {
-        Ok(requests::set_mapping(router, m.0, m.1)?)
-    });
+    cli.command(|router: &mut Router, m: AddMapping<true>| Ok(Nat::set_mapping(router, m.0, m.1)?));
     cli.command(|router: &mut Router, set: SetPorts| Ok(requests::set_ports(router, set.0)?));
-    cli.command(|router: &mut Router, del: DelSession| {
-        Ok(requests::remove_session(router, del.0)?)
-    });
+    cli.command(|router: &mut Router, del: DelSession| Ok(Nat::remove_session(router, del.0)?));
     cli.command(|router: &mut Router, del: DelUser| {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
     });
     cli.command(|router: &mut Router, set: SetTimeout| {
-        let new = set.timeouts.after(settings(router)?.timeouts);
-        Ok(requests::set_timeouts(router, new)?)
+        let new = set.timeouts.after(Nat::settings(router)?.timeouts);
+        Ok(Nat::set_timeouts(router, new)?)
     });
     cli.command(|router: &mut Router, set: MssClamping| {
-        Ok(change(router, |s| {
+        Ok(Nat::change(router, |s| {
             s.mss = set.0;
             Ok(())
         })?)
     });
     cli.command(|router: &mut Router, ClearSessions {}| {
-        settings(router)?;
-        state::remove_sessions(router, |_| true)?;
+        Nat::settings(router)?;
+        Nat::remove_sessions(router, |_| true)?;
         Ok(())
     });
     cli.command(|router: &mut Router, set: Ipfix| Ok(requests::set_export(router, set.0)?));
     crate::show::register(cli);
-}
-
-fn set_interfaces(router: &mut Router, set: &Sides) -> Result<(), state::Error> {
-    for interface in &set.inside {
-        requests::set_interface(router, *interface, |r| &mut r.is_inside, !set.del)?;
-    }
-    for interface in &set.outside {
-        match set.output_feature {
-            true => requests::set_interface(router, *interface, |r| &mut r.is_output, !set.del)?,
-            false => {
-                requests::set_interface(router, *interface, |r| &mut r.is_outside, !set.del)?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -6,8 +6,9 @@ use control::configuration::{Lines, Stage};
 use net::Router;
 use translation::ports::PortSet;
 use translation::session::Timeouts;
+use translation::state::Kind;
 
-use crate::state::{Role, SESSIONS, USER_SESSIONS, USERS, settings};
+use crate::state::{EndpointIndependent, Nat, Role, USER_SESSIONS, USERS};
 
 /// The words for a set of ports.
 pub fn words(ports: PortSet) -> String {
@@ -21,21 +22,21 @@ pub fn words(ports: PortSet) -> String {
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    let Ok(s) = settings(router) else { return };
+    let Ok(s) = Nat::settings(router) else { return };
     let mut plugin = "nat44 ei plugin enable".to_owned();
     let usual = |number: u32, usual: u32| if number == usual { 0 } else { number };
     let options = [
-        ("sessions", usual(s.sessions, SESSIONS)),
-        ("users", usual(s.users, USERS)),
+        ("sessions", usual(s.sessions, EndpointIndependent::SESSIONS)),
+        ("users", usual(s.more.users, USERS)),
         ("inside-vrf", s.inside_vrf),
         ("outside-vrf", s.outside_vrf),
-        ("user-sessions", usual(s.user_sessions, USER_SESSIONS)),
+        ("user-sessions", usual(s.more.user_sessions, USER_SESSIONS)),
     ];
     for (word, value) in options.into_iter().filter(|(_, value)| *value != 0) {
         let _ = write!(plugin, " {word} {value}");
     }
     let words_of_mode =
-        [(s.is_static_only, "static-mapping-only"), (s.tracks, "connection-tracking")];
+        [(s.more.is_static_only, "static-mapping-only"), (s.more.tracks, "connection-tracking")];
     for (_, word) in words_of_mode.into_iter().filter(|(is, _)| *is) {
         let _ = write!(plugin, " {word}");
     }
@@ -53,8 +54,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(mss) = s.mss {
         say(format!("nat44 ei mss-clamping {mss}"));
     }
-    if s.ports != PortSet::All {
-        say(format!("nat44 ei addr-port-assignment-alg {}", words(s.ports)));
+    if s.more.ports != PortSet::All {
+        say(format!("nat44 ei addr-port-assignment-alg {}", words(s.more.ports)));
     }
     for address in &s.pool.addresses {
         let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));

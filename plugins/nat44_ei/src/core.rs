@@ -7,7 +7,7 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::ReversePaths;
-use sessions::{Affinity as Path, Flow4, Step};
+use sessions::{Affinity as Path, Flow4};
 use translation::mapping::Mappings;
 use translation::ports::PortSet;
 use translation::session::{Counters, NatSession, NatSessions, NatTable, STATIC};
@@ -89,14 +89,10 @@ impl Core {
             self.ended(&mut users, gone);
         }
     }
-    /// Notes that a session went over to a thread, or left it.
-    pub fn moved(&self, step: Step, thread: usize, session: &NatSession) {
-        let Some(mut users) = self.users.lend(thread) else { return };
-        match step {
-            Step::Came => {
-                came(&mut users, host_of(session), session.data.is(STATIC), session.forward);
-            }
-            Step::Left => self.ended(&mut users, session),
+    /// Notes that a session came over to a thread.
+    pub fn came(&self, thread: usize, session: &NatSession) {
+        if let Some(mut users) = self.users.lend(thread) {
+            came(&mut users, host_of(session), session.data.is(STATIC), session.forward);
         }
     }
     /// Says how many sessions and hosts a thread has.

@@ -155,14 +155,10 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     add_nodes(router, &core)?;
     attach(router);
     router.insert(Nat { settings: None, config, sessions, core });
-    router.interfaces.observe(|router, interface, change| {
-        if router.state::<Nat>().is_some() {
-            state::interface_changed(router, interface, change);
-        }
-    });
-    router.addresses.observe(|router, _, _| state::addresses_changed(router));
+    router.interfaces.observe(Nat::interface_changed);
+    router.addresses.observe(|router, _, _| Nat::addresses_changed(router));
     router.on_threads.push(state::threads_changed);
-    let body = |router: &mut Router, _| match state::expire(router) {
+    let body = |router: &mut Router, _| match Nat::expire(router) {
         true => Wake::After(Duration::from_millis(1)),
         false => Wake::After(ROUND),
     };

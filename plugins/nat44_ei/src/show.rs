@@ -12,7 +12,7 @@ use translation::words::{Lines, word};
 use wire::Protocol;
 
 use crate::configuration::words;
-use crate::state::{self, Error, Nat, Role, Settings, settings};
+use crate::state::{Error, Nat, Role, Settings};
 
 macro_rules! shows {
     ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
@@ -79,7 +79,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
     });
     cli.command(|router: &mut Router, Ports {}| {
-        let ports = words(known(router).ports);
+        let ports = words(known(router).more.ports);
         let line = format!("Port address assignment algorithm: {ports}");
         Ok(Output::of(Lines(vec![line])))
     });
@@ -99,7 +99,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Lines(vec![format!("mss-clamping {text}")])))
     });
     cli.command(|router: &mut Router, Workers {}| {
-        let is_on = settings(router).is_ok();
+        let is_on = Nat::settings(router).is_ok();
         let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0 && is_on);
         let line = |t: graph::ThreadInfo| format!("  {}", t.name);
         let lines: Vec<_> = threads.map(line).collect();
@@ -125,7 +125,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 
 /// The settings; none while NAT is disabled.
 fn known(router: &Router) -> Settings {
-    settings(router).cloned().unwrap_or_default()
+    Nat::settings(router).cloned().unwrap_or_default()
 }
 
 fn addresses(router: &Router) -> Lines {
@@ -181,7 +181,7 @@ fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
     let saddr = show.saddr;
     let is_meant = move |s: &NatSession| saddr.is_none_or(|a| a.octets() == s.forward.src);
     let mut by_host = BTreeMap::<_, Vec<NatSession>>::new();
-    for (thread, s) in state::list_sessions(router, is_meant)? {
+    for (thread, s) in Nat::list_sessions(router, is_meant)? {
         by_host.entry((thread, s.forward.src, s.data.in_fib)).or_default().push(s);
     }
     let now = router.now();

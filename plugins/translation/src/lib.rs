@@ -4,6 +4,7 @@
 //! * [`mod@rewrite`] and [`mss`]: packets that are changed; [`usual`]: those that nearly all are;
 //! * [`pool`], [`mapping`] and [`ports`]: what hosts have outside;
 //! * [`role`]: sides of interfaces;
+//! * [`state`] and [`requests`]: what control has of a kind, and what is asked of it;
 //! * [`users`]: how many sessions each host has;
 //! * [`handoff`]: the way to the thread that has a session;
 //! * [`words`] and [`numbers`]: what commands and messages are made of.
@@ -19,9 +20,11 @@ pub mod numbers;
 pub mod outside;
 pub mod pool;
 pub mod ports;
+pub mod requests;
 pub mod rewrite;
 pub mod role;
 pub mod session;
+pub mod state;
 pub mod users;
 pub mod usual;
 pub mod words;

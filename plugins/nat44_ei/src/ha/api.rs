@@ -6,7 +6,7 @@ use control::api::{Api, Message, Retval};
 use net::Router;
 
 use super::{Failover, Ha, Listener, is_none};
-use crate::state;
+use crate::state::Nat;
 
 /// Set where messages of the other router come to; address and port 0 take it away.
 #[derive(Message)]
@@ -93,7 +93,7 @@ pub struct Nat44EiHaResyncCompletedEvent {
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
-    let enabled = |router: &Router| state::settings(router).map(drop).map_err(Retval::from);
+    let enabled = |router: &Router| Nat::settings(router).map(drop).map_err(Retval::from);
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiHaSetListener| {
             let (addr, port, path_mtu) = (m.ip_address, m.port, m.path_mtu);

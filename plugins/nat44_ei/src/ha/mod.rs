@@ -32,7 +32,7 @@ use sessions::Walked;
 use translation::session::NatSession;
 use zerocopy::IntoBytes;
 
-use crate::state::{self, Nat};
+use crate::state::Nat;
 pub use api::{
     Nat44EiHaFlush, Nat44EiHaGetFailover, Nat44EiHaGetFailoverReply, Nat44EiHaGetListener,
     Nat44EiHaGetListenerReply, Nat44EiHaResync, Nat44EiHaResyncCompletedEvent,
@@ -233,7 +233,7 @@ fn is_none(addr: Ipv4Addr, port: u16) -> bool {
 
 /// Sets the end that messages come to, or takes it away.
 fn set_listener(router: &mut Router, new: Option<Listener>) -> Result<(), Error> {
-    state::settings(router).map_err(|_| Error::Disabled)?;
+    Nat::settings(router).map_err(|_| Error::Disabled)?;
     if let Some(Listener { addr, path_mtu, .. }) = new {
         check(addr)?;
         if path_mtu < SHORTEST {
@@ -256,7 +256,7 @@ fn set_listener(router: &mut Router, new: Option<Listener>) -> Result<(), Error>
 
 /// Sets the end that sessions are sent to, or takes it away.
 fn set_failover(router: &mut Router, new: Option<Failover>) -> Result<(), Error> {
-    state::settings(router).map_err(|_| Error::Disabled)?;
+    Nat::settings(router).map_err(|_| Error::Disabled)?;
     new.map_or(Ok(()), |failover| check(failover.addr))?;
     let now = router.now();
     let ha = router.own_mut::<Ha>();
@@ -285,7 +285,7 @@ pub fn disable(router: &mut Router) {
 
 /// What has happened up to now is with control, and what has passed is sent.
 fn flush(router: &mut Router) -> Result<(), Error> {
-    state::settings(router).map_err(|_| Error::Disabled)?;
+    Nat::settings(router).map_err(|_| Error::Disabled)?;
     let _ = router.engine.fence();
     router.handle_events();
     refresh(router);
@@ -295,7 +295,7 @@ fn flush(router: &mut Router) -> Result<(), Error> {
 
 /// Sends all sessions; `client` is told when they have arrived, or how much was missed.
 fn resync(router: &mut Router, client: Option<(u32, u32)>) -> Result<(), Error> {
-    state::settings(router).map_err(|_| Error::Disabled)?;
+    Nat::settings(router).map_err(|_| Error::Disabled)?;
     let ha = router.own::<Ha>();
     if !*ha.is_wanted.current() {
         return Err(Error::NoStandby);

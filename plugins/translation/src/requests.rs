@@ -1,0 +1,148 @@
+//! What operators and clients ask of a kind of NAT.
+
+use std::net::Ipv4Addr;
+
+use net::Router;
+use net::fib::Ip4;
+use net::interface::InterfaceIndex;
+use wire::Protocol;
+
+use crate::address_of;
+use crate::error::Error;
+use crate::mapping::{self, Mapping};
+use crate::pool::PoolAddress;
+use crate::role::{self, Role};
+use crate::session::Timeouts;
+use crate::state::{Kind, Nat};
+use crate::words::Sides;
+
+/// A session as clients name it.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionName {
+    /// Whether the address is that of the host, not the one it gets.
+    pub is_inside: bool,
+    /// Address and port.
+    pub near: ([u8; 4], u16),
+    /// The far end as seen from there, if it counts.
+    pub far: Option<([u8; 4], u16)>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The table of the host, if it is named by its host.
+    pub vrf: u32,
+}
+
+/// Requests; with an [`Error`] nothing has changed.
+impl<K: Kind> Nat<K> {
+    /// Adds a side to an interface, or takes it away.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_interface(
+        router: &mut Router,
+        interface: InterfaceIndex,
+        change: impl FnOnce(&mut Role<Self>) -> &mut bool,
+        is_add: bool,
+    ) -> Result<(), Error> {
+        Self::settings(router)?;
+        let hands_off = router.engine.data_threads().len() > 1;
+        let role = role::changed(router, interface, change, is_add, hands_off)?;
+        Self::set_role(router, interface, role)
+    }
+    /// Adds sides to interfaces, or takes them away.
+    ///
+    /// # Errors
+    /// [`Error`]; those before have changed then.
+    pub fn set_interfaces(router: &mut Router, set: &Sides) -> Result<(), Error> {
+        for interface in &set.inside {
+            Self::set_interface(router, *interface, |r| &mut r.is_inside, !set.del)?;
+        }
+        for interface in &set.outside {
+            match set.output_feature {
+                true => Self::set_interface(router, *interface, |r| &mut r.is_output, !set.del)?,
+                false => Self::set_interface(router, *interface, |r| &mut r.is_outside, !set.del)?,
+            }
+        }
+        Ok(())
+    }
+    /// Adds addresses to a pool, or takes them out.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_addresses(
+        router: &mut Router,
+        range: [Ipv4Addr; 2],
+        vrf: Option<u32>,
+        is_twice: bool,
+        is_add: bool,
+    ) -> Result<(), Error> {
+        let gone = Self::change(router, |s| s.pool.set(range, vrf, is_twice, is_add))?;
+        gone.into_iter().for_each(|address| Self::release_address(router, address));
+        Ok(())
+    }
+    /// Has packets get the address of an interface, or no longer.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_interface_address(
+        router: &mut Router,
+        interface: InterfaceIndex,
+        is_twice: bool,
+        is_add: bool,
+    ) -> Result<(), Error> {
+        Self::settings(router)?;
+        router.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        Self::change(router, |s| s.pool.set_interface(interface, is_twice, is_add))?;
+        if let Some(addr) = address_of(router, interface).filter(|_| !is_add) {
+            let from = Some(interface.0);
+            Self::release_address(router, PoolAddress { addr, vrf: None, is_twice, from });
+        }
+        Ok(())
+    }
+    /// Adds a mapping, or takes it away with its sessions: the one that stands for the same
+    /// outside, with the same hosts if it is not balanced.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<(), Error> {
+        Self::settings(router)?;
+        if is_add {
+            mapping::check(router, &mapping)?;
+            return Self::change(router, |s| mapping::add(&mut s.mappings, mapping));
+        }
+        let gone = Self::change(router, |s| mapping::remove(&mut s.mappings, &mapping))?;
+        Self::release_mapping(router, &gone);
+        Ok(())
+    }
+    /// Sets the timeouts; sessions have the new ones at once.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_timeouts(router: &mut Router, new: Timeouts) -> Result<(), Error> {
+        Self::change(router, |s| {
+            s.timeouts = new;
+            Ok(())
+        })?;
+        let sessions = router.own::<Self>().sessions.current().clone();
+        let Some(sessions) = sessions else { return Ok(()) };
+        sessions.set_classes(router, new.classes()).map_err(|_| Error::NoAnswer)
+    }
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn remove_session(router: &mut Router, name: SessionName) -> Result<(), Error> {
+        Self::settings(router)?;
+        let table = router.fib.table::<Ip4>(name.vrf).ok_or(Error::NoTable(name.vrf))?;
+        let gone = Self::remove_sessions(router, move |s| {
+            let (near, far) = match name.is_inside {
+                true => ((s.forward.src, s.forward.src_port), (s.forward.dst, s.forward.dst_port)),
+                false => ((s.reverse.dst, s.reverse.dst_port), (s.reverse.src, s.reverse.src_port)),
+            };
+            near == name.near
+                && name.far.is_none_or(|f| f == far)
+                && s.forward.protocol() == name.protocol
+                && (!name.is_inside || s.data.in_fib == table.0)
+        })?;
+        if gone > 0 { Ok(()) } else { Err(Error::Unknown) }
+    }
+}

@@ -1,0 +1,350 @@
+//! Control's state of a kind of NAT of IPv4, and what it tells the nodes.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use infra::rcu::Shared;
+use net::Router;
+use net::interface::{Change, InterfaceIndex};
+use sessions::{Affinity, Step, Walked};
+
+use crate::address_of;
+use crate::error::Error;
+use crate::mapping::Mapping;
+use crate::outside::Outside;
+use crate::pool::{Pool, PoolAddress};
+use crate::role::{self, Role};
+use crate::session::{NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
+
+/// A kind of NAT of IPv4.
+pub trait Kind: Sized + 'static {
+    /// Settings that others do not have.
+    type More: Clone + Debug + Default + 'static;
+    /// The configuration that nodes read.
+    type Config: Clone + Default + Send + Sync + 'static;
+    /// What the nodes share.
+    type Core: Clone + Send + Sync + 'static;
+    /// Sessions of a thread, unless the operator says otherwise.
+    const SESSIONS: u32;
+
+    /// Prepares to be enabled: takes what the settings need.
+    ///
+    /// # Errors
+    /// What is not there; nothing is taken then.
+    fn begin(_: &mut Router, _: &mut Settings<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Before sessions end because the kind is disabled.
+    fn disabling(_: &mut Router) {}
+    /// Gives up what [`begin`](Self::begin) took.
+    fn end(router: &mut Router, settings: &Settings<Self>);
+    /// The configuration that follows from settings.
+    fn configure(router: &Router, settings: &Settings<Self>) -> Self::Config;
+    /// Addresses outside that sessions have.
+    fn outside(config: &Self::Config) -> Outside;
+    /// Notes on a thread that a session ended there, or went over to another one.
+    fn ended(core: &Self::Core, thread: usize, gone: &NatSession);
+    /// Notes on a thread that a session came over from another one.
+    fn came(core: &Self::Core, thread: usize, session: &NatSession);
+    /// Says how many sessions a thread has.
+    fn show_totals(core: &Self::Core, thread: usize, table: &NatTable);
+    /// Whether somebody is told of ends.
+    fn is_told(router: &Router) -> bool;
+    /// Tells of ends.
+    fn tell(router: &mut Router, gone: &[NatSession]);
+}
+
+/// Settings that end when NAT is disabled.
+#[derive(Debug)]
+pub struct Settings<K: Kind> {
+    /// Addresses that packets get.
+    pub pool: Pool,
+    /// Mappings that stay.
+    pub mappings: Vec<Mapping>,
+    /// Whether packets without a translation pass.
+    pub is_forwarding: bool,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// The maximum segment size of TCP.
+    pub mss: Option<u16>,
+    /// The table of hosts, unless the interface says another.
+    pub inside_vrf: u32,
+    /// The table of far ends, unless the interface says another.
+    pub outside_vrf: u32,
+    /// Sessions of a thread at most; 0 for the usual number.
+    pub sessions: u32,
+    /// Those of the kind.
+    pub more: K::More,
+}
+
+impl<K: Kind> Default for Settings<K> {
+    fn default() -> Self {
+        Self {
+            pool: Pool::default(),
+            mappings: Vec::new(),
+            is_forwarding: false,
+            timeouts: Timeouts::default(),
+            mss: None,
+            inside_vrf: 0,
+            outside_vrf: 0,
+            sessions: 0,
+            more: K::More::default(),
+        }
+    }
+}
+
+impl<K: Kind> Clone for Settings<K> {
+    fn clone(&self) -> Self {
+        let (pool, mappings, more) = (self.pool.clone(), self.mappings.clone(), self.more.clone());
+        Self { pool, mappings, more, ..*self }
+    }
+}
+
+/// Control's state of a kind.
+pub struct Nat<K: Kind> {
+    /// `None` while NAT is disabled.
+    pub settings: Option<Settings<K>>,
+    /// For the nodes.
+    pub config: Shared<K::Config>,
+    /// For the nodes.
+    pub sessions: Shared<Option<NatSessions>>,
+    /// For the nodes.
+    pub core: K::Core,
+}
+
+/// A session as control sees it, with the thread that owns it.
+pub type Shown = (usize, NatSession);
+
+impl<K: Kind> Nat<K> {
+    /// Whether NAT is enabled.
+    pub fn is_enabled(router: &Router) -> bool {
+        router.state::<Self>().is_some_and(|nat| nat.settings.is_some())
+    }
+    /// The settings while NAT is enabled.
+    ///
+    /// # Errors
+    /// [`Error::Disabled`].
+    pub fn settings(router: &Router) -> Result<&Settings<K>, Error> {
+        router.own::<Self>().settings.as_ref().ok_or(Error::Disabled)
+    }
+    /// Changes the settings, and has the nodes follow.
+    ///
+    /// # Errors
+    /// [`Error::Disabled`], or that of the change.
+    pub fn change<R>(
+        router: &mut Router,
+        change: impl FnOnce(&mut Settings<K>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let done = change(router.own_mut::<Self>().settings.as_mut().ok_or(Error::Disabled)?)?;
+        Self::apply(router);
+        Ok(done)
+    }
+    /// Enables NAT.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing has changed then.
+    pub fn enable(router: &mut Router, mut settings: Settings<K>) -> Result<(), Error> {
+        if Self::is_enabled(router) {
+            return Err(Error::Enabled);
+        }
+        if settings.sessions == 0 {
+            settings.sessions = K::SESSIONS;
+        }
+        K::begin(router, &mut settings)?;
+        let classes = settings.timeouts.classes();
+        let Ok(new) = NatSessions::new(router, settings.sessions as usize, &classes) else {
+            K::end(router, &settings);
+            return Err(Error::NoMemory);
+        };
+        let nat = router.own_mut::<Self>();
+        nat.sessions.publish(Some(new));
+        nat.settings = Some(settings);
+        Self::apply(router);
+        Ok(())
+    }
+    /// Disables NAT: all settings and sessions go.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyDisabled`].
+    pub fn disable(router: &mut Router) -> Result<(), Error> {
+        let gone = Self::settings(router).map_err(|_| Error::AlreadyDisabled)?.clone();
+        K::disabling(router);
+        for (interface, _) in Self::roles(router) {
+            Self::set_role(router, interface, Role::default())?;
+        }
+        let _ = Self::remove_sessions(router, |_| true);
+        let nat = router.own_mut::<Self>();
+        nat.settings = None;
+        nat.sessions.publish(None);
+        nat.config.publish(K::Config::default());
+        K::end(router, &gone);
+        Ok(())
+    }
+    /// Roles of interfaces.
+    fn roles(router: &Router) -> Vec<(InterfaceIndex, Role<Self>)> {
+        router.settings::<Role<Self>>().map(|(interface, role)| (interface, *role)).collect()
+    }
+    /// Gives an interface a role, and features what they need for it.
+    pub(crate) fn set_role(
+        router: &mut Router,
+        interface: InterfaceIndex,
+        new: Role<Self>,
+    ) -> Result<(), Error> {
+        role::set(router, interface, new)?;
+        Self::apply(router);
+        Ok(())
+    }
+    /// Tells the nodes what there is.
+    fn apply(router: &mut Router) {
+        if let Ok(settings) = Self::settings(router) {
+            let config = K::configure(router, settings);
+            router.own_mut::<Self>().config.publish(config);
+        }
+    }
+    /// Interfaces outside, and the tables that packets from there are looked up in.
+    pub fn outsides(router: &Router, fib: impl Fn(u32) -> u16) -> (Vec<u32>, Vec<u16>) {
+        let (mut interfaces, mut fibs) = (Vec::new(), Vec::new());
+        let vrf = Self::settings(router).map_or(0, |settings| settings.outside_vrf);
+        for (interface, _) in Self::roles(router).iter().filter(|(_, r)| r.receives_outside()) {
+            interfaces.push(interface.0);
+            let table = router.interfaces.port(*interface).and_then(|port| port.ip4);
+            let table = table.unwrap_or_else(|| fib(vrf));
+            if !fibs.contains(&table) {
+                fibs.push(table);
+            }
+        }
+        (interfaces, fibs)
+    }
+    /// All sessions for which `is_meant`.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`].
+    pub fn list_sessions(
+        router: &mut Router,
+        is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+    ) -> Result<Vec<Shown>, Error> {
+        let sessions = router.own::<Self>().sessions.current().clone();
+        let Some(sessions) = sessions else { return Ok(Vec::new()) };
+        let look = move |thread, session: &mut NatSession| {
+            Walked::keep(is_meant(session).then_some((thread, *session)))
+        };
+        sessions.walk(router, look).map_err(|_| Error::NoAnswer)
+    }
+    /// Ends all sessions for which `is_meant`; how many.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`].
+    pub fn remove_sessions(
+        router: &mut Router,
+        is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+    ) -> Result<usize, Error> {
+        let nat = router.own::<Self>();
+        let core = nat.core.clone();
+        let Some(sessions) = nat.sessions.current().clone() else { return Ok(0) };
+        let look = move |thread, session: &mut NatSession| {
+            if !is_meant(session) {
+                return Walked::keep(None);
+            }
+            K::ended(&core, thread, session);
+            Walked::remove(Some(*session))
+        };
+        let gone = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+        Self::tell(router, &sessions, &gone);
+        Ok(gone.len())
+    }
+    /// Tells of ends, and says how many sessions are left.
+    fn tell(router: &mut Router, sessions: &NatSessions, gone: &[NatSession]) {
+        K::tell(router, gone);
+        let core = router.own::<Self>().core.clone();
+        // A thread that does not answer says so when it is asked the next time.
+        let _ = sessions.visit(router, move |thread, table| K::show_totals(&core, thread, table));
+    }
+    /// Ends what is over; whether there may be more.
+    pub fn expire(router: &mut Router) -> bool {
+        let nat = router.own::<Self>();
+        let core = nat.core.clone();
+        let Some(sessions) = nat.sessions.current().clone() else { return false };
+        let is_told = K::is_told(router);
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        let to = Arc::clone(&ends);
+        let more = sessions.expire(router, move |thread, _, gone| {
+            K::ended(&core, thread, gone);
+            if is_told {
+                to.lock().unwrap_or_else(PoisonError::into_inner).push(*gone);
+            }
+        });
+        let ends = std::mem::take(&mut *ends.lock().unwrap_or_else(PoisonError::into_inner));
+        Self::tell(router, &sessions, &ends);
+        more
+    }
+    /// Ends the sessions that have an address of the pool.
+    pub(crate) fn release_address(router: &mut Router, address: PoolAddress) {
+        let addr = address.addr.octets();
+        let _ = Self::remove_sessions(router, move |s| match address.is_twice {
+            true => s.data.is(TWICE) && s.forward.dst == addr,
+            false => !s.data.is(STATIC) && s.reverse.dst == addr,
+        });
+    }
+    /// Ends the sessions of a mapping.
+    pub(crate) fn release_mapping(router: &mut Router, mapping: &Mapping) {
+        let of = mapping.interface.map(InterfaceIndex);
+        let external = of.and_then(|i| address_of(router, i)).unwrap_or(mapping.external).octets();
+        let (port, protocol) = (mapping.port, mapping.protocol);
+        let _ = Self::remove_sessions(router, move |s| {
+            s.data.is(STATIC)
+                && s.reverse.dst == external
+                && protocol.is_none_or(|p| s.reverse.protocol() == p && s.reverse.dst_port == port)
+        });
+    }
+    /// Follows changes of interfaces: one that goes takes what hangs on it along.
+    pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+        if router.state::<Self>().is_none() {
+            return;
+        }
+        if change == Change::Deleting
+            && let Some(settings) = &mut router.own_mut::<Self>().settings
+        {
+            settings.pool.interfaces.retain(|(known, _)| *known != interface);
+            settings.mappings.retain(|m| m.interface != Some(interface.0));
+        }
+        Self::addresses_changed(router);
+    }
+    /// Follows addresses of interfaces: sessions that had one that is gone end.
+    pub fn addresses_changed(router: &mut Router) {
+        let outside = |router: &Router| K::outside(router.own::<Self>().config.current());
+        let old = outside(router);
+        Self::apply(router);
+        if let Some(gone) = old.without(&outside(router)) {
+            let _ = Self::remove_sessions(router, move |s| gone.has(s));
+        }
+    }
+    /// Other threads: sessions go over to the one that has their packets from now on, by the first
+    /// of their `paths`.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn move_over<const N: usize>(
+        router: &mut Router,
+        stay: &Range<usize>,
+        paths: impl Fn(&K::Config, &NatSession, u64) -> [Affinity; N] + Clone + Send + 'static,
+    ) -> Result<(), String> {
+        let nat = router.own::<Self>();
+        let Some(sessions) = nat.sessions.current().clone() else { return Ok(()) };
+        let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
+        let seed = sessions.seed();
+        let paths = move |session: &NatSession| paths(&config, session, seed);
+        let step = move |step, thread, session: &NatSession| match step {
+            Step::Left => K::ended(&core, thread, session),
+            Step::Came => K::came(&core, thread, session),
+        };
+        let lost = sessions.rehome(router, stay, paths, step).map_err(|e| e.to_string())?;
+        let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
+        Self::tell(router, &sessions, &lost);
+        for (interface, mut role) in Self::roles(router) {
+            role.hands_off = stay.len() > 1;
+            Self::set_role(router, interface, role).map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+}
