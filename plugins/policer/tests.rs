@@ -95,6 +95,26 @@ fn colors_have_actions_of_their_own_and_buckets_fill_again() {
 }
 
 #[test]
+fn what_goes_out_is_policed_behind_its_layer_2_header() {
+    let mut bench = bench(
+        1,
+        "policer add name out cir 1 cb 300 rate kbps violate-action mark-and-transmit cs1
+         policer output name out pg1",
+    );
+    let to6 = bench.neighbor("2001:db8:1::2", true);
+    let to4 = bench.neighbor("10.0.1.2", true);
+    let six = udp6("2001:db8::2", "2001:db8:1::2", 99, &[0; 52]);
+    let out = bench.send_as("ip6-rewrite", &vec![six; 3], move |p| p.set_adjacency(to6.0));
+    assert!(out.iter().all(|c| c.at == "sent"));
+    let classes = out.iter().map(|c| u16::from_be_bytes([c.bytes[14], c.bytes[15]]) >> 4 & 0xff);
+    assert_eq!(classes.collect::<Vec<_>>(), [0, 0, 8 << 2]);
+    let out = bench.send_as("ip4-rewrite", &packets(1), move |p| p.set_adjacency(to4.0));
+    assert_eq!((out.len(), out[0].bytes[15]), (1, 8 << 2), "one policer for both versions");
+    assert_eq!(counted(&bench.router, 0)[2].bytes, 2 * 114);
+    bench.expect(&[("policer-output", "Packets Transmitted", 4)]);
+}
+
+#[test]
 fn what_is_punted_is_policed_before_it_is_redirected() {
     for (six, us) in ["10.0.0.1", "2001:db8::1"].into_iter().enumerate() {
         let (mut bench, [host, hop]) = (bench(1, ""), HOSTS[six]);
