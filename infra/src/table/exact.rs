@@ -138,20 +138,11 @@ impl View<'_> {
         }
     }
     /// The values of keys that were asked for, each as [`View::find`] says it; that of key 0
-    /// means nothing. Beside each key stands its [`View::bucket`]; `meanwhile` is called
-    /// with each place, to ask for more.
+    /// means nothing. Beside each key stands its [`View::bucket`].
     #[inline(always)]
-    pub fn find_all(
-        &self,
-        keys: (&[u64], &[u32]),
-        values: &mut [u64],
-        mut meanwhile: impl FnMut(usize),
-    ) {
+    pub fn find_all(&self, (keys, firsts): (&[u64], &[u32]), values: &mut [u64]) {
         let buckets = &*self.tables.new;
-        let (keys, firsts) = keys;
-        for (place, ((key, first), value)) in keys.iter().zip(firsts).zip(&mut *values).enumerate()
-        {
-            meanwhile(place);
+        for ((key, first), value) in keys.iter().zip(firsts).zip(&mut *values) {
             *value = buckets.find_in(*first as usize, *key);
         }
         if values.iter().fold(false, |any, value| any | (*value == 0)) {

@@ -48,21 +48,11 @@ pub struct Lookups {
 impl Lookups {
     pub const NONE: Self = Self { keys: [0; BLOCK], buckets: [0; BLOCK], entries: [0; BLOCK] };
 
-    /// Asks for what is known of one.
+    /// Looks the first ones up.
     #[inline(always)]
-    pub fn fetch(&self, place: usize, view: View<'_>) {
-        view.fetch_bucket(self.buckets[place % BLOCK]);
-    }
-    /// Asks for what is known of all of them.
-    #[inline(always)]
-    pub fn fetch_all(&self, view: View<'_>) {
-        self.buckets.iter().for_each(|bucket| view.fetch_bucket(*bucket));
-    }
-    /// Looks the first ones up; `meanwhile` is called with the place of each.
-    #[inline(always)]
-    pub fn find(&mut self, len: usize, view: View<'_>, meanwhile: impl FnMut(usize)) {
+    pub fn find(&mut self, len: usize, view: View<'_>) {
         let keys = (&self.keys[..len], &self.buckets[..len]);
-        view.find_all(keys, &mut self.entries[..len], meanwhile);
+        view.find_all(keys, &mut self.entries[..len]);
     }
     /// What the first entries say of where to go, when all say the same.
     #[inline(always)]

@@ -147,21 +147,16 @@ impl<'a> Pass<'a> {
         let end = packets.all().end;
         let places = |block: usize| (block * BLOCK).min(end)..((block + 1) * BLOCK).min(end);
         let [mut block, mut next] = blocks.each_mut();
-        self.read::<true, _>(packets, places(0), block);
+        self.read(packets, places(0), block);
         for n in 0..end.div_ceil(BLOCK) {
-            self.read::<false, _>(packets, places(n + 1), next);
-            self.send(packets, (places(n), are_all), block, next);
+            self.read(packets, places(n + 1), next);
+            self.send(packets, (places(n), are_all), block);
             std::mem::swap(&mut block, &mut next);
         }
     }
-    /// Reads the keys of a block, and asks for what is known of the destinations if `FETCH`.
+    /// Reads the keys of a block, and asks for what is known of them.
     #[inline(always)]
-    fn read<const FETCH: bool, N: Node>(
-        &self,
-        packets: &mut Passes<'_, N>,
-        places: Range<usize>,
-        block: &mut Block,
-    ) {
+    fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
         let (mut ports, mut rx, mut domain, notes) = (0, u32::MAX, None, self.notes);
         let (looks_up, view, len) = (self.stages.forward.is_some(), self.view, places.len());
         packets.look(
@@ -181,10 +176,9 @@ impl<'a> Pass<'a> {
                 let at = place % BLOCK;
                 [block.sources.keys[at], block.destinations.keys[at]] = keys;
                 if looks_up {
-                    block.destinations.buckets[at] = view.bucket(keys[1]);
-                    if FETCH {
-                        block.destinations.fetch(at, view);
-                    }
+                    let bucket = view.bucket(keys[1]);
+                    block.destinations.buckets[at] = bucket;
+                    view.fetch_bucket(bucket);
                 }
             },
         );
@@ -198,15 +192,13 @@ impl<'a> Pass<'a> {
             }
         }
     }
-    /// Sends the frames of a block on, and asks for what is known of the next one; those that have
-    /// to go node by node are left as they are.
+    /// Sends the frames of a block on; those that have to go node by node are left as they are.
     #[inline(always)]
     fn send<N: Node>(
         &mut self,
         packets: &mut Passes<'_, N>,
         (places, are_all): (Range<usize>, bool),
         block: &mut Block,
-        next: &Block,
     ) {
         let looks_up = self.stages.forward.is_some();
         let len = places.len();
@@ -217,14 +209,11 @@ impl<'a> Pass<'a> {
         }
         let are_known = self.stages.learn.is_none() || self.are_known(block, len);
         if !are_known && block.is_from_one_host() {
-            if looks_up {
-                next.destinations.fetch_all(self.view);
-            }
             return;
         }
         let (Block { sources, destinations, port, .. }, notes) = (block, self.notes);
         if looks_up {
-            destinations.find(len, self.view, |place| next.destinations.fetch(place, self.view));
+            destinations.find(len, self.view);
         }
         if let Some(entry) = destinations.one_egress(len)
             && port.is_some()
@@ -291,7 +280,7 @@ impl<'a> Pass<'a> {
         if block.is_from_one_host() {
             return self.is_known(block.sources.keys[0]);
         }
-        block.sources.find(len, self.view, |_| ());
+        block.sources.find(len, self.view);
         let expected = self.expected;
         let is_known = |entry: &u64| learn::is_known(Entry(*entry), expected);
         block.port.is_some()
