@@ -6,7 +6,7 @@ use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use graph::{Arrival, Buffer, FRAME, Intake, Names, Record};
+use graph::{Arrival, Buffer, FRAME, Intake, MOST_SLICES, Names, Record};
 use net::interface::Counters;
 use rustix::io::readv;
 use wire::virtio_net::Header;
@@ -20,6 +20,8 @@ use crate::virtio_header;
 const BATCH: usize = 32;
 /// The longest packet: 64 KB of IP, with an Ethernet header and tags.
 const LONGEST: usize = 65_536 + 64;
+/// Bytes that are asked for at a time: what is read is to be written while the core has it near.
+const ENOUGH: u64 = 256 << 10;
 
 /// Receives from devices of the host.
 pub type TapInput = DeviceInput<Queue>;
@@ -35,8 +37,10 @@ pub struct Queue {
     is_ip: bool,
     /// The device.
     fd: Arc<OwnedFd>,
-    /// Room for the part of a packet that does not fit its first buffer.
+    /// Room for the part of a packet that does not fit its first buffer, where that is unexpected.
     rest: Box<[u8]>,
+    /// Whether the last packet did not fit its first buffer, and the next one may not either.
+    is_long: bool,
 }
 
 /// Drops of [`TapInput`].
@@ -55,7 +59,7 @@ pub enum Error {
 
 /// The reason why filling packets ended early.
 enum Ended {
-    /// There are no more.
+    /// There are no more, or enough have come for now.
     Empty,
     /// One was lost.
     Losing(Error),
@@ -65,12 +69,24 @@ impl Queue {
     /// Queue `number` of an interface.
     pub fn new(interface: u32, number: usize, is_ip: bool, fd: Arc<OwnedFd>) -> Self {
         let rest = vec![0; LONGEST].into_boxed_slice();
-        Self { interface, number, is_ip, fd, rest }
+        Self { interface, number, is_ip, fd, rest, is_long: false }
     }
     /// Reads the next packet. What is refused is gone.
     #[inline(always)]
     fn fill(&mut self, p: &mut Arrival<'_>, route: Route) -> Result<Next, Ended> {
         let mut header = Header::default();
+        if !self.is_long || !self.read_long(p, &mut header)? {
+            self.read(p, &mut header)?;
+        }
+        let next = route.next(p);
+        if header != Header::default() {
+            let noted = virtio_header::receive(&header, p, 0);
+            noted.map_err(|_| Ended::Losing(Error::Unfit))?;
+        }
+        Ok(next)
+    }
+    #[inline(always)]
+    fn read(&mut self, p: &mut Arrival<'_>, header: &mut Header) -> Result<(), Ended> {
         let room = p.tailroom();
         let first = p.append_with(room).ok_or(Ended::Losing(Error::NoBuffers))?;
         let to = &mut [
@@ -82,15 +98,37 @@ impl Queue {
         let len = read.saturating_sub(size_of::<Header>());
         p.truncate(len);
         if len > room {
+            self.is_long = LONGEST.div_ceil(graph::data_size()) < MOST_SLICES;
             let rest = self.rest.get(..len - room).unwrap_or_default();
             p.extend(rest).ok_or(Ended::Losing(Error::NoBuffers))?;
         }
-        let next = route.next(p);
-        if header != Header::default() {
-            let noted = virtio_header::receive(&header, p, 0);
-            noted.map_err(|_| Ended::Losing(Error::Unfit))?;
-        }
-        Ok(next)
+        Ok(())
+    }
+    /// Reads into as many buffers as the longest packet takes, and gives back those that it does
+    /// not. Says whether there were so many: nothing has been read otherwise.
+    #[inline(never)]
+    fn read_long(&mut self, p: &mut Arrival<'_>, header: &mut Header) -> Result<bool, Ended> {
+        let (room, mut read) = (p.tailroom(), None);
+        let filled = p.extend_with(LONGEST, |slices| {
+            let mut header = Some(header.as_mut_bytes());
+            let mut slices = slices.iter_mut();
+            let mut next = || match header.take() {
+                Some(header) => IoSliceMut::new(header),
+                None => slices.next().map_or(IoSliceMut::new(&mut []), |s| IoSliceMut::new(s)),
+            };
+            let mut to: [_; MOST_SLICES + 1] = std::array::from_fn(|_| next());
+            read = Some(readv(&self.fd, &mut to).ok());
+            read?.map(|_| ())
+        });
+        let Some(read) = read else {
+            p.truncate_chain(0);
+            return Ok(false);
+        };
+        let read = read.filter(|_| filled.is_some()).ok_or(Ended::Empty)?;
+        let len = read.saturating_sub(size_of::<Header>());
+        p.truncate_chain(len);
+        self.is_long = len > room;
+        Ok(true)
     }
 }
 
@@ -115,10 +153,14 @@ impl input::Queue for Queue {
             let number = self.number;
             intake.record(move |p| Received::of(number, p));
         }
-        let mut total = 0;
+        let (mut total, mut enough) = (0, ENOUGH);
         while total < FRAME {
             let (mut bytes, mut ended) = (0, None);
             let filled = intake.each(BATCH, self.interface, |p| {
+                if bytes > enough {
+                    ended = Some(Ended::Empty);
+                    return None;
+                }
                 let next = self.fill(p, route).map_err(|why| ended = Some(why)).ok()?;
                 bytes += p.total_len() as u64;
                 Some(next)
@@ -126,6 +168,7 @@ impl input::Queue for Queue {
             let (thread, column) = (intake.thread(), self.interface as usize);
             counters.rx.row(thread)[column].add(filled as u64, bytes);
             total += filled;
+            enough = enough.saturating_sub(bytes);
             match ended {
                 Some(Ended::Losing(why)) => {
                     intake.count_lost(why, 1);

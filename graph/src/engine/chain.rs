@@ -4,11 +4,27 @@ use super::core::Core;
 use crate::buffer::Buffer;
 
 impl Core {
+    /// Cuts a packet to `n` bytes, giving back segments it no longer needs.
+    pub(super) fn truncate_chain(&mut self, packet: &mut Buffer<'_>, n: usize) {
+        let first = packet.len();
+        if n > first
+            && let Some(next) = packet.next_segment()
+        {
+            // SAFETY: the segments behind the first belong to the packet.
+            unsafe { self.truncate_rest(next, n - first) };
+            packet.set_next(next, (n.min(packet.total_len()) - first) as u32);
+            return;
+        }
+        packet.truncate(n);
+        if let Some(next) = packet.take_next() {
+            self.free_chain(next);
+        }
+    }
     /// Cuts the chain that starts at `at` to `n` bytes.
     ///
     /// # Safety
     /// The chain belongs to this thread, and no [`Buffer`] of it is in use.
-    pub(super) unsafe fn truncate_rest(&mut self, mut at: u32, mut n: usize) {
+    unsafe fn truncate_rest(&mut self, mut at: u32, mut n: usize) {
         loop {
             // SAFETY: the caller's.
             let mut p = unsafe { Buffer::new(self.base, at) };

@@ -212,6 +212,12 @@ impl Arrival<'_> {
         // SAFETY: the chain is being filled here; `self.buffer` is not touched meanwhile.
         unsafe { core.extend_chain(first, &mut self.last, bytes) }
     }
+    /// Cuts the packet to `n` bytes, giving back segments it no longer needs. Nothing is put behind
+    /// them then.
+    pub fn truncate_chain(&mut self, n: usize) {
+        self.last = None;
+        self.core.truncate_chain(&mut self.buffer, n);
+    }
     /// Adds `n` bytes, in as many further segments as it takes, and has `fill` write them: slices
     /// in the order of the packet. Contents are unspecified before. `None` when buffers ran out,
     /// when it is more than [`MOST_SLICES`] segments, or when `fill` says so.

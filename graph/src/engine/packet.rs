@@ -117,19 +117,7 @@ impl<'p, N> Packet<'p, N> {
     }
     /// Cuts the packet to `n` bytes, giving back segments it no longer needs.
     pub fn truncate_chain(&mut self, n: usize) {
-        let first = self.buffer.len();
-        if n > first
-            && let Some(next) = self.buffer.next_segment()
-        {
-            // SAFETY: the segments behind the first belong to the packet.
-            unsafe { self.core.truncate_rest(next, n - first) };
-            self.buffer.set_next(next, (n.min(self.buffer.total_len()) - first) as u32);
-            return;
-        }
-        self.buffer.truncate(n);
-        if let Some(next) = self.buffer.take_next() {
-            self.core.free_chain(next);
-        }
+        self.core.truncate_chain(&mut self.buffer, n);
     }
 }
 
