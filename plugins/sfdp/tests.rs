@@ -20,7 +20,8 @@ const RST: Flags = Flags::RST;
 
 fn bench(more: &[&str]) -> Bench {
     let sample = net::Feature { default_enabled: true, ..sample::FEATURE };
-    let features = [sessions::FEATURE, translation::FEATURE, FEATURE, sample];
+    let features =
+        [sessions::FEATURE, translation::FEATURE, ::acl::FEATURE, FEATURE, acl::FEATURE, sample];
     let mut b = Bench::plugged(&features);
     for line in [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01",
@@ -384,6 +385,32 @@ fn the_sample_has_a_timeout_and_a_parser_of_its_own() {
 }
 
 #[test]
+fn the_access_list_of_a_tenant_says_what_passes() {
+    let mut b = chained("sfdp-l4-lifecycle sfdp-acl-sample");
+    let tcp = [0, 1].map(|v| segment([IN[v], OUT[v]], [1000, 80], SYN, [1, 0]));
+    let udp = [0, 1].map(|v| datagram([IN[v], OUT[v]], 9));
+    assert_eq!(through(&mut b, false, &[&tcp[..], &udp].concat()).len(), 4, "there is no list");
+    b.cli("set acl-plugin acl permit proto 17, permit src 2001:db8::/32");
+    for line in ["set sfdp acl tenant 1 acl_index 0", "set sfdp acl tenant 2 acl_index 0"] {
+        set(&mut b, line);
+    }
+    b.graph.moved_counters();
+    let passed = through(&mut b, false, &[&tcp[..], &udp].concat());
+    assert_eq!(passed.len(), 3, "the first rule is about IPv4, which TCP is not permitted in");
+    b.expect(&[
+        ("sfdp-lookup-ip4", "local flow", 2),
+        ("sfdp-lookup-ip6", "local flow", 2),
+        ("sfdp-acl-sample", "drop", 1),
+    ]);
+    assert_eq!(through(&mut b, true, &[answer(&udp[0])]).len(), 1, "answers pass the list, too");
+    let unreachable = icmp_error("10.0.1.9", IN[0], &udp[0]);
+    assert_eq!(through(&mut b, true, &[unreachable]).len(), 1, "errors are about what passed");
+    assert!(b.cli("delete acl-plugin acl index 0").contains("in use by another feature"));
+    set(&mut b, "set sfdp acl tenant 1 acl_index 0 disable");
+    assert_eq!(through(&mut b, false, &tcp[..1]).len(), 1);
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_and_change_nothing() {
     let mut b = bench(&[]);
     for (line, why) in [
@@ -397,6 +424,10 @@ fn requests_that_make_no_sense_are_refused_and_change_nothing() {
         ("set sfdp sp-node tenant 1 ip4-reass node nothing", "no node nothing"),
         ("set sfdp interface-input pg0 tenant 9", "no tenant 9"),
         ("set sfdp nat snat tenant 1 outside-tenant 2 alloc-pool 3", "no pool 3"),
+        ("set sfdp acl tenant 9 acl_index 0", "no tenant 9"),
+        ("set sfdp acl tenant 1 acl_index 0", "no access list 0"),
+        ("set sfdp acl tenant 1 acl_index 0 disable", "does not have access list 0"),
+        ("set sfdp acl tenant 1", "expected acl_index"),
         ("set sfdp nat snat tenant 1 disable", "not translated"),
         ("sfdp nat alloc-pool add 1", "1 to 65536 addresses"),
         ("set sfdp eviction sessions-margin 99999999", "at most"),

@@ -88,6 +88,7 @@ const PLUGINS: &[Feature] = &[
     syn_filter::FEATURE,
     firewall::FEATURE,
     sfdp::FEATURE,
+    sfdp::acl::FEATURE,
     sfdp::sample::FEATURE,
     pnat::FEATURE,
     pvti::FEATURE,

@@ -64,6 +64,12 @@ pub enum Error {
     /// sources of tenant {0} are not translated
     #[retval(NO_SUCH_ENTRY)]
     NoSnat(u32),
+    /// no access list {0}
+    #[retval(NO_SUCH_ENTRY)]
+    NoList(u32),
+    /// tenant {0} does not have access list {1}
+    #[retval(NO_SUCH_ENTRY)]
+    OtherList(u32, u32),
     /// a thread does not answer
     #[retval(UNSPECIFIED)]
     NoAnswer,

@@ -9,6 +9,7 @@
 //! * Timeouts are a tenant's. Services choose among them.
 #![forbid(unsafe_code)]
 
+pub mod acl;
 mod api;
 mod cli;
 mod configuration;

@@ -92,6 +92,8 @@ pub struct Tenant {
     pub detours: [Option<Detour>; DETOURS.len()],
     /// Translation of its sources.
     pub snat: Option<Snat>,
+    /// The access list that its packets pass where the service for that is in their chain.
+    pub list: Option<u32>,
 }
 
 impl Tenant {
@@ -215,6 +217,7 @@ pub fn add(router: &mut Router, id: u32, context: Option<u32>) -> Result<(), Err
         classes: of_class,
         detours: [const { None }; DETOURS.len()],
         snat: None,
+        list: None,
     };
     let number = sfdp.tenants.insert(tenant).map_err(|_| Error::TooManyTenants)?;
     sfdp.by_id.insert(id, number);
