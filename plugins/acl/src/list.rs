@@ -46,6 +46,13 @@ impl<const W: usize> Half<W> {
     /// The first rules about a block of packets, with their places.
     #[inline(always)]
     pub fn find_all(&self, tuples: &[Tuple<W>], mut found: impl FnMut(usize, Verdict)) {
+        // Often all of them are of one flow.
+        let Some((first, others)) = tuples.split_first() else { return };
+        if others.iter().all(|tuple| tuple == first) {
+            let verdict = self.find(first);
+            verdict.into_iter().for_each(|v| (0..tuples.len()).for_each(|n| found(n, v)));
+            return;
+        }
         for (block, tuples) in tuples.chunks(KEYS).enumerate() {
             let mut rules = [u32::MAX; KEYS];
             let rules = &mut rules[..tuples.len()];
