@@ -44,11 +44,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Whether a feature of the plugin in `folder` says that it requires another one.
 fn requires(tree: &Tree, folder: &str, plugin: &str) -> bool {
-    let path = format!("{folder}/src/lib.rs");
-    let Some(source) = tree.files.iter().find(|file| file.path == path) else { return false };
-    let behind = source.text.split("requires: &[").skip(1);
-    let mut lists = behind.filter_map(|rest| rest.split_once(']'));
-    lists.any(|(list, _)| list.contains(&format!("\"{plugin}\"")))
+    let (sources, name) = (format!("{folder}/src/"), format!("\"{plugin}\""));
+    let mut sources = tree.files.iter().filter(|file| file.path.starts_with(&sources));
+    sources.any(|source| {
+        let behind = source.text.split("requires: &[").skip(1);
+        let mut lists = behind.filter_map(|rest| rest.split_once(']'));
+        lists.any(|(list, _)| list.contains(&name))
+    })
 }
 
 /// Position of a crate's folder in the list.
