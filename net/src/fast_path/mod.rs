@@ -13,6 +13,7 @@
 
 mod block;
 mod entry;
+mod few;
 mod objects;
 mod outputs;
 mod routed;

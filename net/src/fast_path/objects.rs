@@ -7,6 +7,7 @@ use graph::{BLOCK, Node, Passes, Slot};
 use infra::counter::Volume;
 
 use super::entry::enter;
+use super::few::Few;
 use super::through::{ETHERNET, Pass};
 use crate::fib::{Object, count};
 use crate::ip::Version;
@@ -16,30 +17,16 @@ const MOST_KINDS: usize = 4;
 
 /// Edges of the lookup to the nodes of objects, and packets that took them.
 #[derive(Clone, Copy)]
-pub(super) struct ToObjects {
-    edges: [(Slot, u64); MOST_KINDS],
-    len: usize,
-}
+pub(super) struct ToObjects(Few<(Slot, u64), MOST_KINDS>);
 
 impl ToObjects {
     /// None taken yet.
-    pub const NONE: Self = Self { edges: [(Slot(0), 0); MOST_KINDS], len: 0 };
+    pub const NONE: Self = Self(Few::new((Slot(0), 0)));
 
-    /// The place of an edge; `None` where there is no room for it.
-    fn place(&mut self, edge: Slot) -> Option<usize> {
-        let known = self.edges[..self.len].iter().position(|e| e.0 == edge);
-        if known.is_some() {
-            return known;
-        }
-        *self.edges.get_mut(self.len)? = (edge, 0);
-        self.len += 1;
-        Some(self.len - 1)
-    }
     /// Counts for the lookup as if it had been called; the number of packets passed.
     pub fn end<N: Node>(&self, packets: &mut Passes<'_, N>, lookup: u32) -> u64 {
-        let taken = &self.edges[..self.len];
-        taken.iter().for_each(|(edge, n)| packets.sent(lookup, *edge, *n));
-        taken.iter().map(|(_, n)| n).sum()
+        self.0.iter().for_each(|(edge, n)| packets.sent(lookup, *edge, *n));
+        self.0.iter().map(|(_, n)| n).sum()
     }
 }
 
@@ -54,7 +41,7 @@ impl<V: Version> Pass<'_, V> {
         (leaf, object): (u32, Object),
     ) {
         let edge = self.through.objects.slot(object.kind, self.epoch);
-        let place = edge.and_then(|edge| self.objects.place(edge));
+        let place = edge.and_then(|edge| self.objects.0.place(|taken| taken.0 == edge, (edge, 0)));
         let node = edge.and_then(|edge| packets.ahead().1.target(self.nodes.lookup, edge));
         let (Some(place), Some(node)) = (place, node) else { return packets.leave(block) };
         let mut run = Volume::default();
@@ -76,7 +63,7 @@ impl<V: Version> Pass<'_, V> {
                 Some(node)
             },
         );
-        self.objects.edges[place].1 += run.packets;
+        self.objects.0.at(place).into_iter().for_each(|taken| taken.1 += run.packets);
         count(self.routes, leaf, run);
     }
 }

@@ -5,6 +5,7 @@ use graph::{Ahead, Flags, Node, Passes, Slot};
 use infra::counter::Volume;
 use infra::rcu::{Epoch, SlabReader};
 
+use super::few::Few;
 use crate::adjacency::Adjacency;
 use crate::interface::{Counters, INTERFACE_OUTPUT, InterfaceOutput, Port};
 use crate::ip::is_usual;
@@ -80,14 +81,13 @@ impl Output {
 pub struct Outputs<'a> {
     ports: &'a SlabReader<Port>,
     epoch: Epoch<'a>,
-    all: [Output; MOST_OUTPUTS],
-    len: usize,
+    all: Few<Output, MOST_OUTPUTS>,
 }
 
 impl<'a> Outputs<'a> {
     /// None yet.
     pub fn new(ports: &'a SlabReader<Port>, epoch: Epoch<'a>) -> Self {
-        Self { ports, epoch, all: [Output::NONE; MOST_OUTPUTS], len: 0 }
+        Self { ports, epoch, all: Few::new(Output::NONE) }
     }
     /// The exit by an interface, over an edge of node `from`; `None` where packets have to go node
     /// by node.
@@ -104,7 +104,9 @@ impl<'a> Outputs<'a> {
             return None;
         }
         let tx = ahead.target(node, InterfaceOutput::TX)?;
-        let output = self.place(Output { from, interface, node, edge, ..Output::NONE })?;
+        let is_it = |o: &Output| (o.from, o.node, o.edge) == (from, node, edge);
+        let output = Output { from, interface, node, edge, ..Output::NONE };
+        let output = self.all.place(is_it, output)?;
         Some(Exit { output, tx, todo: port.todo })
     }
     /// The egress over an adjacency behind a rewrite node, if that is usual and no feature of
@@ -124,28 +126,17 @@ impl<'a> Outputs<'a> {
         let exit = self.exit(ahead, rewrite, adjacency.output, interface)?;
         Some(Egress { adjacency, exit })
     }
-    /// The place of a node; `None` when there are too many.
-    fn place(&mut self, new: Output) -> Option<usize> {
-        let is_it = |o: &Output| (o.from, o.node, o.edge) == (new.from, new.node, new.edge);
-        let known = self.all[..self.len].iter().position(is_it);
-        if known.is_some() {
-            return known;
-        }
-        *self.all.get_mut(self.len)? = new;
-        self.len += 1;
-        Some(self.len - 1)
-    }
     /// Counts a packet that leaves.
     #[inline(always)]
     pub fn count(&mut self, exit: &Exit, bytes: usize) {
-        if let Some(output) = self.all.get_mut(exit.output) {
+        if let Some(output) = self.all.at(exit.output) {
             output.sent += 1 << 32 | bytes as u64;
         }
     }
     /// Counts packets that leave.
     #[inline(always)]
     pub fn count_all(&mut self, exit: &Exit, run: Volume) {
-        if let Some(output) = self.all.get_mut(exit.output) {
+        if let Some(output) = self.all.at(exit.output) {
             output.sent += run.packets << 32 | run.bytes;
         }
     }
@@ -157,7 +148,7 @@ impl<'a> Outputs<'a> {
         share: u64,
         (counters, thread): (&Counters, usize),
     ) -> u64 {
-        for output in &self.all[..self.len] {
+        for output in self.all.iter() {
             let all = output.packets();
             packets.sent(output.from, output.edge, all);
             packets.sent(output.node, InterfaceOutput::TX, all);
@@ -165,6 +156,6 @@ impl<'a> Outputs<'a> {
             let sent = &counters.tx.row(thread)[output.interface as usize];
             sent.add(all, output.sent & u64::from(u32::MAX));
         }
-        self.all[..self.len].iter().map(Output::packets).sum()
+        self.all.iter().map(Output::packets).sum()
     }
 }

@@ -6,6 +6,7 @@ use graph::{Ahead, Buffer, Flags, Node, Passes, Slot};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
+use super::few::Few;
 use super::outputs::{Egress, Outputs};
 use crate::adjacency::{Adjacency, Link};
 use crate::ip::{Onward, V4, V6, Version, fits_made, send_over};
@@ -58,8 +59,7 @@ pub struct Underlay<'a> {
     by_adjacency: &'a [VolumeCounter],
     /// Whether packets wait for each node.
     is_watched: bool,
-    edges: [Taken; MOST_EDGES],
-    len: usize,
+    edges: Few<Taken, MOST_EDGES>,
 }
 
 impl<'a> Underlay<'a> {
@@ -72,7 +72,7 @@ impl<'a> Underlay<'a> {
     ) -> Self {
         let none = Taken { from: 0, edge: Slot(0), node: 0, packets: 0, passed: 0 };
         let by_adjacency = neighbors.counters.row(thread);
-        Self { neighbors, epoch, by_adjacency, is_watched, edges: [none; MOST_EDGES], len: 0 }
+        Self { neighbors, epoch, by_adjacency, is_watched, edges: Few::new(none) }
     }
     /// The path from a node behind its headers; `None` where packets have to take it one by one.
     #[inline(never)]
@@ -87,14 +87,7 @@ impl<'a> Underlay<'a> {
         let end = self.end_of(ahead, node, onward, outputs);
         let new = Taken { from, edge: onward.edge(), node, packets: 0, passed: 0 };
         let is_it = |t: &Taken| (t.from, t.edge) == (from, new.edge);
-        let edge = match self.edges[..self.len].iter().position(is_it) {
-            Some(edge) => edge,
-            None => {
-                *self.edges.get_mut(self.len)? = new;
-                self.len += 1;
-                self.len - 1
-            }
-        };
+        let edge = self.edges.place(is_it, new)?;
         Some(Lane { edge, node, end })
     }
     /// The neighbour at the end, and the exit to it, if nothing else is on the path.
@@ -117,7 +110,7 @@ impl<'a> Underlay<'a> {
     /// Sends a packet on that has its headers in front: the node that it waits for.
     #[inline(always)]
     pub fn send(&mut self, lane: &Lane<'a>, p: &mut Buffer<'_>, outputs: &mut Outputs<'a>) -> u32 {
-        let Some(taken) = self.edges.get_mut(lane.edge) else { return lane.node };
+        let Some(taken) = self.edges.at(lane.edge) else { return lane.node };
         taken.packets += 1;
         let Some(Egress { adjacency: a, exit }) = &lane.end else { return lane.node };
         if p.flags().has(exit.todo.with(Flags::ONE_LINK)) || !fits_made(p, a) {
@@ -139,10 +132,10 @@ impl<'a> Underlay<'a> {
     /// the number of packets passed.
     #[inline(never)]
     pub fn end<N: Node>(self, packets: &mut Passes<'_, N>, share: u64) -> u64 {
-        for taken in &self.edges[..self.len] {
+        for taken in self.edges.iter() {
             packets.sent(taken.from, taken.edge, taken.packets);
             packets.passed(taken.node, taken.passed, share);
         }
-        self.edges[..self.len].iter().map(|taken| taken.passed).sum()
+        self.edges.iter().map(|taken| taken.passed).sum()
     }
 }
