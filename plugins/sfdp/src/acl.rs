@@ -96,7 +96,7 @@ impl Command for SetList {
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let mut value = |word: &str, name: &str| match args.keyword(word) {
             true => args.value(name),
-            false => Err(args.error(&format!("expected {word}"))),
+            false => Err(args.error(format!("expected {word}"))),
         };
         let (tenant, list) = (value("tenant", "tenant-id")?, value("acl_index", "acl-index")?);
         Ok(Self { tenant, list, disable: args.keyword("disable") })
