@@ -267,7 +267,7 @@ fn two_hosts_talk_through_it() {
             cli(&mut parts, &format!("delete host-interface name {}", hosts.device(side)));
         }
         assert_eq!(parts.router.interfaces.iter().count(), 1, "local0 is left");
-        assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
+        assert_eq!(parts.router.engine.buffers_used().unwrap(), 0);
     }
 }
 
@@ -453,5 +453,5 @@ fn coming_and_going_under_traffic_leaks_nothing() {
     let _ = ping.wait();
     // Sockets are closed on another thread.
     assert!(eventually(|| open_files() <= files), "{} files, not {files}", open_files());
-    assert_eq!(parts.router.engine.pool_usage().unwrap().used, 0);
+    assert_eq!(parts.router.engine.buffers_used().unwrap(), 0);
 }

@@ -9,6 +9,7 @@ mod kind;
 mod schedule;
 mod variant;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -53,6 +54,14 @@ pub fn numa_node(cpu: usize) -> Option<usize> {
     entries
         .flatten()
         .find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+}
+
+/// NUMA nodes of the CPUs that this thread may run on, in ascending order; node 0 where the system
+/// does not tell.
+pub fn numa_nodes() -> Vec<usize> {
+    let cpus = allowed().unwrap_or_default();
+    let nodes: BTreeSet<_> = cpus.into_iter().filter_map(numa_node).collect();
+    if nodes.is_empty() { vec![0] } else { nodes.into_iter().collect() }
 }
 
 /// The time-stamp counter, which runs at a constant rate on every CPU alike; `None` where the

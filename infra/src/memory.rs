@@ -183,11 +183,18 @@ impl Mapping {
         unsafe { self.start.byte_add(lead) }.cast()
     }
     /// Replaces `bytes` at `offset` from [`Mapping::aligned_start`] by zeroed memory: shared with
-    /// `file` where given (from the file's start), else anonymous with huge pages advised.
+    /// `file` where given (from the file's start), else anonymous with huge pages advised. What is
+    /// touched later lies on the NUMA node where one is given, as long as that has memory.
     ///
     /// # Errors
     /// `InvalidInput` outside the range, else the kernel's.
-    pub fn place(&mut self, offset: usize, bytes: usize, file: Option<&File>) -> io::Result<()> {
+    pub fn place(
+        &mut self,
+        offset: usize,
+        bytes: usize,
+        file: Option<&File>,
+        node: Option<usize>,
+    ) -> io::Result<()> {
         let lead = self.aligned_start().addr().get() - self.start.addr().get();
         if lead + offset + bytes > self.bytes || !offset.is_multiple_of(4096) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -208,9 +215,31 @@ impl Mapping {
                     let _ = madvise(at, bytes, Advice::LinuxHugepage);
                 }
             }
+            if let Some(node) = node {
+                prefer(at, bytes, node);
+            }
         }
         Ok(())
     }
+}
+
+/// Has a range lie on a NUMA node as far as possible: mbind(2). A kernel that does not know the
+/// node lets it lie anywhere: no harm.
+///
+/// # Safety
+/// The range is mapped.
+unsafe fn prefer(at: *mut c_void, bytes: usize, node: usize) {
+    const WORDS: usize = 16;
+    const BITS: usize = usize::BITS as usize;
+    let mut nodes = [0_usize; WORDS];
+    let Some(word) = nodes.get_mut(node / BITS) else { return };
+    *word = 1 << (node % BITS);
+    // SAFETY: the call reads the bits, of which it is given one more than there are to look at, and
+    // changes nothing but where pages of the range come from.
+    let _ = unsafe {
+        let most = WORDS * BITS;
+        libc::syscall(libc::SYS_mbind, at, bytes, libc::MPOL_PREFERRED, nodes.as_ptr(), most, 0)
+    };
 }
 
 impl Drop for Mapping {
@@ -242,8 +271,8 @@ mod tests {
     #[test]
     fn memory_is_placed_only_inside_a_reservation() {
         let mut m = Mapping::reserve(8 << 20).unwrap();
-        m.place(4096, 1 << 20, None).unwrap();
-        assert!(m.place(8 << 20, 4 << 20, None).is_err());
-        assert!(m.place(1, 4096, None).is_err());
+        m.place(4096, 1 << 20, None, None).unwrap();
+        assert!(m.place(8 << 20, 4 << 20, None, None).is_err());
+        assert!(m.place(1, 4096, None, None).is_err());
     }
 }

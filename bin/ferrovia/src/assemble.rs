@@ -153,6 +153,7 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
     }
     Ok(Settings {
         buffers: config.buffers.per_numa.map_or(default.buffers, |n| n as usize),
+        numa_nodes: infra::cpu::numa_nodes(),
         workers: layout.workers.iter().map(|cpu| Some(*cpu)).collect(),
         most_workers: layout.workers.len(),
         main_cpu: Some(layout.main),

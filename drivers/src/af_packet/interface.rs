@@ -19,7 +19,7 @@ use super::{ring, ring::Device};
 use crate::host::background::Background;
 use crate::host::netlink::LinkMonitor;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_elsewhere, close_unused, random_mac};
+use crate::host::{close_elsewhere, close_unused, numa_node, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
@@ -207,6 +207,7 @@ impl HostInterfaces {
         router.interfaces.set_tx_queues(made, queues);
         router.set_link(made, sockets.device.is_running);
         router.interfaces.follow_device_speed(made, sockets.device.speed_kbps);
+        router.interfaces.set_numa_node(made, numa_node(&wanted.device));
         self.list.push(HostInterface {
             wanted: wanted.clone(),
             number: sockets.number,

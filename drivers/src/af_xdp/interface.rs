@@ -18,7 +18,7 @@ use crate::af_packet::sockets::{look, probe};
 use crate::host::background::Background;
 use crate::host::namespace::within;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_elsewhere, names_in, random_mac};
+use crate::host::{close_elsewhere, names_in, numa_node, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af_xdp";
@@ -232,6 +232,9 @@ impl AfXdps {
         router.interfaces.set_tx_queues(made, queues);
         router.set_link(made, device.is_running);
         router.interfaces.follow_device_speed(made, device.speed_kbps);
+        if wanted.namespace.is_none() {
+            router.interfaces.set_numa_node(made, numa_node(&wanted.device));
+        }
         let (serving, queues) = (Serving::default(), receivers.len());
         let queue = |(number, (rx, socket))| (Queue { interface: made.0, number, rx }, socket);
         let receivers = receivers.into_iter().enumerate().map(queue).collect();

@@ -234,6 +234,7 @@ impl Dpdks {
         let made = router.add_interface(new, tx)?;
         index.set(made).expect("set here only");
         router.interfaces.set_tx_queues(made, queues);
+        router.interfaces.set_numa_node(made, usize::try_from(info.node).ok());
         show_link(router, made, &port);
         let serving = Serving::default();
         let looked_at = || {

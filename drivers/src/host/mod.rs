@@ -110,6 +110,12 @@ pub(crate) fn losses_for(router: &mut Router, process: &str) -> io::Result<Owned
     Ok(losses)
 }
 
+/// NUMA node that a network device of the host is on, where it is on one.
+pub fn numa_node(device: &str) -> Option<usize> {
+    let node = std::fs::read_to_string(format!("/sys/class/net/{device}/device/numa_node")).ok()?;
+    node.trim().parse().ok() // -1 without one
+}
+
 /// Names in a folder where the host lists things, such as `/run/netns`.
 pub fn names_in(folder: impl AsRef<Path>) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

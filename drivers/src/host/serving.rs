@@ -115,7 +115,7 @@ impl Serving {
         (node, interface, place): (NodeIndex, InterfaceIndex, Place),
         queues: Vec<(Q, Arc<OwnedFd>)>,
     ) -> Result<(), Failed> {
-        let threads = router.threads_for_queues(queues.len());
+        let threads = router.threads_for_queues(interface, queues.len());
         for ((queue, fd), thread) in queues.into_iter().zip(threads) {
             self.queues.push((thread, Arc::clone(&fd)));
             hand_over(router, thread, node, &fd, queue)?;

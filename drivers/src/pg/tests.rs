@@ -165,7 +165,7 @@ impl Bench {
         (rx.packets, rx.bytes)
     }
     fn used(&mut self) -> usize {
-        self.router.engine.pool_usage().unwrap().used
+        self.router.engine.buffers_used().unwrap()
     }
     /// Waits until no stream runs.
     fn finish(&mut self) {

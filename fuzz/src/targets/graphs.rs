@@ -122,7 +122,7 @@ impl Graphs {
     /// Checks what must hold whenever nothing moves.
     fn check(&mut self) -> Result<(), String> {
         let router = &mut self.parts.router;
-        let used = router.engine.pool_usage().map_err(|e| e.to_string())?.used;
+        let used = router.engine.buffers_used().map_err(|e| e.to_string())?;
         if used > MAY_WAIT {
             return Err(format!("{used} buffers do not come back"));
         }

@@ -110,7 +110,7 @@ fn let_time_pass(parts: &mut Assembly) -> Result<(), String> {
         reply.result.map_err(|e| e.to_string())?;
         settle(&mut parts.router);
     }
-    let used = parts.router.engine.pool_usage().map_err(|e| e.to_string())?.used;
+    let used = parts.router.engine.buffers_used().map_err(|e| e.to_string())?;
     if used > 0 { Err(format!("{used} buffers are never given back")) } else { Ok(()) }
 }
 

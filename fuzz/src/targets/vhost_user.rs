@@ -115,7 +115,7 @@ impl VhostUser {
             engine.inject(0, node, vec![7; 1 + input.len() * 4], |_| ());
         }
         engine.run_inline(16);
-        let used = engine.pool_usage().map_or(0, |u| u.used);
+        let used = engine.buffers_used().unwrap_or(0);
         if used > 0 { Err(format!("{used} buffers are lost")) } else { Ok(()) }
     }
 }

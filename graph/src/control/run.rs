@@ -23,8 +23,10 @@ use crate::worker::{Handle, Job, NoAnswer, ThreadInfo};
 /// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Most buffers in the pool.
+    /// Most buffers on a NUMA node.
     pub buffers: usize,
+    /// NUMA nodes that have buffers, at least one.
+    pub numa_nodes: Vec<usize>,
     /// CPUs of the workers; empty: one data-plane thread does everything.
     pub workers: Vec<Option<usize>>,
     /// Most workers there may be later.
@@ -54,6 +56,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             buffers: 131_072,
+            numa_nodes: vec![0],
             workers: Vec::new(),
             most_workers: 0,
             main_cpu: None,
@@ -120,7 +123,7 @@ impl Engine {
             errors: Errors::new(),
             cleared: Vec::new(),
             counters,
-            pool: Pool::new(settings.buffers)?,
+            pool: Pool::new(settings.buffers, &settings.numa_nodes)?,
             clock: Clock::start(),
             variants: VariantChoice(choice, single),
             poll_sleep: settings.poll_sleep,
@@ -379,20 +382,30 @@ impl Engine {
             _ => Vec::new(),
         }
     }
-    /// Buffers in use.
+    /// Buffers of each NUMA node, and their use.
     ///
     /// # Errors
     /// When a thread does not answer.
-    pub fn pool_usage(&mut self) -> Result<PoolUse, NoAnswer> {
-        let mut cached = 0;
+    pub fn pool_usage(&mut self) -> Result<Vec<PoolUse>, NoAnswer> {
+        let nodes = self.pool.nodes().len();
+        let mut cached = vec![0; nodes];
         for thread in self.data_threads() {
-            cached += self.ask(thread, |core| core.cache.len())?;
+            let kept = move |core: &mut Core| (0..nodes).map(|at| core.cache.kept(at)).collect();
+            let kept: Vec<usize> = self.ask(thread, kept)?;
+            cached.iter_mut().zip(kept).for_each(|(all, one)| *all += one);
         }
-        Ok(self.pool.usage(cached))
+        Ok(self.pool.usage(&cached))
     }
-    /// Buffers in use, when threads keep `cached` of them.
-    pub fn pool_usage_with(&self, cached: usize) -> PoolUse {
+    /// The same, when threads keep `cached` of each node's.
+    pub fn pool_usage_with(&self, cached: &[usize]) -> Vec<PoolUse> {
         self.pool.usage(cached)
+    }
+    /// Buffers in packets.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn buffers_used(&mut self) -> Result<usize, NoAnswer> {
+        Ok(self.pool_usage()?.iter().map(|pool| pool.used).sum())
     }
     /// Adds buffers if a thread ran short.
     ///

@@ -17,7 +17,7 @@ pub struct Samples {
     pub vectors: Rows<Counter>,
     /// Packets brought in a second; likewise.
     pub input: Rows<Counter>,
-    /// Free buffers that threads keep; likewise.
+    /// Free buffers that threads keep; a row for each NUMA node that has some.
     pub cached: Rows<Counter>,
     /// By thread and node, since `show runtime` was cleared, if wanted.
     pub nodes: Option<NodeSamples>,
@@ -73,6 +73,8 @@ impl Core {
         put(&to.loops, rate(since(now.loops, before.loops)));
         put(&to.input, rate(since(now.input, before.input)));
         put(&to.vectors, vectors);
-        put(&to.cached, self.cache.len() as u64);
+        for at in 0..self.cache.pool().nodes().len() {
+            to.cached.row(at)[self.thread].set(self.cache.kept(at) as u64);
+        }
     }
 }

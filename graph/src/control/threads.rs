@@ -194,6 +194,11 @@ impl Engine {
             Threads::None(_) => 0..0,
         }
     }
+    /// Numbers of the data-plane threads that are pinned to a CPU of a NUMA node.
+    pub fn threads_on(&self, node: usize) -> impl Iterator<Item = usize> {
+        let infos = self.thread_infos().into_iter();
+        infos.filter(move |info| info.numa_node == Some(node)).map(|info| info.id)
+    }
     /// Waits until every thread has finished the packets it had, also those it handed to another,
     /// and what nodes sent on when control visited them.
     ///

@@ -195,7 +195,7 @@ impl TestGraph {
     }
     /// Free buffers, for leak tests: everything that is not in a packet.
     pub fn buffers_used(&mut self) -> usize {
-        self.engine.pool_usage().map_or(0, |u| u.used)
+        self.engine.buffers_used().unwrap_or(0)
     }
 }
 

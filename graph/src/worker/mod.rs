@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use infra::capabilities::Capabilities;
+use infra::cpu::numa_node;
 use infra::rcu::Participant;
 use rustix::event::{Timespec, epoll};
 
@@ -164,7 +165,7 @@ impl Handle {
         });
         let mut thread = Thread { core, shared: Arc::clone(&shared) };
         let join = std::thread::Builder::new().name(name.clone()).spawn(move || {
-            pin(cpu);
+            settle(&mut thread.core, cpu, cpu.and_then(numa_node));
             // It cannot fail: less is always allowed.
             let _ = Capabilities::PACKETS.keep_only();
             thread.run();
@@ -176,7 +177,8 @@ impl Handle {
         self.shared.shares.store(shares, Ordering::Relaxed);
         if self.cpu != cpu {
             self.cpu = cpu;
-            self.post(Box::new(move |_| pin(cpu)));
+            let node = cpu.and_then(numa_node);
+            self.post(Box::new(move |core| settle(core, cpu, node)));
         }
     }
     /// The doorbell by which others wake the thread.
@@ -226,7 +228,7 @@ impl Handle {
             name: self.name.clone(),
             lwp: s.lwp.load(Ordering::Relaxed),
             cpu: self.cpu,
-            numa_node: self.cpu.and_then(infra::cpu::numa_node),
+            numa_node: self.cpu.and_then(numa_node),
             loops: load(&s.loops),
             epolls: load(&s.epolls),
             sleeps: load(&s.sleeps),
@@ -259,12 +261,13 @@ struct Thread {
     shared: Arc<Shared>,
 }
 
-/// Binds this thread to a CPU.
-fn pin(cpu: Option<usize>) {
+/// Binds this thread to a CPU, and has it use the buffers of the CPU's NUMA node.
+fn settle(core: &mut Core, cpu: Option<usize>, node: Option<usize>) {
     if let Some(cpu) = cpu {
         // A CPU that went away is no reason not to run.
         let _ = infra::cpu::pin(cpu);
     }
+    core.cache.move_to(node);
 }
 
 impl Thread {

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use graph::PoolUse;
+
 use crate::health::{Check, Findings, Severity};
 use crate::router::Router;
 
@@ -62,13 +64,15 @@ fn threads(router: &mut Router, found: &mut Findings) {
 }
 
 fn buffers(router: &mut Router, found: &mut Findings) {
-    let Ok(pool) = router.engine.pool_usage() else { return };
-    let percent = 100 * pool.used / pool.limit.max(1);
-    let text = || format!("{} of at most {} are in packets ({percent} %)", pool.used, pool.limit);
-    match percent {
-        90.. => found.add(Severity::Error, "buffers", text()),
-        75.. => found.add(Severity::Warning, "buffers", text()),
-        _ => {}
+    for pool in router.engine.pool_usage().unwrap_or_default() {
+        let percent = 100 * pool.used / pool.limit.max(1);
+        let PoolUse { name, used, limit, .. } = pool;
+        let text = format!("{name}: {used} of at most {limit} are in packets ({percent} %)");
+        match percent {
+            90.. => found.add(Severity::Error, "buffers", text),
+            75.. => found.add(Severity::Warning, "buffers", text),
+            _ => {}
+        }
     }
 }
 

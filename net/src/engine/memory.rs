@@ -36,17 +36,17 @@ struct ShowPhysmem {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowBuffers| {
         let _ = show.detail;
-        Ok(Output::of(Pools([router.engine.pool_usage().map_err(no_answer)?])))
+        Ok(Output::of(Pools(router.engine.pool_usage().map_err(no_answer)?)))
     });
     cli.command(|router, show: ShowPhysmem| {
         let _ = (show.verbose, show.detail, show.map);
-        Ok(Output::of(Arena(router.engine.pool_usage().map_err(no_answer)?)))
+        Ok(Output::of(Arenas(router.engine.pool_usage().map_err(no_answer)?)))
     });
 }
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Pools([PoolUse; 1]);
+struct Pools(Vec<PoolUse>);
 
 impl fmt::Display for Pools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +59,8 @@ impl fmt::Display for Pools {
         };
         writeln!(f, "{}", row("Pool Name", TITLES.map(str::to_owned)))?;
         self.0.iter().enumerate().try_for_each(|(index, p)| {
-            let cells = [index, 0, p.size, p.data_size, p.total, p.available, p.cached, p.used];
+            let node = p.numa_node;
+            let cells = [index, node, p.size, p.data_size, p.total, p.available, p.cached, p.used];
             writeln!(f, "{}", row(&p.name, cells.map(|cell| cell.to_string())))
         })
     }
@@ -67,15 +68,20 @@ impl fmt::Display for Pools {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Arena(PoolUse);
+struct Arenas(Vec<PoolUse>);
 
-impl fmt::Display for Arena {
+impl fmt::Display for Arenas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pages = |buffers: usize| (buffers * self.0.size).div_ceil(HUGE);
-        let (used, reserved) = (pages(self.0.total), pages(self.0.limit));
+        let pages = |pool: &PoolUse, buffers: usize| (buffers * pool.size).div_ceil(HUGE);
+        let used: usize = self.0.iter().map(|pool| pages(pool, pool.total)).sum();
+        let reserved: usize = self.0.iter().map(|pool| pages(pool, pool.limit)).sum();
         write!(f, " used-pages {used} reserved-pages {reserved} default-page-size 2M ")?;
         writeln!(f, "lookup-page-size 4K linear-pa 0")?;
-        let kind = self.0.pages.first().copied().unwrap_or("4K");
-        writeln!(f, "   arena 'buffers-numa-0' pages {used} subpage-size {kind} numa-node 0")
+        self.0.iter().try_for_each(|pool| {
+            let (node, used) = (pool.numa_node, pages(pool, pool.total));
+            let kind = pool.pages.first().copied().unwrap_or("4K");
+            write!(f, "   arena 'buffers-numa-{node}' pages {used} subpage-size {kind} ")?;
+            writeln!(f, "numa-node {node}")
+        })
     }
 }

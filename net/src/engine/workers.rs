@@ -52,11 +52,7 @@ impl Router {
         let stay = first..first + plans.len();
         self.engine.add_threads(first, plans).map_err(ThreadsError::System)?;
         self.stats.show_threads(stay.end);
-        let queues = self.interfaces.iter().flat_map(|i| (0..i.queues.len()).map(|q| (i.index, q)));
-        let queues: Vec<_> = queues.collect();
-        for ((interface, queue), thread) in queues.into_iter().zip(stay.clone().cycle()) {
-            self.place_rx_queue(interface, queue, thread).map_err(ThreadsError::Queue)?;
-        }
+        self.spread_rx_queues(&stay).map_err(ThreadsError::Queue)?;
         for move_to in self.on_threads.clone().iter() {
             move_to(self, &stay).map_err(ThreadsError::Feature)?;
         }

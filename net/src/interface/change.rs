@@ -75,6 +75,7 @@ impl Router {
             hardware: new.hardware,
             tag: String::new(),
             link_speed: 0,
+            numa_node: None,
             link_mtu: new.mtu,
             mac: new.mac,
             own_mac: None,
@@ -476,6 +477,11 @@ impl Interfaces {
     /// have the speed that they have.
     pub fn fixed_speed(&self, index: InterfaceIndex) -> Error {
         self.at(index).map_or(Error::Unknown, |_| Error::FixedSpeed)
+    }
+    /// Notes the NUMA node that a device is on, near which its receive queues are served.
+    pub fn set_numa_node(&mut self, index: InterfaceIndex, node: Option<usize>) {
+        let Some(i) = self.at_mut(index) else { return };
+        i.numa_node = node;
     }
     /// Follows the speed of a device's link, in kilobits per second; 0 when unknown.
     pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {

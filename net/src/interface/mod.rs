@@ -146,6 +146,8 @@ pub struct Interface {
     pub tag: String,
     /// Speed of the link as the device gives it, in kilobits per second; 0 when unknown.
     pub link_speed: u32,
+    /// NUMA node that the device is on, where that is known.
+    pub numa_node: Option<usize>,
     /// Bytes that the device carries behind the layer 2 header.
     pub link_mtu: u32,
     /// Its own address.

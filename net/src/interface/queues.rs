@@ -1,6 +1,7 @@
 //! Receive queues: which thread and node serve them, and when they are looked at.
 
 use std::fmt;
+use std::ops::Range;
 
 use graph::{InputState, NodeIndex};
 
@@ -61,6 +62,14 @@ impl fmt::Display for QueueError {
 }
 impl std::error::Error for QueueError {}
 
+/// Thread of these that serves fewest queues, given the thread of each, which is one more then.
+fn serve(threads: &[usize], served: &mut Vec<usize>) -> usize {
+    let load = |thread: &&usize| served.iter().filter(|t| t == thread).count();
+    let thread = *threads.iter().min_by_key(load).expect("there is a thread");
+    served.push(thread);
+    thread
+}
+
 impl Router {
     /// Sets when a receive queue of an interface, or all of them, are looked at.
     ///
@@ -110,20 +119,39 @@ impl Router {
         }
         Ok(())
     }
-    /// Threads for `count` new receive queues: those that serve fewest so far.
+    /// Threads for `count` new receive queues of an interface: those near its device that serve
+    /// fewest so far.
     ///
     /// # Panics
     /// Before the threads run.
-    pub fn threads_for_queues(&self, count: usize) -> Vec<usize> {
-        let threads = self.engine.data_threads();
+    pub fn threads_for_queues(&self, interface: InterfaceIndex, count: usize) -> Vec<usize> {
+        let near = self.threads_near(interface, self.engine.data_threads());
         let mut served: Vec<_> = self.interfaces.queues().map(|q| q.thread).collect();
-        let idlest = |_| {
-            let load = |thread: &usize| served.iter().filter(|t| *t == thread).count();
-            let thread = threads.clone().min_by_key(load).expect("there is a thread");
-            served.push(thread);
-            thread
+        (0..count).map(|_| serve(&near, &mut served)).collect()
+    }
+    /// Those of these threads that run on the NUMA node of an interface's device; all where it is
+    /// on none, or no thread is there.
+    fn threads_near(&self, interface: InterfaceIndex, threads: Range<usize>) -> Vec<usize> {
+        let node = self.interfaces.at(interface).and_then(|i| i.numa_node);
+        let near: Vec<_> = match node {
+            Some(node) => self.engine.threads_on(node).filter(|t| threads.contains(t)).collect(),
+            None => Vec::new(),
         };
-        (0..count).map(idlest).collect()
+        if near.is_empty() { threads.collect() } else { near }
+    }
+    /// Spreads all receive queues anew over these threads.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(crate) fn spread_rx_queues(&mut self, threads: &Range<usize>) -> Result<(), QueueError> {
+        let queues = self.interfaces.iter().flat_map(|i| (0..i.queues.len()).map(|q| (i.index, q)));
+        let queues: Vec<_> = queues.collect();
+        let mut served = Vec::new();
+        for (interface, queue) in queues {
+            let thread = serve(&self.threads_near(interface, threads.clone()), &mut served);
+            self.place_rx_queue(interface, queue, thread)?;
+        }
+        Ok(())
     }
     /// Says which threads and nodes serve the receive queues of an interface, from now on or until
     /// it is deleted.
@@ -150,5 +178,18 @@ impl Router {
         };
         let mode = modes.max_by_key(urgency).unwrap_or(InputState::Disabled);
         self.engine.set_input_state(thread, node, mode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_go_to_the_threads_that_serve_fewest_of_those_near() {
+        let mut served = vec![1, 1, 3];
+        let threads: Vec<_> = (0..4).map(|_| serve(&[2, 3], &mut served)).collect();
+        assert_eq!(threads, [2, 2, 3, 2]);
+        assert_eq!(serve(&[1, 2, 3, 4], &mut served), 4);
     }
 }

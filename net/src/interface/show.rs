@@ -66,6 +66,8 @@ pub(super) struct HardwareRow {
     link_up: bool,
     /// Kilobits per second; 0 when unknown.
     link_speed: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numa_node: Option<usize>,
     class: &'static str,
     /// Thread and mode of each receive queue.
     rx_queues: Vec<(String, &'static str)>,
@@ -93,6 +95,7 @@ impl HardwareRow {
             index: i.index.0,
             link_up: i.link_up,
             link_speed: i.link_speed,
+            numa_node: i.numa_node,
             class: i.hardware,
             mac: (i.kind == Kind::Ethernet).then(|| i.mac.to_string()),
         }
@@ -109,6 +112,9 @@ impl fmt::Display for Hardware {
             let link = if row.link_up { "up" } else { "down" };
             writeln!(f, "{}", columns(&row.name, &row.index.to_string(), link, &row.name))?;
             writeln!(f, "  Link speed: {}", speed(row.link_speed))?;
+            if let Some(node) = row.numa_node {
+                writeln!(f, "  NUMA node: {node}")?;
+            }
             if !row.rx_queues.is_empty() {
                 writeln!(f, "  RX Queues:\n    queue thread         mode      ")?;
             }

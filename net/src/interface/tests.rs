@@ -267,14 +267,14 @@ fn receive_queues_go_to_the_threads_that_are_named() {
     let mut b = bench_of(3);
     let pg0 = b.add("pg0");
     let node = b.router.engine.add_input(Nothing).unwrap();
-    let threads = b.router.threads_for_queues(4);
+    let threads = b.router.threads_for_queues(pg0, 4);
     assert_eq!(threads, [0, 1, 2, 0]);
     let place = |_: &mut Router, _, queue, _| {
         if queue == 3 { Err("stuck".to_owned()) } else { Ok(()) }
     };
     let queues = threads.into_iter().map(|thread| RxQueue::new(thread, node, place)).collect();
     b.router.set_rx_queues(pg0, queues);
-    assert_eq!(b.router.threads_for_queues(1), [1]);
+    assert_eq!(b.router.threads_for_queues(pg0, 1), [1]);
     assert_eq!(b.run("set interface rx-placement pg0 queue 1 worker 1"), "");
     assert_eq!(b.run("set interface rx-placement pg0 queue 2 main"), "");
     let modes = (0..3).map(|t| b.router.engine.input_state(t, node).unwrap().unwrap());

@@ -3,7 +3,7 @@
 use std::io;
 
 use control::process::{Event, Wake};
-use control::stats::{Error, HEARTBEAT, Number, Segment};
+use control::stats::{Error, HEARTBEAT, Number};
 use graph::{PoolUse, Samples};
 use infra::counter::{Counter, Rows};
 
@@ -22,10 +22,11 @@ struct Collector {
     vector_rate: Number,
     input_rate: Number,
     workers: Number,
-    pool: Pool,
+    /// By NUMA node.
+    pools: Vec<Pool>,
 }
 
-/// Entries about the buffers.
+/// Entries about the buffers of a NUMA node.
 struct Pool {
     cached: Number,
     used: Number,
@@ -33,7 +34,7 @@ struct Pool {
 }
 
 pub(super) fn register(router: &mut Router, settings: Settings) -> io::Result<()> {
-    let collector = Collector::new(&mut router.stats, settings.per_node)?;
+    let collector = Collector::new(router, settings.per_node)?;
     router.insert(collector);
     let body = move |router: &mut Router, _: Event| {
         update(router);
@@ -50,8 +51,10 @@ fn update(router: &mut Router) {
 }
 
 impl Collector {
-    fn new(stats: &mut Segment, per_node: bool) -> io::Result<Self> {
+    fn new(router: &mut Router, per_node: bool) -> io::Result<Self> {
         let failed = |e: Error| io::Error::other(e);
+        let pools = router.engine.pool_usage_with(&[]);
+        let stats = &mut router.stats;
         let threads = stats.threads();
         let nodes = per_node.then(|| Nodes::new(stats)).transpose().map_err(failed)?;
         let mut row = |name| stats.row(name, threads).map_err(failed);
@@ -59,15 +62,18 @@ impl Collector {
             loops: row("/sys/loops_per_worker")?,
             vectors: row("/sys/vector_rate_per_worker")?,
             input: Rows::new(1, threads)?,
-            cached: Rows::new(1, threads)?,
+            cached: Rows::new(pools.len(), threads)?,
             nodes: nodes.as_ref().map(Nodes::samples),
         };
         let last_update = stats.scalar("/sys/last_update").map_err(failed)?;
         let memory = Memory::new(stats).map_err(failed)?;
         let mut gauge = |name: &str| stats.gauge(name).map_err(failed);
-        let mut pool = |what: &str| gauge(&format!("/buffer-pools/default-numa-0/{what}"));
-        let pool =
-            Pool { cached: pool("cached")?, used: pool("used")?, available: pool("available")? };
+        let mut pool = |of: &PoolUse| {
+            let mut gauge = |what| gauge(&format!("/buffer-pools/{}/{what}", of.name));
+            let (cached, used, available) = (gauge("cached")?, gauge("used")?, gauge("available")?);
+            Ok(Pool { cached, used, available })
+        };
+        let pools = pools.iter().map(&mut pool).collect::<io::Result<_>>()?;
         Ok(Self {
             beats: 0,
             samples,
@@ -77,7 +83,7 @@ impl Collector {
             vector_rate: gauge("/sys/vector_rate")?,
             input_rate: gauge("/sys/input_rate")?,
             workers: gauge("/sys/num_worker_threads")?,
-            pool,
+            pools,
         })
     }
     fn update(&mut self, router: &mut Router) {
@@ -95,11 +101,14 @@ impl Collector {
         stats.set(self.vector_rate, sum / u64::max(count, 1));
         stats.set(self.input_rate, values(&self.samples.input).iter().sum());
         stats.set(self.workers, router.engine.workers() as u64);
-        let cached: u64 = values(&self.samples.cached).iter().sum();
-        let PoolUse { available, used, .. } = router.engine.pool_usage_with(cached as usize);
-        stats.set(self.pool.cached, cached);
-        stats.set(self.pool.available, available as u64);
-        stats.set(self.pool.used, used as u64);
+        let cached = |at| self.samples.cached.row(at).iter().map(Counter::value).sum::<u64>();
+        let cached: Vec<_> = (0..self.pools.len()).map(|at| cached(at) as usize).collect();
+        let usages = router.engine.pool_usage_with(&cached);
+        for (pool, PoolUse { cached, available, used, .. }) in self.pools.iter().zip(usages) {
+            stats.set(pool.cached, cached as u64);
+            stats.set(pool.available, available as u64);
+            stats.set(pool.used, used as u64);
+        }
         stats.set(self.last_update, router.now() as u64);
         stats.set(HEARTBEAT, self.beats);
     }
