@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use graph::{InputState, NodeIndex};
 
-use super::InterfaceIndex;
+use super::{Interface, InterfaceIndex};
 use crate::router::Router;
 
 /// Moves a receive queue, given by its number, from the thread that serves it to another one; all
@@ -101,13 +101,22 @@ impl Router {
         number: usize,
         thread: usize,
     ) -> Result<(), QueueError> {
+        self.move_rx_queue(interface, number, thread)?;
+        if let Some(queues) = self.interfaces.queues_mut(interface) {
+            queues[number].is_placed = true;
+        }
+        Ok(())
+    }
+    fn move_rx_queue(
+        &mut self,
+        interface: InterfaceIndex,
+        number: usize,
+        thread: usize,
+    ) -> Result<(), QueueError> {
         let queue = self.interfaces.at(interface).and_then(|i| i.queues.get(number)).copied();
         let queue = queue.ok_or(QueueError::NoQueue)?;
         if !self.engine.data_threads().contains(&thread) {
             return Err(QueueError::NoThread(thread));
-        }
-        if let Some(queues) = self.interfaces.queues_mut(interface) {
-            queues[number].is_placed = true;
         }
         if queue.thread != thread {
             (queue.place)(self, interface, number, thread).map_err(QueueError::Refused)?;
@@ -139,17 +148,23 @@ impl Router {
         };
         if near.is_empty() { threads.collect() } else { near }
     }
-    /// Spreads all receive queues anew over these threads.
+    /// Spreads the receive queues anew over these threads. Those that somebody gave to one of them
+    /// stay there.
     ///
     /// # Errors
     /// The driver's.
     pub(crate) fn spread_rx_queues(&mut self, threads: &Range<usize>) -> Result<(), QueueError> {
-        let queues = self.interfaces.iter().flat_map(|i| (0..i.queues.len()).map(|q| (i.index, q)));
-        let queues: Vec<_> = queues.collect();
-        let mut served = Vec::new();
-        for (interface, queue) in queues {
+        let of = |i: &Interface| {
+            let (index, queues) = (i.index, i.queues.clone());
+            queues.into_iter().enumerate().map(move |(number, q)| (index, number, q))
+        };
+        let queues: Vec<_> = self.interfaces.iter().flat_map(of).collect();
+        let stays = |q: &RxQueue| q.is_placed && threads.contains(&q.thread);
+        let (stay, go): (Vec<_>, Vec<_>) = queues.into_iter().partition(|(.., q)| stays(q));
+        let mut served = stay.iter().map(|(.., q)| q.thread).collect();
+        for (interface, number, _) in go {
             let thread = serve(&self.threads_near(interface, threads.clone()), &mut served);
-            self.place_rx_queue(interface, queue, thread)?;
+            self.move_rx_queue(interface, number, thread)?;
         }
         Ok(())
     }

@@ -298,6 +298,25 @@ fn receive_queues_go_to_the_threads_that_are_named() {
 }
 
 #[test]
+fn a_queue_that_was_placed_stays_when_the_threads_change() {
+    let mut b = bench_of(3);
+    let pg0 = b.add("pg0");
+    let node = b.router.engine.add_input(Nothing).unwrap();
+    let queues = (0..3).map(|thread| RxQueue::new(thread, node, |_, _, _, _| Ok(())));
+    b.router.set_rx_queues(pg0, queues.collect());
+    assert_eq!(b.run("set interface rx-placement pg0 queue 0 worker 1"), "");
+    let mut among = |count: usize| {
+        let plans = vec![graph::Plan { cpu: None, shares: true }; count];
+        b.router.set_threads(0, &plans).unwrap();
+        let queues = &b.router.interfaces.at(pg0).unwrap().queues;
+        let threads = queues.iter().map(|q| q.thread).collect::<Vec<_>>();
+        (threads, queues.iter().filter(|q| q.is_placed).count())
+    };
+    assert_eq!(among(3), (vec![2, 0, 1], 1));
+    assert_eq!(among(1).0, [0, 0, 0]);
+}
+
+#[test]
 fn threads_send_on_the_queues_they_are_placed_on() {
     let mut b = bench_of(3);
     let pg0 = b.add("pg0");
