@@ -28,7 +28,7 @@ use net::{Configuration, Feature, Origin, Parts, refuse};
 use translation::handoff::{HandOff, Place};
 use translation::users::Users;
 
-use node::{Core, In2Out, Out2In, Told};
+use node::{Core, In2Out, Out2In};
 use state::{Det44, Role, Side};
 
 pub use map::{Map, Maps};
@@ -64,7 +64,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         paths: ReversePaths::new(router),
     };
     router.attach::<Role>().map_err(refuse)?;
-    let in2out = In2Out(core.clone(), Told::new(router));
+    let in2out = In2Out(core.clone(), nat_log::Log::new(router));
     let engine = &mut router.engine;
     engine.add_feature(&IP4_UNICAST, in2out.clone()).map_err(refuse)?;
     engine.add_feature(&IP4_UNICAST, Out2In(core.clone())).map_err(refuse)?;

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
 use infra::rcu::{Epoch, Reader};
-use net::Router;
+use nat_log::Log;
+use nat_log::Record::MaxOfHost;
 use net::drops::Problem;
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
@@ -21,9 +22,6 @@ use wire::Protocol;
 
 use crate::MOST_SESSIONS;
 use crate::state::Config;
-
-/// Seconds in which a limit is told once.
-const QUIET: f64 = 1.0;
 
 /// State that the nodes share.
 #[derive(Clone)]
@@ -108,29 +106,7 @@ pub enum Received {
 
 /// Translates what hosts inside send.
 #[derive(Clone)]
-pub struct In2Out(pub Core, pub Told);
-
-/// The way to tell that a host has as many sessions as it may have.
-#[derive(Clone)]
-pub struct Told {
-    log: nat_log::Log,
-    /// Time of the last report.
-    last: f64,
-}
-
-impl Told {
-    /// Not yet.
-    pub fn new(router: &mut Router) -> Self {
-        Self { log: nat_log::Log::new(router), last: f64::NEG_INFINITY }
-    }
-    #[cold]
-    fn tell(&mut self, host: [u8; 4], now: f64, epoch: Epoch<'_>) {
-        if now - self.last >= QUIET {
-            self.last = now;
-            self.log.send(epoch, || nat_log::Record::MaxOfHost(MOST_SESSIONS, host.into()));
-        }
-    }
-}
+pub struct In2Out(pub Core, pub Log);
 
 /// Edges of [`In2Out`].
 #[derive(Clone, Copy, graph::Next)]
@@ -172,7 +148,7 @@ impl Node for In2Out {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
-        let Self(core, told) = self;
+        let Self(core, log) = self;
         let config = core.config.read(epoch);
         let sessions = core.sessions.read(epoch).as_ref();
         let lent = sessions.and_then(|s| s.lend(thread)).zip(core.users.lend(thread));
@@ -194,7 +170,8 @@ impl Node for In2Out {
                         Verdict::Full => {
                             full += 1;
                             if count_of(&users, (p.fib(), flow.src)) >= MOST_SESSIONS {
-                                told.tell(flow.src, now, epoch);
+                                let full = MaxOfHost(MOST_SESSIONS, flow.src.into());
+                                log.limit(full, now, epoch);
                             }
                             p.set_payload(NO_SESSION);
                             return Ok(NextOut::Icmp);

@@ -104,7 +104,7 @@ fn add<P: HandsOff>(
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
     let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), P::FAST);
-    let log = log::Log::new(router);
+    let log = nat_log::Log::new(router);
     let (fast, slow) = node::of(router, place, core, (seed, log));
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
 use infra::rcu::Epoch;
+use nat_log::Log;
 use net::Router;
 use net::drops::Problem;
 use net::fast_path::{Routed, Shares};
@@ -23,7 +24,6 @@ use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::config::Config;
 use crate::core::{Core, Traffic, find};
-use crate::log::Log;
 use crate::place::Place;
 use crate::slow::{Asking, Fault, Verdict};
 use crate::usual::Tally;

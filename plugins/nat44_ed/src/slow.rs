@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
+use nat_log::{Log, Record};
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
 use translation::ports::{next_random, stride};
@@ -15,7 +16,7 @@ use wire::tcp::Flags;
 
 use crate::config::Config;
 use crate::core::{Core, Traffic};
-use crate::log::{Limit, Log};
+use crate::log;
 
 /// Where clients of DHCP listen.
 const DHCP_CLIENT: u16 = 68;
@@ -261,26 +262,26 @@ impl Asking<'_> {
         let (core, log, epoch) = (self.core, &mut *self.log, self.epoch);
         let gone = |_, session: &NatSession| {
             core.ended(session);
-            log.session(false, session, epoch);
+            log::session(log, false, session, epoch);
         };
         let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
             Refused::Clash => Fault::HashAddFailed,
             Refused::Full => Fault::MaxSessions,
         });
         if at == Err(Fault::MaxSessions) {
-            let limit = Limit::Sessions(self.table.usage().limit as u32);
-            self.log.limit(limit, self.now, epoch);
+            let full = Record::MaxSessions(self.table.usage().limit as u32);
+            self.log.limit(full, self.now, epoch);
         }
         let at = at?;
         core.by_fib.add(data.in_fib.into(), 1);
         if let Some(session) = self.table.with_counts(at) {
-            self.log.session(true, &session, epoch);
+            log::session(self.log, true, &session, epoch);
         }
         Ok(at)
     }
     fn end(&mut self, at: SessionIndex) {
         if let Some(gone) = self.core.remove(self.table, at) {
-            self.log.session(false, &gone, self.epoch);
+            log::session(self.log, false, &gone, self.epoch);
         }
     }
     /// The flow, if no session outside has it, or one that is over.
@@ -368,7 +369,7 @@ impl Asking<'_> {
             }
         }
         *self.exhausted = Some((far_end, self.now));
-        self.log.limit(Limit::Ports, self.now, self.epoch);
+        self.log.limit(Record::Exhausted(0), self.now, self.epoch);
         Err(Fault::OutOfPorts)
     }
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
+use nat_log::Record;
 use net::ip::ReversePath;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
@@ -14,7 +15,7 @@ use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
 
 use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
-use crate::log::{Limit, Log};
+use crate::log::Log;
 use crate::node::Traffic;
 
 /// Where clients of DHCP listen.
@@ -272,7 +273,8 @@ impl Work<'_> {
             return Err(Fault::NoUser);
         }
         if count >= most_per_user {
-            self.log.limit(Limit::OfHost(most_per_user, host.into()), self.now, self.epoch);
+            let full = Record::MaxOfHost(most_per_user, host.into());
+            self.log.log.limit(full, self.now, self.epoch);
             let at = oldest(self.users, user, self.table).ok_or(Fault::MaxSessions)?;
             self.end(at);
         }
@@ -312,7 +314,7 @@ impl Work<'_> {
         if !has_ports && !pool.is_empty() {
             return Err(Fault::Protocol);
         }
-        self.log.limit(Limit::Ports, self.now, self.epoch);
+        self.log.log.limit(Record::Exhausted(0), self.now, self.epoch);
         Err(Fault::OutOfPorts)
     }
     /// The flow to an end outside, if neither a session nor a mapping has it.
@@ -351,8 +353,8 @@ impl Work<'_> {
             Refused::Full => Fault::MaxSessions,
         });
         if at == Err(Fault::MaxSessions) {
-            let limit = Limit::Sessions(self.table.usage().limit as u32);
-            self.log.limit(limit, self.now, self.epoch);
+            let full = Record::MaxSessions(self.table.usage().limit as u32);
+            self.log.log.limit(full, self.now, self.epoch);
         }
         let at = at?;
         if let Some(session) = self.table.with_counts(at) {

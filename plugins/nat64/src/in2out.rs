@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
+use nat_log::Log;
 use net::drops::Problem;
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::NO_SESSION6;
@@ -16,7 +17,6 @@ use crate::core::{
     All, Core, DROPS, Data, NatTable, OUTSIDE, affinity_of_end, counter_of, has_ports, host_end,
     host_hash, outside_end, pass, protocol4,
 };
-use crate::log::Log;
 use crate::tables::Tables;
 use crate::translate::outward;
 

@@ -33,6 +33,7 @@ use control::feature::Refused;
 use control::process::Wake;
 use control::stats::Columns;
 use infra::rcu::Shared;
+use nat_log::Log;
 use net::interface::{AttachedAt, COLUMNS};
 use net::ip::ReversePaths;
 use net::ip4::IP4_UNICAST;
@@ -42,7 +43,6 @@ use translation::handoff::HandOff;
 
 use crate::config::Config;
 use crate::core::{All, Core, Counters};
-use crate::log::Log;
 use crate::state::{Nat, Role};
 
 pub use crate::messages::*;

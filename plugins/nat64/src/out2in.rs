@@ -4,6 +4,7 @@
 use std::net::Ipv6Addr;
 
 use graph::{Buffer, Frame, Node};
+use nat_log::Log;
 use net::drops::Problem;
 use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
 use wire::{Protocol, icmp4, ip4};
@@ -11,7 +12,6 @@ use wire::{Protocol, icmp4, ip4};
 use crate::config::Config;
 use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, outside_end, pass};
 use crate::in2out::Translated;
-use crate::log::Log;
 use crate::tables::Tables;
 use crate::translate::inward;
 

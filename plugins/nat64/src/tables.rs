@@ -1,10 +1,11 @@
 //! Sessions and bindings of a thread, changed together.
 
 use infra::rcu::Epoch;
+use nat_log::{Log, Record};
 use sessions::{Flow4, Flow6, New, Refused, SessionIndex};
 
 use crate::core::{Bindings, Data, NatTable, class_of, ended, outside_end};
-use crate::log::{Limit, Log};
+use crate::log::{of_binding, of_session};
 
 /// Tables in which a thread changes sessions.
 pub struct Tables<'a> {
@@ -24,9 +25,9 @@ impl Tables<'_> {
     /// Ends a session, and its binding with the last.
     pub fn remove(&mut self, at: Option<SessionIndex>) {
         let Some(gone) = at.and_then(|at| self.table.remove(at)) else { return };
-        self.log.session(false, &gone, self.epoch);
+        self.log.send(self.epoch, || of_session(false, &gone));
         if let Some(binding) = ended(self.bindings, &gone) {
-            self.log.binding(false, &binding, self.epoch);
+            self.log.send(self.epoch, || of_binding(false, &binding));
         }
     }
     /// Binds the end of a host to one outside; `None` without room.
@@ -35,12 +36,12 @@ impl Tables<'_> {
         match self.bindings.insert(new, self.now, |_, _| ()) {
             Ok(at) => {
                 let binding = self.bindings.with_counts(at)?;
-                self.log.binding(true, &binding, self.epoch);
+                self.log.send(self.epoch, || of_binding(true, &binding));
                 Some(())
             }
             Err(Refused::Full) => {
-                let limit = self.bindings.usage().limit;
-                self.log.limit(Limit::Bindings, limit, self.now, self.epoch);
+                let full = Record::MaxBindings(self.bindings.usage().limit as u32);
+                self.log.limit(full, self.now, self.epoch);
                 None
             }
             Err(Refused::Clash) => None,
@@ -59,19 +60,21 @@ impl Tables<'_> {
         let class = class_of(reverse.protocol());
         let new = New { forward, reverse, data, class };
         let done = table.insert(new, *now, |_, gone| {
-            log.session(false, gone, *epoch);
+            log.send(*epoch, || of_session(false, gone));
             if let Some(binding) = ended(bindings, gone) {
-                log.binding(false, &binding, *epoch);
+                log.send(*epoch, || of_binding(false, &binding));
             }
         });
         match done {
             Ok(at) => {
-                log.session(true, &table.with_counts(at)?, *epoch);
+                let session = table.with_counts(at)?;
+                log.send(*epoch, || of_session(true, &session));
                 Some(at)
             }
             Err(refused) => {
                 if refused == Refused::Full {
-                    log.limit(Limit::Sessions, table.usage().limit, *now, *epoch);
+                    let full = Record::MaxSessions(table.usage().limit as u32);
+                    log.limit(full, *now, *epoch);
                 }
                 let at = bindings.find_reverse(&end)?;
                 let count = bindings.data_mut(at)?;
@@ -79,7 +82,7 @@ impl Tables<'_> {
                 if *count == 0
                     && let Some(binding) = bindings.remove(at)
                 {
-                    log.binding(false, &binding, *epoch);
+                    log.send(*epoch, || of_binding(false, &binding));
                 }
                 None
             }

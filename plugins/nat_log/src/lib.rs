@@ -87,18 +87,35 @@ impl Event for Record {
     const ROOM: usize = 4096;
 }
 
+impl Record {
+    /// Position of a limit among all.
+    fn limit(&self) -> usize {
+        match self {
+            Self::MaxSessions(_) => 0,
+            Self::MaxBindings(_) => 1,
+            Self::MaxOfHost(..) => 2,
+            _ => 3,
+        }
+    }
+}
+
+/// Seconds in which a limit is told once.
+const QUIET: f64 = 1.0;
+
 /// A node's way to the log.
 #[derive(Clone)]
 pub struct Log {
     events: EventSender<Record>,
     is_wanted: Reader<bool>,
+    /// Times of the last reports of limits.
+    told: [f64; 4],
 }
 
 impl Log {
     /// For a node of a feature that requires this one.
     pub fn new(router: &mut Router) -> Self {
         let is_wanted = router.own::<NatLog>().is_wanted.reader();
-        Self { events: router.events.sender(), is_wanted }
+        Self { events: router.events.sender(), is_wanted, told: [f64::NEG_INFINITY; 4] }
     }
     /// Logs an event if anybody wants it. Lost, and counted as an event that is, when control has
     /// too much to do.
@@ -106,6 +123,15 @@ impl Log {
     pub fn send(&mut self, epoch: Epoch<'_>, record: impl FnOnce() -> Record) {
         if *self.is_wanted.read(epoch) {
             self.events.send(record());
+        }
+    }
+    /// Logs a limit that is reached, once a second.
+    #[cold]
+    pub fn limit(&mut self, record: Record, now: f64, epoch: Epoch<'_>) {
+        let told = &mut self.told[record.limit()];
+        if now - *told >= QUIET {
+            *told = now;
+            self.send(epoch, || record);
         }
     }
 }
