@@ -35,7 +35,7 @@ use field::Field;
 /// | `#[flatten]` | the arguments of a struct that derives `Arguments` |
 ///
 /// Arguments come in any order. Doc comments are the help text. `#[command("a b", "c d")]` gives
-/// a command two paths.
+/// a command two paths, `#[command()]` none: `Cli::command_at` says where it is.
 #[proc_macro_derive(
     Command,
     attributes(command, positional, keyword, alias, rest, values, words, default, flatten)

@@ -12,7 +12,7 @@ use crate::feature::Owner;
 /// for an odd grammar.
 pub trait Command: Sized {
     /// The words before the arguments, such as `create vxlan tunnel`; more than one when the
-    /// command has several names.
+    /// command has several names, none when several parts have it (`Cli::command_at`).
     const PATHS: &'static [&'static str];
     /// One line for `help`.
     const ABOUT: &'static str;

@@ -131,6 +131,18 @@ impl<C: 'static> Cli<C> {
         self.add::<T>(move |cx, command| Ok(Effect::Done(handler(cx, command)?.into())))
     }
 
+    /// Adds a command that several parts have, at the path of one of them.
+    pub fn command_at<T, O, F>(&mut self, path: &'static str, handler: F) -> &mut Self
+    where
+        T: Command,
+        O: Into<Output>,
+        F: Fn(&mut C, T) -> Result<O, Error> + 'static,
+    {
+        let effect = move |cx: &mut C, command| Ok(Effect::Done(handler(cx, command)?.into()));
+        self.insert(&[path], Entry::new::<T>(effect));
+        self
+    }
+
     /// Adds a command whose work is done in slices of at most 2 ms.
     pub fn task<T, F>(&mut self, handler: F) -> &mut Self
     where

@@ -1,13 +1,11 @@
 //! Answers to the messages of the module `nat44_ed`.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use control::api::{Api, Retval};
 use net::Router;
-use net::fib::{Ip4, TableIndex};
 use translation::mapping::{Local, Mapping, Twice};
-use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
 use translation::requests::SessionName;
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
@@ -17,8 +15,6 @@ use crate::messages::*;
 use crate::requests;
 use crate::session_messages::*;
 use crate::state::{Error, Nat, Role, Settings};
-
-const ANY: u32 = u32::MAX;
 
 fn has(flags: NatConfigFlags, flag: NatConfigFlags) -> bool {
     flags.0 & flag.0 != 0
@@ -48,12 +44,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let new = Settings { inside_vrf, outside_vrf, sessions, ..Settings::default() };
             Ok(Nat::enable(router, new)?)
         })
-        .call(|router, m: Nat44ForwardingEnableDisable| {
-            Ok(Nat::change(router, |s| {
-                s.is_forwarding = m.enable;
-                Ok(())
-            })?)
-        })
+        .call(|router, m: Nat44ForwardingEnableDisable| Ok(Nat::set_forwarding(router, m.enable)?))
         .call(|router, m: NatSetTimeouts| {
             let NatSetTimeouts { udp, tcp_established, tcp_transitory, icmp } = m;
             let (established, transitory) = (tcp_established, tcp_transitory);
@@ -64,10 +55,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, _: Nat44ShowRunningConfig| running(router))
         .call(|router, m: NatSetMssClamping| {
-            Ok(Nat::change(router, |s| {
-                s.mss = Some(m.mss_value).filter(|_| m.enable);
-                Ok(())
-            })?)
+            Ok(Nat::set_mss(router, m.enable.then_some(m.mss_value))?)
         })
         .call(|router, _: NatGetMssClamping| {
             let mss = Nat::settings(router)?.mss;
@@ -144,8 +132,8 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(Nat::set_interface_address(router, m.sw_if_index, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44InterfaceAddrDump| {
-            let all = Nat::settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
-            let details = all.into_iter().map(|(sw_if_index, is_twice)| {
+            let all = Nat::known(router).pool.interfaces.into_iter();
+            let details = all.map(|(sw_if_index, is_twice)| {
                 let flags = flags(&[(NatConfigFlags::TWICE_NAT, is_twice)]);
                 Nat44InterfaceAddrDetails { sw_if_index, flags }
             });
@@ -158,8 +146,8 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(Nat::set_addresses(router, range, vrf, is_twice, m.is_add)?)
         })
         .dump(|router, _: Nat44AddressDump| {
-            let all = Nat::settings(router).map(|s| s.pool.all(router));
-            let details = all.unwrap_or_default().into_iter().map(|a| Nat44AddressDetails {
+            let all = Nat::known(router).pool.all(router).into_iter();
+            let details = all.map(|a| Nat44AddressDetails {
                 ip_address: a.addr,
                 flags: flags(&[(NatConfigFlags::TWICE_NAT, a.is_twice)]),
                 vrf_id: a.vrf.unwrap_or(ANY),
@@ -181,10 +169,6 @@ fn mapping(
         pool,
         ..fields.mapping(has(flags, NatConfigFlags::ADDR_ONLY))
     })
-}
-
-fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<(), Error> {
-    Nat::set_mapping(router, mapping, is_add)
 }
 
 impl Nat44LbAddrPort {
@@ -216,72 +200,56 @@ fn balanced(m: &Nat44AddDelLbStaticMapping) -> Result<Mapping, Error> {
     })
 }
 
-/// The mappings that are meant.
-fn mappings(router: &Router, is_meant: impl Fn(&Mapping) -> bool) -> Vec<Mapping> {
-    let all = Nat::settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
-    all.into_iter().filter(is_meant).collect()
-}
-
 fn register_mappings(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0")
         .call(|router: &mut Router, m: Nat44AddDelStaticMapping| {
-            Ok(set_mapping(router, mapping(m.flags, &m.mapping, None)?, m.is_add)?)
+            Ok(Nat::set_mapping(router, mapping(m.flags, &m.mapping, None)?, m.is_add)?)
         })
         .call(|router, m: Nat44AddDelStaticMappingV2| {
             let pool = m.match_pool.then_some(m.pool_ip_address);
-            Ok(set_mapping(router, mapping(m.flags, &m.mapping, pool)?, m.is_add)?)
+            Ok(Nat::set_mapping(router, mapping(m.flags, &m.mapping, pool)?, m.is_add)?)
         })
         .dump(|router, _: Nat44StaticMappingDump| {
-            let all = mappings(router, |m| !m.is_identity && !m.is_balanced);
-            let details = |m: &Mapping| {
-                let mapping = StaticFields::of(m, m.locals.first()?);
-                Some(Nat44StaticMappingDetails { flags: flags_of(m), mapping })
-            };
-            all.iter().filter_map(details).collect()
+            let all = Nat::mappings(router, |m| !m.is_identity && !m.is_balanced);
+            let details = all.map(|(m, local)| Nat44StaticMappingDetails {
+                flags: flags_of(m),
+                mapping: StaticFields::of(m, local),
+            });
+            details.collect()
         })
         .call(|router, m: Nat44AddDelIdentityMapping| {
             let is_of_address = has(m.flags, NatConfigFlags::ADDR_ONLY);
-            Ok(set_mapping(router, m.mapping.mapping(is_of_address), m.is_add)?)
+            Ok(Nat::set_mapping(router, m.mapping.mapping(is_of_address), m.is_add)?)
         })
         .dump(|router, _: Nat44IdentityMappingDump| {
-            let all = mappings(router, |m| m.is_identity);
-            let each = |m: &Mapping| {
-                let details = m.locals.iter().map(|local| Nat44IdentityMappingDetails {
-                    flags: flags_of(m),
-                    mapping: IdentityFields::of(m, local),
-                });
-                details.collect::<Vec<_>>()
-            };
-            all.iter().flat_map(each).collect()
+            let all = Nat::mappings(router, |m| m.is_identity);
+            let details = all.map(|(m, local)| Nat44IdentityMappingDetails {
+                flags: flags_of(m),
+                mapping: IdentityFields::of(m, local),
+            });
+            details.collect()
         })
         .call(|router, m: Nat44AddDelLbStaticMapping| {
-            Ok(set_mapping(router, balanced(&m)?, m.is_add)?)
+            Ok(Nat::set_mapping(router, balanced(&m)?, m.is_add)?)
         })
         .call(|router, m: Nat44LbStaticMappingAddDelLocal| {
             let external = (m.external_addr, m.external_port, Protocol(m.protocol));
             Ok(requests::set_local(router, external, m.local.local(), m.is_add)?)
         })
         .dump(|router, _: Nat44LbStaticMappingDump| {
-            let all = mappings(router, |m| m.is_balanced);
-            let details = all.iter().map(|m| Nat44LbStaticMappingDetails {
-                external_addr: m.external,
-                external_port: m.port,
-                protocol: m.protocol.map_or(0, |p| p.0),
-                flags: flags_of(m),
-                affinity: m.affinity,
-                tag: m.tag.as_str().into(),
-                locals: m.locals.iter().map(Nat44LbAddrPort::of).collect(),
-            });
+            let all = Nat::known(router).mappings;
+            let details =
+                all.iter().filter(|m| m.is_balanced).map(|m| Nat44LbStaticMappingDetails {
+                    external_addr: m.external,
+                    external_port: m.port,
+                    protocol: m.protocol.map_or(0, |p| p.0),
+                    flags: flags_of(m),
+                    affinity: m.affinity,
+                    tag: m.tag.as_str().into(),
+                    locals: m.locals.iter().map(Nat44LbAddrPort::of).collect(),
+                });
             details.collect()
         });
-}
-
-/// The sessions of a host.
-fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
-    let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
-    let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
-    let all = Nat::list_sessions(router, is_meant).unwrap_or_default();
-    all.into_iter().map(|(_, session)| session).collect()
 }
 
 /// Seconds of silence after which a session is over.
@@ -323,30 +291,18 @@ fn register_sessions(api: &mut Api<Router>) {
             Ok(Nat::remove_session(router, name)?)
         })
         .dump(|router, _: Nat44UserDump| {
-            let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
-            for (_, s) in Nat::list_sessions(router, |_| true).unwrap_or_default() {
-                let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
-                count[usize::from(s.data.is(STATIC))] += 1;
-            }
-            let details =
-                hosts.into_iter().map(|((fib, host), [dynamic, of_mappings])| Nat44UserDetails {
-                    vrf_id: router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0),
-                    ip_address: host.into(),
-                    nsessions: dynamic,
-                    nstaticsessions: of_mappings,
-                });
-            details.collect()
+            Nat::users(router).map(|user| Nat44UserDetails { user }).collect()
         })
         .dump(|router, m: Nat44UserSessionDump| {
-            let all = of_host(router, m.ip_address, m.vrf_id);
+            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s).into()).collect()
         })
         .dump(|router, m: Nat44UserSessionV2Dump| {
-            let all = of_host(router, m.ip_address, m.vrf_id);
+            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s).into()).collect()
         })
         .dump(|router, m: Nat44UserSessionV3Dump| {
-            let all = of_host(router, m.ip_address, m.vrf_id);
+            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s)).collect()
         });
 }
@@ -399,13 +355,6 @@ fn register_tables(api: &mut Api<Router>) {
             details.collect()
         })
         .dump(|router, _: NatWorkerDump| {
-            let is_on = Nat::is_enabled(router);
-            let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
-            let details = threads.filter(|_| is_on).map(|t| NatWorkerDetails {
-                worker_index: t.id as u32,
-                lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
-                name: t.name.into(),
-            });
-            details.collect()
+            Nat::workers(router).map(|worker| NatWorkerDetails { worker }).collect()
         });
 }

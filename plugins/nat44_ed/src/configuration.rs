@@ -1,13 +1,11 @@
 //! The settings, as the commands that make them again.
 
-use std::fmt::Write;
-
 use control::configuration::{Lines, Stage};
 use net::Router;
-use translation::session::Timeouts;
+use translation::configuration::{commands, plugin};
 use translation::state::Kind;
 
-use crate::state::{EndpointDependent, Nat, Role};
+use crate::state::{EndpointDependent, Nat};
 
 /// What takes back commands that begin so; others end with `del` then.
 const UNDO: &[(&str, &str)] = &[
@@ -22,62 +20,24 @@ const UNDO: &[(&str, &str)] = &[
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let Ok(s) = Nat::settings(router) else { return };
-    let mut plugin = "nat44 plugin enable".to_owned();
+    let sessions = if s.sessions == EndpointDependent::SESSIONS { 0 } else { s.sessions };
     let vrfs = [("inside-vrf", s.inside_vrf), ("outside-vrf", s.outside_vrf)];
-    let options =
-        [("sessions", if s.sessions == EndpointDependent::SESSIONS { 0 } else { s.sessions })];
-    for (word, value) in options.into_iter().chain(vrfs).filter(|(_, value)| *value != 0) {
-        let _ = write!(plugin, " {word} {value}");
-    }
+    let plugin = plugin::<EndpointDependent>(&[("sessions", sessions), vrfs[0], vrfs[1]]);
     lines.push_undone(Stage::Settings, &plugin, "nat44 plugin disable");
-    let mut say = |command: String| {
-        let known = UNDO.iter().find(|(begin, _)| command.starts_with(begin));
-        lines.push_undone(Stage::Attachments, &command, known.map_or("{} del", |(_, undo)| undo));
-    };
-    if s.is_forwarding {
-        say("nat44 forwarding enable".to_owned());
-    }
-    let Timeouts { udp, established, transitory, icmp } = s.timeouts;
-    if s.timeouts != Timeouts::default() {
-        let tcp = format!("tcp-established {established} tcp-transitory {transitory}");
-        say(format!("set nat timeout udp {udp} {tcp} icmp {icmp}"));
-    }
-    if let Some(mss) = s.mss {
-        say(format!("nat mss-clamping {mss}"));
-    }
-    for (vrf, most) in &s.more.limits {
-        say(format!("set nat44 session limit {most} vrf {vrf}"));
-    }
+    let limits = s.more.limits.iter();
+    let limits = limits.map(|(vrf, most)| format!("set nat44 session limit {most} vrf {vrf}"));
+    let mut own: Vec<_> = limits.collect();
     for (table, far) in &s.more.vrfs {
-        say(format!("nat44 vrf table add {table}"));
+        own.push(format!("nat44 vrf table add {table}"));
         if !far.contains(table) {
-            say(format!("nat44 vrf route del table {table} {table}"));
+            own.push(format!("nat44 vrf route del table {table} {table}"));
         }
         for vrf in far.iter().filter(|vrf| *vrf != table) {
-            say(format!("nat44 vrf route add table {table} {vrf}"));
+            own.push(format!("nat44 vrf route add table {table} {vrf}"));
         }
     }
-    for address in &s.pool.addresses {
-        let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
-        let twice = if address.is_twice { " twice-nat" } else { "" };
-        say(format!("nat44 add address {}{vrf}{twice}", address.addr));
-    }
-    for (interface, is_twice) in &s.pool.interfaces {
-        let twice = if *is_twice { " twice-nat" } else { "" };
-        let name = router.interfaces.name(interface.0);
-        say(format!("nat44 add interface address {name}{twice}"));
-    }
-    let mappings = s.mappings.iter().flat_map(|m| m.commands(router, "nat44"));
-    mappings.for_each(&mut say);
-    for (interface, role) in router.settings::<Role>() {
-        let name = router.interfaces.name(interface.0);
-        let words = [
-            (role.is_inside, "in", ""),
-            (role.is_outside, "out", ""),
-            (role.is_output, "out", " output-feature"),
-        ];
-        for (_, word, option) in words.into_iter().filter(|(is, ..)| *is) {
-            say(format!("set interface nat44 {word} {name}{option}"));
-        }
+    for command in commands(router, s, own) {
+        let known = UNDO.iter().find(|(begin, _)| command.starts_with(begin));
+        lines.push_undone(Stage::Attachments, &command, known.map_or("{} del", |(_, undo)| undo));
     }
 }

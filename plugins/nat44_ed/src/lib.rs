@@ -30,18 +30,17 @@ mod state;
 mod usual;
 
 use std::io;
-use std::time::Duration;
 
 use control::feature::Refused;
-use control::process::Wake;
 use graph::arc::{Beside, FeatureArc};
 use infra::rcu::Shared;
 use infra::table::tally::Tally;
-use net::interface::{AttachedAt, COLUMNS};
+use net::interface::COLUMNS;
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use translation::session::{NatSessions, counters};
+use translation::role;
+use translation::session::{NatSessions, counters_of};
 
 use crate::core::Core;
 use config::Config;
@@ -67,19 +66,12 @@ pub const FEATURE: Feature = Feature {
 const TABLES: usize = 1 << 16;
 /// The process that ends what is over.
 const PROCESS: &str = "nat44-ed-expire";
-/// Seconds between its rounds.
-const ROUND: Duration = Duration::from_secs(5);
-
 fn core(
     router: &mut Router,
     config: &Shared<Config>,
     sessions: &Shared<Option<NatSessions>>,
 ) -> io::Result<Core> {
-    let mut both = |direction: &str| {
-        let mut path = |path: &str| counters(router, &format!("/nat44-ed/{direction}/{path}"));
-        Ok::<_, io::Error>([path("fastpath")?, path("slowpath")?])
-    };
-    let counters = [both("in2out")?, both("out2in")?];
+    let counters = counters_of(router, "/nat44-ed")?;
     let one = control::stats::Columns::fixed(1);
     let stats = &mut router.stats;
     let total = stats.simple("/nat44-ed/total-sessions", one).map_err(io::Error::other)?;
@@ -116,21 +108,6 @@ fn add<P: HandsOff>(
     Ok(())
 }
 
-fn attach(router: &mut Router) {
-    let at = |arc, node, is_on| AttachedAt { arc, node, is_on };
-    let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
-    router.attach_at::<Role, _>([
-        at(unicast, In2Out::FAST, |r: &Role| !r.hands_off && r.is_inside && !r.receives_outside()),
-        at(unicast, Out2In::FAST, |r: &Role| !r.hands_off && !r.is_inside && r.receives_outside()),
-        at(unicast, Either::FAST, |r: &Role| !r.hands_off && r.is_inside && r.receives_outside()),
-        at(output, Output::FAST, |r: &Role| !r.hands_off && r.is_output),
-        at(unicast, In2Out::HANDOFF, |r| r.hands_off && r.is_inside && !r.receives_outside()),
-        at(unicast, Out2In::HANDOFF, |r| r.hands_off && !r.is_inside && r.receives_outside()),
-        at(unicast, Either::HANDOFF, |r| r.hands_off && r.is_inside && r.receives_outside()),
-        at(output, Output::HANDOFF, |r| r.hands_off && r.is_output),
-    ]);
-}
-
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let (config, sessions) = (Shared::new(Config::default()), Shared::new(None));
@@ -140,20 +117,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     add(router, Out2In, &IP4_UNICAST, &core, Some(Either::FAST))?;
     add(router, Either, &IP4_UNICAST, &core, None)?;
     add(router, Output, &IP4_OUTPUT, &core, Some(Output::HANDOFF))?;
-    attach(router);
-    router.insert(Nat { settings: None, config, sessions, core });
-    router.interfaces.observe(Nat::interface_changed);
-    router.addresses.observe(|router, _, _| Nat::addresses_changed(router));
+    let fast = [In2Out::FAST, Out2In::FAST, Either::FAST, Output::FAST];
+    let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
+    role::attach::<Nat>(router, fast, over);
+    Nat { settings: None, config, sessions, core }.start(router, "nat44-ed", PROCESS);
     router.on_threads.push(state::threads_changed);
-    let body = |router: &mut Router, _| match Nat::expire(router) {
-        true => Wake::After(Duration::from_millis(1)),
-        false => Wake::After(ROUND),
-    };
-    router.processes.spawn(PROCESS, Box::new(body));
-    sessions::list(router, "nat44-ed", |router| {
-        let sessions = router.own::<Nat>().sessions.current().clone();
-        sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
-    });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use control::api::{Message, Record, Text};
+use control::api::{Message, Record};
 use net::InterfaceIndex;
+use translation::messages::Worker;
 use translation::numbers::{NatConfigFlags, NatLogLevel, NatTimeouts};
 
 control::numbers! {
@@ -121,12 +122,9 @@ pub struct NatWorkerDump {}
 /// A thread that has sessions.
 #[derive(Message)]
 pub struct NatWorkerDetails {
-    /// its number
-    pub worker_index: u32,
-    /// its processor
-    pub lcore_id: u32,
-    /// its name
-    pub name: Text<64>,
+    /// the thread
+    #[flatten]
+    pub worker: Worker,
 }
 
 /// Add a table of hosts whose far ends are in certain tables, or take it away.

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::api::{Message, Text};
-use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields, User};
 use translation::numbers::NatConfigFlags;
 
 use crate::messages::Nat44LbAddrPort;
@@ -168,14 +168,9 @@ pub struct Nat44UserDump {}
 /// A host.
 #[derive(Message)]
 pub struct Nat44UserDetails {
-    /// the table
-    pub vrf_id: u32,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// sessions that come and go
-    pub nsessions: u32,
-    /// sessions of mappings
-    pub nstaticsessions: u32,
+    /// the host
+    #[flatten]
+    pub user: User,
 }
 
 /// List the sessions of a host.

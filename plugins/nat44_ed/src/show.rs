@@ -7,35 +7,17 @@ use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITO
 use translation::words::Lines;
 use wire::Protocol;
 
-use crate::state::{Error, Nat, Role, Settings};
+use crate::state::{Error, Nat};
 
-macro_rules! shows {
-    ($($(#[$doc:meta])* $name:ident, $path:literal;)*) => {$(
-        $(#[$doc])*
-        #[derive(Command)]
-        #[command($path)]
-        struct $name {}
-    )*};
-}
+/// Show how many sessions of each kind there are
+#[derive(Command)]
+#[command("show nat44 summary")]
+struct Summary {}
 
-shows! {
-    /// Show addresses that packets get
-    Addresses, "show nat44 addresses";
-    /// Show interfaces inside and outside
-    Interfaces, "show nat44 interfaces";
-    /// Show interfaces whose addresses packets get
-    InterfaceAddresses, "show nat44 interface address";
-    /// Show mappings that stay
-    Mappings, "show nat44 static mappings";
-    /// Show how many sessions of each kind there are
-    Summary, "show nat44 summary";
-    /// Show tables of hosts with those of their far ends
-    Tables, "show nat44 vrf tables";
-    /// Show timeouts of sessions
-    TimeoutsShown, "show nat timeouts";
-    /// Show the maximum segment size of TCP that is translated
-    Mss, "show nat mss-clamping";
-}
+/// Show tables of hosts with those of their far ends
+#[derive(Command)]
+#[command("show nat44 vrf tables")]
+struct Tables {}
 
 /// Show sessions
 #[derive(Command)]
@@ -52,89 +34,20 @@ struct Sessions {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, Addresses {}| Ok(Output::of(addresses(router)?)));
-    cli.command(|router: &mut Router, Interfaces {}| Ok(Output::of(interfaces(router))));
-    cli.command(|router: &mut Router, InterfaceAddresses {}| {
-        let s = known(router);
-        let all = s.pool.interfaces.iter().map(|(interface, is_twice)| {
-            let twice = if *is_twice { " twice-nat" } else { "" };
-            format!(" {}{twice}", router.interfaces.name(interface.0))
-        });
-        Ok(Output::of(Lines::below("NAT44 pool address interfaces:", all)))
-    });
-    cli.command(|router: &mut Router, Mappings {}| {
-        let s = known(router);
-        let all = s.mappings.iter().map(|m| m.text(router));
-        Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
-    });
     cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
     cli.command(|router: &mut Router, Tables {}| {
-        let s = known(router);
+        let s = Nat::known(router);
         let all = s.more.vrfs.iter().map(|(table, far)| {
             let far: Vec<_> = far.iter().map(u32::to_string).collect();
             format!("table {table} with routes to: {}", far.join(" "))
         });
         Ok(Output::of(Lines(all.collect())))
     });
-    cli.command(|router: &mut Router, TimeoutsShown {}| {
-        let t = known(router).timeouts;
-        let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
-        Ok(Output::of(Lines(vec![
-            line("udp", t.udp),
-            line("tcp-established", t.established),
-            line("tcp-transitory", t.transitory),
-            line("icmp", t.icmp),
-        ])))
-    });
-    cli.command(|router: &mut Router, Mss {}| {
-        let mss = known(router).mss;
-        let text = mss.map_or_else(|| "disabled".to_owned(), |mss| mss.to_string());
-        Ok(Output::of(Lines(vec![format!("mss-clamping {text}")])))
-    });
     cli.command(|router: &mut Router, show: Sessions| Ok(Output::of(sessions(router, &show)?)));
 }
 
-/// The settings; none while NAT is disabled.
-fn known(router: &Router) -> Settings {
-    Nat::settings(router).cloned().unwrap_or_default()
-}
-
-fn addresses(router: &Router) -> Result<Lines, Error> {
-    let s = known(router);
-    let all = s.pool.all(router);
-    let mut lines = Vec::new();
-    for (head, is_twice) in
-        [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)]
-    {
-        lines.push(head.to_owned());
-        for address in all.iter().filter(|a| a.is_twice == is_twice) {
-            lines.push(address.addr.to_string());
-            lines.push(match address.vrf {
-                Some(vrf) => format!("  tenant VRF: {vrf}"),
-                None => "  tenant VRF independent".to_owned(),
-            });
-        }
-    }
-    Ok(Lines(lines))
-}
-
-fn interfaces(router: &Router) -> Lines {
-    let mut lines = vec!["NAT44 interfaces:".to_owned()];
-    for (interface, role) in router.settings::<Role>() {
-        let name = router.interfaces.name(interface.0);
-        let place = role.word();
-        if !place.is_empty() {
-            lines.push(format!(" {name} {place}"));
-        }
-        if role.is_output {
-            lines.push(format!(" {name} output-feature"));
-        }
-    }
-    Lines(lines)
-}
-
 fn summary(router: &mut Router) -> Result<Lines, Error> {
-    let most = known(router).sessions;
+    let most = Nat::known(router).sessions;
     let all = Nat::list_sessions(router, |_| true)?;
     let count = |is: &dyn Fn(&NatSession) -> bool| all.iter().filter(|(_, s)| is(s)).count();
     let of = |protocol: Protocol| move |s: &NatSession| s.forward.protocol() == protocol;

@@ -1,13 +1,10 @@
 //! Answers to the messages of the module `nat44_ei`.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
 use control::api::{Api, Retval};
 use net::Router;
-use net::fib::{Ip4, TableIndex};
+use net::fib::TableIndex;
 use translation::mapping::Mapping;
-use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
 use translation::requests::SessionName;
@@ -19,8 +16,6 @@ use crate::messages::*;
 use crate::requests;
 use crate::session_messages::*;
 use crate::state::{More, Nat, Role, Settings};
-
-const ANY: u32 = u32::MAX;
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
@@ -41,10 +36,7 @@ pub(super) fn register(api: &mut Api<Router>) {
         })
         .call(|router, _: Nat44EiShowRunningConfig| running(router))
         .call(|router, m: Nat44EiForwardingEnableDisable| {
-            Ok(Nat::change(router, |s| {
-                s.is_forwarding = m.enable;
-                Ok(())
-            })?)
+            Ok(Nat::set_forwarding(router, m.enable)?)
         })
         .call(|router, m: Nat44EiSetTimeouts| {
             let (established, transitory) = (m.tcp_established, m.tcp_transitory);
@@ -52,10 +44,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(Nat::set_timeouts(router, new)?)
         })
         .call(|router, m: Nat44EiSetMssClamping| {
-            Ok(Nat::change(router, |s| {
-                s.mss = Some(m.mss_value).filter(|_| m.enable);
-                Ok(())
-            })?)
+            Ok(Nat::set_mss(router, m.enable.then_some(m.mss_value))?)
         })
         .call(|router, _: Nat44EiGetMssClamping| {
             let mss = Nat::settings(router)?.mss;
@@ -67,14 +56,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(requests::set_export(router, to)?)
         })
         .dump(|router, _: Nat44EiWorkerDump| {
-            let is_on = Nat::is_enabled(router);
-            let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0);
-            let details = threads.filter(|_| is_on).map(|t| Nat44EiWorkerDetails {
-                worker_index: t.id as u32,
-                lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
-                name: t.name.into(),
-            });
-            details.collect()
+            Nat::workers(router).map(|worker| Nat44EiWorkerDetails { worker }).collect()
         });
     register_ports(api);
     register_interfaces(api);
@@ -204,7 +186,7 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(Nat::set_interface_address(router, m.sw_if_index, false, m.is_add)?)
         })
         .dump(|router, _: Nat44EiInterfaceAddrDump| {
-            let all = Nat::settings(router).map(|s| s.pool.interfaces.clone()).unwrap_or_default();
+            let all = Nat::known(router).pool.interfaces;
             let details =
                 all.into_iter().map(|(sw_if_index, _)| Nat44EiInterfaceAddrDetails { sw_if_index });
             details.collect()
@@ -215,7 +197,7 @@ fn register_addresses(api: &mut Api<Router>) {
             Ok(Nat::set_addresses(router, range, vrf, false, m.is_add)?)
         })
         .dump(|router, _: Nat44EiAddressDump| {
-            let all = Nat::settings(router).map(|s| s.pool.all(router)).unwrap_or_default();
+            let all = Nat::known(router).pool.all(router);
             let details = all.into_iter().map(|a| Nat44EiAddressDetails {
                 ip_address: a.addr,
                 vrf_id: a.vrf.unwrap_or(ANY),
@@ -228,12 +210,6 @@ fn flags_of(m: &Mapping) -> Flags {
     Flags::NONE.with(Flags::ADDR_ONLY_MAPPING, m.is_of_address())
 }
 
-/// The mappings that are identities, or those that are not.
-fn mappings(router: &Router, is_identity: bool) -> Vec<Mapping> {
-    let all = Nat::settings(router).map(|s| s.mappings.clone()).unwrap_or_default();
-    all.into_iter().filter(|m| m.is_identity == is_identity).collect()
-}
-
 fn register_mappings(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiAddDelStaticMapping| {
@@ -241,9 +217,8 @@ fn register_mappings(api: &mut Api<Router>) {
             Ok(Nat::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiStaticMappingDump| {
-            let all = mappings(router, false);
-            let details = all.iter().filter_map(|m| m.locals.first().map(|l| (m, l)));
-            let details = details.map(|(m, local)| Nat44EiStaticMappingDetails {
+            let all = Nat::mappings(router, |m| !m.is_identity);
+            let details = all.map(|(m, local)| Nat44EiStaticMappingDetails {
                 flags: flags_of(m),
                 mapping: StaticFields::of(m, local),
             });
@@ -254,22 +229,13 @@ fn register_mappings(api: &mut Api<Router>) {
             Ok(Nat::set_mapping(router, mapping, m.is_add)?)
         })
         .dump(|router, _: Nat44EiIdentityMappingDump| {
-            let all = mappings(router, true);
-            let details = all.iter().flat_map(|m| m.locals.iter().map(move |l| (m, l)));
-            let details = details.map(|(m, local)| Nat44EiIdentityMappingDetails {
+            let all = Nat::mappings(router, |m| m.is_identity);
+            let details = all.map(|(m, local)| Nat44EiIdentityMappingDetails {
                 flags: flags_of(m),
                 mapping: IdentityFields::of(m, local),
             });
             details.collect()
         });
-}
-
-/// The sessions of a host.
-fn of_host(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
-    let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
-    let is_meant = move |s: &NatSession| s.forward.src == host.octets() && s.data.in_fib == table.0;
-    let all = Nat::list_sessions(router, is_meant).unwrap_or_default();
-    all.into_iter().map(|(_, session)| session).collect()
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44EiUserSessionV2Details {
@@ -306,24 +272,14 @@ fn register_sessions(api: &mut Api<Router>) {
             Ok(requests::remove_user(router, m.ip_address, table)?)
         })
         .dump(|router, _: Nat44EiUserDump| {
-            let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
-            for (_, s) in Nat::list_sessions(router, |_| true).unwrap_or_default() {
-                let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
-                count[usize::from(s.data.is(STATIC))] += 1;
-            }
-            let details = hosts.into_iter().map(|((fib, host), [nsessions, fixed])| {
-                let vrf_id = router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0);
-                let ip_address = host.into();
-                Nat44EiUserDetails { vrf_id, ip_address, nsessions, nstaticsessions: fixed }
-            });
-            details.collect()
+            Nat::users(router).map(|user| Nat44EiUserDetails { user }).collect()
         })
         .dump(|router, m: Nat44EiUserSessionDump| {
-            let all = of_host(router, m.ip_address, m.vrf_id);
+            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s).into()).collect()
         })
         .dump(|router, m: Nat44EiUserSessionV2Dump| {
-            let all = of_host(router, m.ip_address, m.vrf_id);
+            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s)).collect()
         });
 }

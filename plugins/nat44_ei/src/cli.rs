@@ -5,82 +5,18 @@ use std::net::Ipv4Addr;
 use control::cli::{Args, Cli, Command, Error as CliError};
 use net::fib::TableIndex;
 use net::{InterfaceIndex, Router};
+use translation::commands::{self, Commands, Words};
 use translation::mapping::Mapping;
 use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::ports::PortSet;
-use translation::requests::SessionName;
-use translation::words::{AddressRange, NewTimeouts, Sides, end, protocol};
+use translation::words;
+use translation::words::AddressRange;
 
 use crate::requests;
-use crate::state::{Nat, Settings};
+use crate::state::{EndpointIndependent, More, Nat};
 
 /// The port that records come from.
 const IPFIX_PORT: u16 = 4739;
-
-/// `nat44 ei plugin`.
-enum Plugin {
-    Enable(Box<Settings>),
-    Disable,
-}
-
-impl Command for Plugin {
-    const PATHS: &'static [&'static str] = &["nat44 ei plugin"];
-    const ABOUT: &'static str = "Enable NAT44, or disable it: all settings and sessions go then";
-    const USAGE: &'static str = concat!(
-        "enable|disable [sessions <count:0-4294967295>] [users <count:0-4294967295>] ",
-        "[static-mapping-only] [connection-tracking] [inside-vrf <table>] [outside-vrf <table>] ",
-        "[user-sessions <count:0-4294967295>]"
-    );
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self::Disable);
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let mut new = Settings::default();
-        while !args.is_empty() {
-            if args.keyword("sessions") {
-                new.sessions = args.value("sessions")?;
-            } else if args.keyword("users") {
-                new.more.users = args.value("users")?;
-            } else if args.keyword("user-sessions") {
-                new.more.user_sessions = args.value("user-sessions")?;
-            } else if args.keyword("inside-vrf") {
-                new.inside_vrf = args.value("inside-vrf")?;
-            } else if args.keyword("outside-vrf") {
-                new.outside_vrf = args.value("outside-vrf")?;
-            } else if args.keyword("static-mapping-only") || args.keyword("static-mappig-only") {
-                // The usage line that operators know spells it the second way.
-                new.more.is_static_only = true;
-            } else if args.keyword("connection-tracking") {
-                new.more.tracks = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(Self::Enable(Box::new(new)))
-    }
-}
-
-/// Have packets without a translation pass, or not
-#[derive(Command)]
-#[command("nat44 ei forwarding")]
-struct Forwarding {
-    /// whether they pass
-    #[positional]
-    #[values("enable|disable")]
-    state: String,
-}
-
-/// Make interfaces inside or outside
-#[derive(Command)]
-#[command("set interface nat44 ei")]
-struct SetInterface {
-    #[flatten]
-    sides: Sides,
-}
 
 /// Add addresses that packets get, or take them out
 #[derive(Command)]
@@ -189,37 +125,6 @@ impl Command for SetPorts {
     }
 }
 
-/// `nat44 ei del session`.
-struct DelSession(SessionName);
-
-impl Command for DelSession {
-    const PATHS: &'static [&'static str] = &["nat44 ei del session"];
-    const ABOUT: &'static str = "End a session";
-    const USAGE: &'static str = "in|out <end> tcp|udp|icmp [vrf <table>] [external-host <end>]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_inside = args.keyword("in");
-        if !is_inside && !args.keyword("out") {
-            return Err(args.unknown());
-        }
-        let (addr, port) = end(args, "session")?;
-        let protocol = protocol(args).ok_or_else(|| args.unknown())?;
-        let near = (addr.octets(), port);
-        let mut name = SessionName { is_inside, near, far: None, protocol, vrf: 0 };
-        while !args.is_empty() {
-            if args.keyword("vrf") {
-                name.vrf = args.value("vrf")?;
-            } else if args.keyword("external-host") {
-                // A session is for all far ends.
-                end(args, "external-host")?;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(Self(name))
-    }
-}
-
 /// End all sessions of a host
 #[derive(Command)]
 #[command("nat44 ei del user")]
@@ -230,30 +135,6 @@ struct DelUser {
     /// the index of its table
     #[default]
     fib: u16,
-}
-
-/// Set timeouts of sessions
-#[derive(Command)]
-#[command("set nat44 ei timeout")]
-struct SetTimeout {
-    #[flatten]
-    timeouts: NewTimeouts,
-}
-
-/// `nat44 ei mss-clamping`.
-struct MssClamping(Option<u16>);
-
-impl Command for MssClamping {
-    const PATHS: &'static [&'static str] = &["nat44 ei mss-clamping"];
-    const ABOUT: &'static str = "Lower the maximum segment size of TCP that is translated";
-    const USAGE: &'static str = "disable|<size:1-65535>";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self(None));
-        }
-        Ok(Self(Some(args.value("size")?)))
-    }
 }
 
 /// `nat44 ei ipfix logging`.
@@ -286,26 +167,35 @@ impl Command for Ipfix {
     }
 }
 
-/// End all sessions
-#[derive(Command)]
-#[command("clear nat44 ei sessions")]
-struct ClearSessions {}
+impl Commands for EndpointIndependent {
+    const WORDS: Words = words!("nat44 ei", "nat44 ei", "nat44 ei");
+    const USAGE: &'static str = concat!(
+        "enable|disable [sessions <count:0-4294967295>] [users <count:0-4294967295>] ",
+        "[static-mapping-only] [connection-tracking] [inside-vrf <table>] [outside-vrf <table>] ",
+        "[user-sessions <count:0-4294967295>]"
+    );
+    const OUTPUT: &'static str = "output-feature out";
+    const HAS_FAR_END: bool = false;
+
+    fn option(more: &mut More, args: &mut Args<'_>) -> Result<bool, CliError> {
+        if args.keyword("users") {
+            more.users = args.value("users")?;
+        } else if args.keyword("user-sessions") {
+            more.user_sessions = args.value("user-sessions")?;
+        } else if args.keyword("static-mapping-only") || args.keyword("static-mappig-only") {
+            // The usage line that operators know spells it the second way.
+            more.is_static_only = true;
+        } else if args.keyword("connection-tracking") {
+            more.tracks = true;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, plugin: Plugin| match plugin {
-        Plugin::Enable(settings) => Ok(Nat::enable(router, *settings)?),
-        Plugin::Disable => Ok(Nat::disable(router)?),
-    });
-    cli.command(|router: &mut Router, f: Forwarding| {
-        Ok(Nat::change(router, |s| {
-            s.is_forwarding = f.state == "enable";
-            Ok(())
-        })?)
-    });
-    cli.command(|router: &mut Router, set: SetInterface| {
-        set.sides.check()?;
-        Ok(Nat::set_interfaces(router, &set.sides)?)
-    });
+    commands::register::<EndpointIndependent>(cli);
     cli.command(|router: &mut Router, add: AddAddress| {
         Ok(Nat::set_addresses(router, add.addresses.0, add.tenant_vrf, false, !add.del)?)
     });
@@ -317,24 +207,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, m: AddMapping<true>| Ok(Nat::set_mapping(router, m.0, m.1)?));
     cli.command(|router: &mut Router, set: SetPorts| Ok(requests::set_ports(router, set.0)?));
-    cli.command(|router: &mut Router, del: DelSession| Ok(Nat::remove_session(router, del.0)?));
     cli.command(|router: &mut Router, del: DelUser| {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
-    });
-    cli.command(|router: &mut Router, set: SetTimeout| {
-        let new = set.timeouts.after(Nat::settings(router)?.timeouts);
-        Ok(Nat::set_timeouts(router, new)?)
-    });
-    cli.command(|router: &mut Router, set: MssClamping| {
-        Ok(Nat::change(router, |s| {
-            s.mss = set.0;
-            Ok(())
-        })?)
-    });
-    cli.command(|router: &mut Router, ClearSessions {}| {
-        Nat::settings(router)?;
-        Nat::remove_sessions(router, |_| true)?;
-        Ok(())
     });
     cli.command(|router: &mut Router, set: Ipfix| Ok(requests::set_export(router, set.0)?));
     crate::show::register(cli);

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use control::configuration::{Lines, Stage};
 use net::Router;
+use translation::configuration::{commands, plugin};
 use translation::ports::PortSet;
-use translation::session::Timeouts;
 use translation::state::Kind;
 
-use crate::state::{EndpointIndependent, Nat, Role, USER_SESSIONS, USERS};
+use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
 
 /// The words for a set of ports.
 pub fn words(ports: PortSet) -> String {
@@ -23,7 +23,6 @@ pub fn words(ports: PortSet) -> String {
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let Ok(s) = Nat::settings(router) else { return };
-    let mut plugin = "nat44 ei plugin enable".to_owned();
     let usual = |number: u32, usual: u32| if number == usual { 0 } else { number };
     let options = [
         ("sessions", usual(s.sessions, EndpointIndependent::SESSIONS)),
@@ -32,9 +31,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         ("outside-vrf", s.outside_vrf),
         ("user-sessions", usual(s.more.user_sessions, USER_SESSIONS)),
     ];
-    for (word, value) in options.into_iter().filter(|(_, value)| *value != 0) {
-        let _ = write!(plugin, " {word} {value}");
-    }
+    let mut plugin = plugin::<EndpointIndependent>(&options);
     let words_of_mode =
         [(s.more.is_static_only, "static-mapping-only"), (s.more.tracks, "connection-tracking")];
     for (_, word) in words_of_mode.into_iter().filter(|(is, _)| *is) {
@@ -42,39 +39,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     lines.push_text(Stage::Settings, &plugin);
     crate::ha::configuration(router, lines);
-    let mut say = |command: String| lines.push_text(Stage::Attachments, &command);
-    if s.is_forwarding {
-        say("nat44 ei forwarding enable".to_owned());
-    }
-    let Timeouts { udp, established, transitory, icmp } = s.timeouts;
-    if s.timeouts != Timeouts::default() {
-        let tcp = format!("tcp-established {established} tcp-transitory {transitory}");
-        say(format!("set nat44 ei timeout udp {udp} {tcp} icmp {icmp}"));
-    }
-    if let Some(mss) = s.mss {
-        say(format!("nat44 ei mss-clamping {mss}"));
-    }
-    if s.more.ports != PortSet::All {
-        say(format!("nat44 ei addr-port-assignment-alg {}", words(s.more.ports)));
-    }
-    for address in &s.pool.addresses {
-        let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
-        say(format!("nat44 ei add address {}{vrf}", address.addr));
-    }
-    for (interface, _) in &s.pool.interfaces {
-        say(format!("nat44 ei add interface address {}", router.interfaces.name(interface.0)));
-    }
-    let mappings = s.mappings.iter().flat_map(|m| m.commands(router, "nat44 ei"));
-    mappings.for_each(&mut say);
-    for (interface, role) in router.settings::<Role>() {
-        let name = router.interfaces.name(interface.0);
-        let words = [
-            (role.is_inside, "in", ""),
-            (role.is_outside, "out", ""),
-            (role.is_output, "out", " output-feature"),
-        ];
-        for (_, word, option) in words.into_iter().filter(|(is, ..)| *is) {
-            say(format!("set interface nat44 ei {word} {name}{option}"));
-        }
+    let ports = s.more.ports;
+    let own = (ports != PortSet::All)
+        .then(|| format!("nat44 ei addr-port-assignment-alg {}", words(ports)));
+    for command in commands(router, s, own.into_iter().collect()) {
+        lines.push_text(Stage::Attachments, &command);
     }
 }

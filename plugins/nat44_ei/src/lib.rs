@@ -25,22 +25,22 @@ mod state;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::time::Duration;
 
 use control::feature::Refused;
-use control::process::Wake;
 use control::stats::Columns;
 use graph::arc::Beside;
 use infra::rcu::Shared;
-use net::interface::{AttachedAt, COLUMNS};
+use net::interface::COLUMNS;
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use translation::handoff::{HandOff, Place as HandOffPlace};
-use translation::session::{NatSessions, counters};
+use translation::role;
+use translation::session::{NatSessions, counters_of};
 use translation::users::Users;
 
 use crate::core::{Config, Core};
+use handing::{Either, In2Out, Out2In, Output};
 use node::{Classify, Place, Translate};
 use state::{Nat, Role};
 
@@ -65,19 +65,12 @@ pub const FEATURE: Feature = Feature {
 
 /// The process that ends what is over.
 const PROCESS: &str = "nat44-ei-expire";
-/// Seconds between its rounds.
-const ROUND: Duration = Duration::from_secs(5);
-
 fn core(
     router: &mut Router,
     config: &Shared<Config>,
     sessions: &Shared<Option<NatSessions>>,
 ) -> io::Result<Core> {
-    let mut both = |direction: &str| {
-        let mut path = |path: &str| counters(router, &format!("/nat44-ei/{direction}/{path}"));
-        Ok::<_, io::Error>([path("fastpath")?, path("slowpath")?])
-    };
-    let counters = [both("in2out")?, both("out2in")?];
+    let counters = counters_of(router, "/nat44-ei")?;
     let stats = &mut router.stats;
     let mut one = |name: &str| {
         stats.simple(&format!("/nat44-ei/{name}"), Columns::fixed(1)).map_err(io::Error::other)
@@ -113,10 +106,10 @@ fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {
     engine.add_feature(unicast, out2in).map_err(refuse)?;
     engine.add_feature(unicast, Classify(core.clone())).map_err(refuse)?;
     engine.add_feature(output, sent).map_err(refuse)?;
-    engine.add_feature(unicast, HandOff(handing::In2Out(core.clone()))).map_err(refuse)?;
-    engine.add_feature(unicast, HandOff(handing::Out2In(core.clone()))).map_err(refuse)?;
-    engine.add_feature(unicast, HandOff(handing::Either(core.clone()))).map_err(refuse)?;
-    engine.add_feature(output, HandOff(handing::Output(core.clone()))).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(In2Out(core.clone()))).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(Out2In(core.clone()))).map_err(refuse)?;
+    engine.add_feature(unicast, HandOff(Either(core.clone()))).map_err(refuse)?;
+    engine.add_feature(output, HandOff(Output(core.clone()))).map_err(refuse)?;
     engine.add(HandOff(handing::Hairpin(core.clone()))).map_err(refuse)?;
     engine.add(finish).map_err(refuse)?;
     engine.add(in2out_slow).map_err(refuse)?;
@@ -131,21 +124,6 @@ fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {
     Ok(())
 }
 
-fn attach(router: &mut Router) {
-    let at = |arc, node, is_on| AttachedAt { arc, node, is_on };
-    let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
-    router.attach_at::<Role, _>([
-        at(unicast, node::In2Out::NAME, |r: &Role| !r.hands_off && r.is_only_inside()),
-        at(unicast, node::Out2In::NAME, |r: &Role| !r.hands_off && r.is_only_outside()),
-        at(unicast, "nat44-ei-classify", |r: &Role| !r.hands_off && r.is_both()),
-        at(output, node::Output::NAME, |r: &Role| !r.hands_off && r.is_output),
-        at(unicast, handing::In2Out::HANDOFF, |r| r.hands_off && r.is_only_inside()),
-        at(unicast, handing::Out2In::HANDOFF, |r| r.hands_off && r.is_only_outside()),
-        at(unicast, handing::Either::HANDOFF, |r| r.hands_off && r.is_both()),
-        at(output, handing::Output::HANDOFF, |r| r.hands_off && r.is_output),
-    ]);
-}
-
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
     let (config, sessions) = (Shared::new(Config::default()), Shared::new(None));
@@ -153,20 +131,12 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.attach::<Role>().map_err(refuse)?;
     ha::insert(router)?;
     add_nodes(router, &core)?;
-    attach(router);
-    router.insert(Nat { settings: None, config, sessions, core });
-    router.interfaces.observe(Nat::interface_changed);
-    router.addresses.observe(|router, _, _| Nat::addresses_changed(router));
+    let classify = "nat44-ei-classify";
+    let alone = [node::In2Out::NAME, node::Out2In::NAME, classify, node::Output::NAME];
+    let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
+    role::attach::<Nat>(router, alone, over);
+    Nat { settings: None, config, sessions, core }.start(router, "nat44-ei", PROCESS);
     router.on_threads.push(state::threads_changed);
-    let body = |router: &mut Router, _| match Nat::expire(router) {
-        true => Wake::After(Duration::from_millis(1)),
-        false => Wake::After(ROUND),
-    };
-    router.processes.spawn(PROCESS, Box::new(body));
-    sessions::list(router, "nat44-ei", |router| {
-        let sessions = router.own::<Nat>().sessions.current().clone();
-        sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
-    });
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use control::api::{Message, Text};
+use control::api::Message;
 use net::InterfaceIndex;
+use translation::messages::Worker;
 use translation::numbers::{NatLogLevel, NatTimeouts};
 
 control::numbers! {
@@ -90,12 +91,9 @@ pub struct Nat44EiWorkerDump {}
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiWorkerDetails {
-    /// its number
-    pub worker_index: u32,
-    /// its processor
-    pub lcore_id: u32,
-    /// its name
-    pub name: Text<64>,
+    /// the thread
+    #[flatten]
+    pub worker: Worker,
 }
 
 /// Set the timeouts of sessions, in seconds.

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::api::Message;
-use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields, User};
 
 use crate::messages::Nat44EiConfigFlags;
 
@@ -87,14 +87,9 @@ pub struct Nat44EiUserDump {}
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiUserDetails {
-    /// the table
-    pub vrf_id: u32,
-    /// the address
-    pub ip_address: Ipv4Addr,
-    /// sessions that come and go
-    pub nsessions: u32,
-    /// sessions of mappings
-    pub nstaticsessions: u32,
+    /// the host
+    #[flatten]
+    pub user: User,
 }
 
 /// List the sessions of a host.

@@ -7,9 +7,12 @@
 //! * [`state`] and [`requests`]: what control has of a kind, and what is asked of it;
 //! * [`users`]: how many sessions each host has;
 //! * [`handoff`]: the way to the thread that has a session;
+//! * [`commands`] and [`configuration`]: commands at words of a kind;
 //! * [`words`] and [`numbers`]: what commands and messages are made of.
 #![forbid(unsafe_code)]
 
+pub mod commands;
+pub mod configuration;
 pub mod error;
 pub mod handoff;
 pub mod mapping;

@@ -1,16 +1,88 @@
-//! Fields of mappings and sessions that messages of several translators have.
+//! Fields of mappings, hosts and sessions that messages of several translators have.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use control::api::{Fields, Text};
-use net::InterfaceIndex;
+use net::fib::{Ip4, TableIndex};
+use net::{InterfaceIndex, Router};
 use wire::Protocol;
 
 use crate::mapping::{Local, Mapping};
-use crate::session::NatSession;
+use crate::session::{NatSession, STATIC};
+use crate::state::{Kind, Nat};
 
-/// Interface, or table, of messages for none.
-const ANY: u32 = u32::MAX;
+/// Interface, table or processor of messages for none.
+pub const ANY: u32 = u32::MAX;
+
+/// A thread that has sessions.
+#[derive(Fields)]
+pub struct Worker {
+    /// its number
+    pub worker_index: u32,
+    /// its processor
+    pub lcore_id: u32,
+    /// its name
+    pub name: Text<64>,
+}
+
+/// A host that has sessions.
+#[derive(Fields)]
+pub struct User {
+    /// the table
+    pub vrf_id: u32,
+    /// the address
+    pub ip_address: Ipv4Addr,
+    /// sessions that come and go
+    pub nsessions: u32,
+    /// sessions of mappings
+    pub nstaticsessions: u32,
+}
+
+/// What clients ask for.
+impl<K: Kind> Nat<K> {
+    /// Threads that have sessions; none while NAT is disabled.
+    pub fn workers(router: &Router) -> impl Iterator<Item = Worker> {
+        let is_on = Self::is_enabled(router);
+        let threads = router.engine.thread_infos().into_iter();
+        threads.filter(move |t| t.id > 0 && is_on).map(|t| Worker {
+            worker_index: t.id as u32,
+            lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
+            name: t.name.into(),
+        })
+    }
+    /// All hosts.
+    pub fn users(router: &mut Router) -> impl Iterator<Item = User> + '_ {
+        let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
+        for (_, s) in Self::list_sessions(router, |_| true).unwrap_or_default() {
+            let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
+            count[usize::from(s.data.is(STATIC))] += 1;
+        }
+        hosts.into_iter().map(|((fib, host), [nsessions, nstaticsessions])| User {
+            vrf_id: router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0),
+            ip_address: host.into(),
+            nsessions,
+            nstaticsessions,
+        })
+    }
+    /// The sessions of a host.
+    pub fn sessions_of(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
+        let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
+        let host = host.octets();
+        let is_meant = move |s: &NatSession| s.forward.src == host && s.data.in_fib == table.0;
+        let all = Self::list_sessions(router, is_meant).unwrap_or_default();
+        all.into_iter().map(|(_, session)| session).collect()
+    }
+    /// The mappings that are meant, each with one of its hosts.
+    pub fn mappings(
+        router: &Router,
+        is_meant: impl Fn(&Mapping) -> bool,
+    ) -> impl Iterator<Item = (&Mapping, &Local)> {
+        let all = Self::settings(router).map_or(&[][..], |s| &s.mappings);
+        let all = all.iter().filter(move |m| is_meant(m));
+        all.flat_map(|m| m.locals.iter().map(move |local| (m, local)))
+    }
+}
 
 /// A mapping that stays, behind its flags.
 #[derive(Fields)]

@@ -113,6 +113,26 @@ impl<K: Kind> Nat<K> {
         Self::release_mapping(router, &gone);
         Ok(())
     }
+    /// Has packets without a translation pass, or not.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_forwarding(router: &mut Router, is_forwarding: bool) -> Result<(), Error> {
+        Self::change(router, |s| {
+            s.is_forwarding = is_forwarding;
+            Ok(())
+        })
+    }
+    /// Sets the maximum segment size of TCP.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn set_mss(router: &mut Router, mss: Option<u16>) -> Result<(), Error> {
+        Self::change(router, |s| {
+            s.mss = mss;
+            Ok(())
+        })
+    }
     /// Sets the timeouts; sessions have the new ones at once.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use net::Router;
-use net::interface::InterfaceIndex;
-use net::ip4::IP4_OUTPUT;
+use net::interface::{AttachedAt, InterfaceIndex};
+use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 
 use crate::error::Error;
 
@@ -80,6 +80,23 @@ impl<K> Role<K> {
             (false, false) => "",
         }
     }
+}
+
+/// Has nodes act on interfaces by their roles, and others in their place with several threads:
+/// where only hosts are, where only far ends, where both, and where packets are sent.
+pub fn attach<K: 'static>(router: &mut Router, alone: [&'static str; 4], over: [&'static str; 4]) {
+    let at = |arc, node, is_on| AttachedAt { arc, node, is_on };
+    let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
+    router.attach_at::<Role<K>, _>([
+        at(unicast, alone[0], |r: &Role<K>| !r.hands_off && r.is_only_inside()),
+        at(unicast, alone[1], |r| !r.hands_off && r.is_only_outside()),
+        at(unicast, alone[2], |r| !r.hands_off && r.is_both()),
+        at(output, alone[3], |r| !r.hands_off && r.is_output),
+        at(unicast, over[0], |r| r.hands_off && r.is_only_inside()),
+        at(unicast, over[1], |r| r.hands_off && r.is_only_outside()),
+        at(unicast, over[2], |r| r.hands_off && r.is_both()),
+        at(output, over[3], |r| r.hands_off && r.is_output),
+    ]);
 }
 
 /// Gives an interface a role, and features what they need for it.

@@ -226,3 +226,13 @@ pub fn counters(router: &mut Router, name: &str) -> io::Result<Counters> {
     };
     Ok([rows("tcp")?, rows("udp")?, rows("icmp")?, rows("other")?, rows("drops")?])
 }
+
+/// Those of a kind, by direction (in to out, out to in) and path (fast, slow).
+///
+/// # Errors
+/// The names are taken.
+pub fn counters_of(router: &mut Router, kind: &str) -> io::Result<[[Counters; 2]; 2]> {
+    let mut of = |path: &str| counters(router, &format!("{kind}/{path}"));
+    let inside = [of("in2out/fastpath")?, of("in2out/slowpath")?];
+    Ok([inside, [of("out2in/fastpath")?, of("out2in/slowpath")?]])
+}

@@ -3,11 +3,13 @@
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use control::process::Wake;
 use infra::rcu::Shared;
 use net::Router;
 use net::interface::{Change, InterfaceIndex};
-use sessions::{Affinity, Step, Walked};
+use sessions::{Affinity, Step, Usage, Walked};
 
 use crate::address_of;
 use crate::error::Error;
@@ -16,6 +18,9 @@ use crate::outside::Outside;
 use crate::pool::{Pool, PoolAddress};
 use crate::role::{self, Role};
 use crate::session::{NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
+
+/// Seconds between rounds in which what is over ends.
+const ROUND: Duration = Duration::from_secs(5);
 
 /// A kind of NAT of IPv4.
 pub trait Kind: Sized + 'static {
@@ -128,6 +133,10 @@ impl<K: Kind> Nat<K> {
     pub fn settings(router: &Router) -> Result<&Settings<K>, Error> {
         router.own::<Self>().settings.as_ref().ok_or(Error::Disabled)
     }
+    /// The settings; none while NAT is disabled.
+    pub fn known(router: &Router) -> Settings<K> {
+        Self::settings(router).cloned().unwrap_or_default()
+    }
     /// Changes the settings, and has the nodes follow.
     ///
     /// # Errors
@@ -182,7 +191,7 @@ impl<K: Kind> Nat<K> {
         Ok(())
     }
     /// Roles of interfaces.
-    fn roles(router: &Router) -> Vec<(InterfaceIndex, Role<Self>)> {
+    pub(crate) fn roles(router: &Router) -> Vec<(InterfaceIndex, Role<Self>)> {
         router.settings::<Role<Self>>().map(|(interface, role)| (interface, *role)).collect()
     }
     /// Gives an interface a role, and features what they need for it.
@@ -259,6 +268,24 @@ impl<K: Kind> Nat<K> {
         let core = router.own::<Self>().core.clone();
         // A thread that does not answer says so when it is asked the next time.
         let _ = sessions.visit(router, move |thread, table| K::show_totals(&core, thread, table));
+    }
+    /// Sessions of each thread, and the room for them.
+    pub fn usage(router: &mut Router) -> Vec<Usage> {
+        let sessions = router.own::<Self>().sessions.current().clone();
+        sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
+    }
+    /// Begins to follow what the kind hangs on, with a process that ends what is over. Its tables
+    /// are listed by their `name`.
+    pub fn start(self, router: &mut Router, name: &'static str, process: &'static str) {
+        router.insert(self);
+        router.interfaces.observe(Self::interface_changed);
+        router.addresses.observe(|router, _, _| Self::addresses_changed(router));
+        let body = |router: &mut Router, _| match Self::expire(router) {
+            true => Wake::After(Duration::from_millis(1)),
+            false => Wake::After(ROUND),
+        };
+        router.processes.spawn(process, Box::new(body));
+        sessions::list(router, name, Self::usage);
     }
     /// Ends what is over; whether there may be more.
     pub fn expire(router: &mut Router) -> bool {

@@ -1,0 +1,315 @@
+//! Commands that kinds of NAT of IPv4 have in common, each at words of its own.
+
+use std::marker::PhantomData;
+
+use control::cli::{Args, Cli, Command, Error as CliError, Output};
+use net::Router;
+
+use crate::requests::SessionName;
+use crate::state::{Kind, Nat, Settings};
+use crate::words::{Lines, NewTimeouts, Sides, end, protocol};
+
+/// Words that the commands of a kind begin with.
+pub struct Words {
+    /// Those of most.
+    pub kind: &'static str,
+    /// To enable it.
+    pub plugin: &'static str,
+    /// To have other packets pass.
+    pub forwarding: &'static str,
+    /// For sides of interfaces.
+    pub sides: &'static str,
+    /// To end a session.
+    pub del_session: &'static str,
+    /// For timeouts.
+    pub timeout: &'static str,
+    /// For the maximum segment size.
+    pub mss: &'static str,
+    /// To end all sessions.
+    pub clear: &'static str,
+    /// To show addresses, interfaces, those whose addresses packets get, mappings, timeouts and the
+    /// maximum segment size.
+    pub shows: [&'static str; 6],
+}
+
+/// The words of a kind whose commands begin with `$kind`, some with `$all` and that about its
+/// sessions with `$each`.
+#[macro_export]
+macro_rules! words {
+    ($kind:literal, $all:literal, $each:literal) => {
+        $crate::commands::Words {
+            kind: $kind,
+            plugin: concat!($kind, " plugin"),
+            forwarding: concat!($kind, " forwarding"),
+            sides: concat!("set interface ", $kind),
+            del_session: concat!($kind, " del session"),
+            timeout: concat!("set ", $all, " timeout"),
+            mss: concat!($all, " mss-clamping"),
+            clear: concat!("clear ", $each, " sessions"),
+            shows: [
+                concat!("show ", $kind, " addresses"),
+                concat!("show ", $kind, " interfaces"),
+                concat!("show ", $kind, " interface address"),
+                concat!("show ", $kind, " static mappings"),
+                concat!("show ", $all, " timeouts"),
+                concat!("show ", $all, " mss-clamping"),
+            ],
+        }
+    };
+}
+
+/// A kind with these commands.
+pub trait Commands: Kind {
+    /// Their words.
+    const WORDS: Words;
+    /// Usage line of the command that enables it.
+    const USAGE: &'static str;
+    /// Words behind an interface that translates what it sends.
+    const OUTPUT: &'static str;
+    /// Whether a session has one far end, which may be translated too.
+    const HAS_FAR_END: bool;
+
+    /// Takes an option of the command that enables it, which others do not have.
+    ///
+    /// # Errors
+    /// What is wrong with its value.
+    fn option(_: &mut Self::More, _: &mut Args<'_>) -> Result<bool, CliError> {
+        Ok(false)
+    }
+}
+
+/// `nat44 plugin`: the settings; none to disable it.
+struct Plugin<K: Kind>(Option<Box<Settings<K>>>);
+
+impl<K: Commands> Command for Plugin<K> {
+    const PATHS: &'static [&'static str] = &[];
+    const ABOUT: &'static str = "Enable NAT44, or disable it: all settings and sessions go then";
+    const USAGE: &'static str = K::USAGE;
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
+        if !args.keyword("enable") {
+            return Err(args.unknown());
+        }
+        let mut new = Settings::<K>::default();
+        while !args.is_empty() {
+            if args.keyword("sessions") {
+                new.sessions = args.value("sessions")?;
+            } else if args.keyword("inside-vrf") {
+                new.inside_vrf = args.value("inside-vrf")?;
+            } else if args.keyword("outside-vrf") {
+                new.outside_vrf = args.value("outside-vrf")?;
+            } else if !K::option(&mut new.more, args)? {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(Some(Box::new(new))))
+    }
+}
+
+/// Have packets without a translation pass, or not
+#[derive(Command)]
+#[command()]
+struct Forwarding {
+    /// whether they pass
+    #[positional]
+    #[values("enable|disable")]
+    state: String,
+}
+
+/// Make interfaces inside or outside
+#[derive(Command)]
+#[command()]
+struct SetInterface {
+    #[flatten]
+    sides: Sides,
+}
+
+/// `nat44 del session`.
+struct DelSession<K>(SessionName, PhantomData<K>);
+
+impl<K: Commands> Command for DelSession<K> {
+    const PATHS: &'static [&'static str] = &[];
+    const ABOUT: &'static str = "End a session";
+    const USAGE: &'static str = "in|out <end> tcp|udp|icmp [vrf <table>] [external-host <end>]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let is_inside = args.keyword("in");
+        if !is_inside && !args.keyword("out") {
+            return Err(args.unknown());
+        }
+        let (addr, port) = end(args, "session")?;
+        let protocol = protocol(args).ok_or_else(|| args.unknown())?;
+        let near = (addr.octets(), port);
+        let mut name = SessionName { is_inside, near, far: None, protocol, vrf: 0 };
+        while !args.is_empty() {
+            if args.keyword("vrf") {
+                name.vrf = args.value("vrf")?;
+            } else if args.keyword("external-host") {
+                let (addr, port) = end(args, "external-host")?;
+                name.far = K::HAS_FAR_END.then_some((addr.octets(), port));
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(name, PhantomData))
+    }
+}
+
+/// Set timeouts of sessions
+#[derive(Command)]
+#[command()]
+struct SetTimeout {
+    #[flatten]
+    timeouts: NewTimeouts,
+}
+
+/// `nat mss-clamping`.
+struct MssClamping(Option<u16>);
+
+impl Command for MssClamping {
+    const PATHS: &'static [&'static str] = &[];
+    const ABOUT: &'static str = "Lower the maximum segment size of TCP that is translated";
+    const USAGE: &'static str = "disable|<size:1-65535>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
+        Ok(Self(Some(args.value("size")?)))
+    }
+}
+
+/// End all sessions
+#[derive(Command)]
+#[command()]
+struct ClearSessions {}
+
+/// Show addresses that packets get
+#[derive(Command)]
+#[command()]
+struct ShowAddresses {}
+
+/// Show interfaces inside and outside
+#[derive(Command)]
+#[command()]
+struct ShowInterfaces {}
+
+/// Show interfaces whose addresses packets get
+#[derive(Command)]
+#[command()]
+struct ShowInterfaceAddresses {}
+
+/// Show mappings that stay
+#[derive(Command)]
+#[command()]
+struct ShowMappings {}
+
+/// Show timeouts of sessions
+#[derive(Command)]
+#[command()]
+struct ShowTimeouts {}
+
+/// Show the maximum segment size of TCP that is translated
+#[derive(Command)]
+#[command()]
+struct ShowMss {}
+
+/// Adds the commands of a kind.
+pub fn register<K: Commands>(cli: &mut Cli<Router>) {
+    let words = K::WORDS;
+    cli.command_at(words.plugin, |router: &mut Router, plugin: Plugin<K>| match plugin.0 {
+        Some(settings) => Ok(Nat::enable(router, *settings)?),
+        None => Ok(Nat::<K>::disable(router)?),
+    });
+    cli.command_at(words.forwarding, |router, f: Forwarding| {
+        Ok(Nat::<K>::set_forwarding(router, f.state == "enable")?)
+    });
+    cli.command_at(words.sides, |router, set: SetInterface| {
+        set.sides.check()?;
+        Ok(Nat::<K>::set_interfaces(router, &set.sides)?)
+    });
+    cli.command_at(words.del_session, |router, del: DelSession<K>| {
+        Ok(Nat::<K>::remove_session(router, del.0)?)
+    });
+    cli.command_at(words.timeout, |router, set: SetTimeout| {
+        let new = set.timeouts.after(Nat::<K>::settings(router)?.timeouts);
+        Ok(Nat::<K>::set_timeouts(router, new)?)
+    });
+    cli.command_at(words.mss, |router, set: MssClamping| Ok(Nat::<K>::set_mss(router, set.0)?));
+    cli.command_at(words.clear, |router, ClearSessions {}| {
+        Nat::<K>::settings(router)?;
+        Nat::<K>::remove_sessions(router, |_| true)?;
+        Ok(())
+    });
+    register_shows::<K>(cli, words.shows);
+}
+
+fn register_shows<K: Commands>(cli: &mut Cli<Router>, words: [&'static str; 6]) {
+    let [addresses, interfaces, of_interfaces, mappings, timeouts, mss] = words;
+    cli.command_at(addresses, |router, ShowAddresses {}| {
+        Ok(Output::of(all_addresses::<K>(router)))
+    });
+    cli.command_at(interfaces, |router, ShowInterfaces {}| Ok(Output::of(sides::<K>(router))));
+    cli.command_at(of_interfaces, |router: &mut Router, ShowInterfaceAddresses {}| {
+        let s = Nat::<K>::known(router);
+        let all = s.pool.interfaces.iter().map(|(interface, is_twice)| {
+            let twice = if *is_twice { " twice-nat" } else { "" };
+            format!(" {}{twice}", router.interfaces.name(interface.0))
+        });
+        Ok(Output::of(Lines::below("NAT44 pool address interfaces:", all)))
+    });
+    cli.command_at(mappings, |router: &mut Router, ShowMappings {}| {
+        let s = Nat::<K>::known(router);
+        let all = s.mappings.iter().map(|m| m.text(router));
+        Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
+    });
+    cli.command_at(timeouts, |router, ShowTimeouts {}| {
+        let t = Nat::<K>::known(router).timeouts;
+        let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
+        Ok(Output::of(Lines(vec![
+            line("udp", t.udp),
+            line("tcp-established", t.established),
+            line("tcp-transitory", t.transitory),
+            line("icmp", t.icmp),
+        ])))
+    });
+    cli.command_at(mss, |router, ShowMss {}| {
+        let mss = Nat::<K>::known(router).mss;
+        let text = mss.map_or_else(|| "disabled".to_owned(), |mss| mss.to_string());
+        Ok(Output::of(Lines(vec![format!("mss-clamping {text}")])))
+    });
+}
+
+fn all_addresses<K: Commands>(router: &Router) -> Lines {
+    let all = Nat::<K>::known(router).pool.all(router);
+    let pools = [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)];
+    let mut lines = Vec::new();
+    for (head, is_twice) in pools.into_iter().filter(|(_, is_twice)| K::HAS_FAR_END || !is_twice) {
+        lines.push(head.to_owned());
+        for address in all.iter().filter(|a| a.is_twice == is_twice) {
+            lines.push(address.addr.to_string());
+            lines.push(match address.vrf {
+                Some(vrf) => format!("  tenant VRF: {vrf}"),
+                None => "  tenant VRF independent".to_owned(),
+            });
+        }
+    }
+    Lines(lines)
+}
+
+fn sides<K: Commands>(router: &Router) -> Lines {
+    let mut lines = vec!["NAT44 interfaces:".to_owned()];
+    for (interface, role) in Nat::<K>::roles(router) {
+        let name = router.interfaces.name(interface.0);
+        if !role.word().is_empty() {
+            lines.push(format!(" {name} {}", role.word()));
+        }
+        if role.is_output {
+            lines.push(format!(" {name} {}", K::OUTPUT));
+        }
+    }
+    Lines(lines)
+}
