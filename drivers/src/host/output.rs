@@ -11,6 +11,21 @@ use net::{InterfaceIndex, Interfaces};
 use super::turn;
 use crate::snapshot::Sent;
 
+/// The rings that an interface sends on, as long as it is connected.
+pub struct Sending<S> {
+    /// Choice of the ring by thread.
+    pub choice: Option<TxChoice>,
+    /// Threads that share one take turns.
+    pub senders: Arc<[Mutex<S>]>,
+}
+
+impl<S> Sending<S> {
+    /// Of an interface without a connection.
+    pub fn none() -> Self {
+        Self { choice: None, senders: Arc::new([]) }
+    }
+}
+
 /// One queue of a device that packets go into.
 pub trait Sender: Send + 'static {
     /// Name of the node that sends on such queues.

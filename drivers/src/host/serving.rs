@@ -19,6 +19,25 @@ pub struct Serving {
     pub queues: Vec<(usize, Arc<OwnedFd>)>,
 }
 
+/// Threads and modes that the receive queues of an interface had when it was connected last.
+#[derive(Debug, Default)]
+pub struct Kept(Vec<(usize, InputState)>);
+
+impl Kept {
+    /// Those that they have.
+    pub fn of(router: &Router, interface: InterfaceIndex) -> Self {
+        let queues = router.interfaces.at(interface).map_or(&[][..], |i| &i.queues);
+        Self(queues.iter().map(|q| (q.thread, q.mode)).collect())
+    }
+    /// Gives the queues what they had, as far as there are as many queues and threads.
+    pub fn restore(self, router: &mut Router, interface: InterfaceIndex) {
+        for (number, (thread, mode)) in self.0.into_iter().enumerate() {
+            let _ = router.set_rx_mode(interface, Some(number), mode);
+            let _ = router.place_rx_queue(interface, number, thread);
+        }
+    }
+}
+
 /// Reasons why a queue cannot be given to a thread or taken from it.
 #[derive(Debug)]
 pub enum Failed {
@@ -58,7 +77,7 @@ pub trait Served: Any {
     /// A receive queue.
     type Queue: Queue;
     /// Reasons why the driver refuses.
-    type Error: From<Failed> + Display;
+    type Error: From<Failed> + Display + Send + 'static;
     /// There is no such interface.
     const UNKNOWN: Self::Error;
     /// The driver's input node and the queues of an interface.

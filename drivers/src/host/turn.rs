@@ -1,12 +1,36 @@
 //! Turns of a driver's process that talks with peers over sockets. As it is told once of what comes
 //! there, a turn in which there was something to do is followed by another.
 
+use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use control::process::Wake;
 
 /// Seconds between two attempts to do what failed.
 pub const RETRY: f64 = 1.0;
+
+/// The reason why a connection ends.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Refused {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(e: io::Error) -> Self {
+        Self(control::cli::io_text(&e))
+    }
+}
 
 /// Work that a turn leaves.
 #[derive(Debug)]

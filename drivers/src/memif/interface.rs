@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use control::feature::Refusal;
-use graph::{InputState, NodeIndex};
+use graph::NodeIndex;
 use infra::rcu::Shared;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
@@ -16,10 +16,12 @@ use wire::MacAddr;
 
 use super::channel::{Address, Channel, Listener};
 use super::input::Queue;
+use super::queue::Sender;
 use super::session::{self, Linked, Master, Refused, Slave, Wish};
-use super::tx::{MemifTx, Sending};
+use super::tx::MemifTx;
+use crate::host::output::Sending;
 use crate::host::random_mac;
-use crate::host::serving::{Failed, Serving, place, served};
+use crate::host::serving::{Failed, Kept, Serving, place, served};
 use crate::shared::Bell;
 
 /// Hardware class.
@@ -100,13 +102,13 @@ pub struct Memif {
     /// State of the connection.
     pub link: Link,
     /// Its rings that send.
-    pub(super) senders: Shared<Sending>,
+    pub(super) senders: Shared<Sending<Sender>>,
     /// Threads that serve its receive rings.
     pub serving: Serving,
     /// Reason why there is no connection, or no longer.
     pub why: String,
     /// Threads and modes of its receive queues when it was connected last.
-    kept: Vec<(usize, InputState)>,
+    pub(super) kept: Kept,
 }
 
 /// State of the connection with the peer.
@@ -321,7 +323,7 @@ impl Memifs {
         let made = add(router, &wanted);
         let (index, senders) = made.inspect_err(|_| self.stop_listening(id))?;
         let (link, why) = (Link::Down(0.0), String::new());
-        let (serving, kept) = (Serving::default(), Vec::new());
+        let (serving, kept) = (Serving::default(), Kept::default());
         self.list.push(Memif { wanted, index, link, senders, serving, why, kept });
         Ok(index)
     }
@@ -388,10 +390,6 @@ impl Memif {
         router.set_link(self.index, true);
         Ok(())
     }
-    /// Threads and modes that its receive queues had in the last connection, once.
-    pub(super) fn take_kept(&mut self) -> Vec<(usize, InputState)> {
-        std::mem::take(&mut self.kept)
-    }
     /// Ends a connection, or what was to become one, and says why.
     ///
     /// # Errors
@@ -413,9 +411,7 @@ impl Memif {
             Link::Up(channel, _) => {
                 let _ = channel.say(&Refused(why.to_owned()).to_message(), None);
                 let queues: Vec<Queue> = self.serving.end(router, (node, self.index))?;
-                if let Some(i) = router.interfaces.at(self.index) {
-                    self.kept = i.queues.iter().map(|q| (q.thread, q.mode)).collect();
-                }
+                self.kept = Kept::of(router, self.index);
                 router.set_rx_queues(self.index, Vec::new());
                 self.senders.publish(Sending::none());
                 router.set_link(self.index, false);
@@ -430,14 +426,14 @@ impl Memif {
     }
 }
 
-fn choice_is_shown(senders: &Shared<Sending>) -> bool {
+fn choice_is_shown(senders: &Shared<Sending<Sender>>) -> bool {
     senders.current().choice.is_some()
 }
 
 fn add(
     router: &mut Router,
     wanted: &Wanted,
-) -> Result<(InterfaceIndex, Shared<Sending>), interface::Error> {
+) -> Result<(InterfaceIndex, Shared<Sending<Sender>>), interface::Error> {
     let index = Arc::new(OnceLock::new());
     let senders = Shared::new(Sending::none());
     let around = (Arc::clone(&index), &router.interfaces);

@@ -4,16 +4,17 @@
 //! The process sleeps until something comes on a channel or a listening socket, or a time is over.
 #![forbid(unsafe_code)]
 
+use std::mem::take;
 use std::os::fd::AsFd;
 
 use control::process::{Event, Wake};
-use graph::InputState;
 use net::{InterfaceIndex, Router};
 use wire::memif::{Init, Message, Text};
 
 use super::channel::{Channel, Heard, Listener};
 use super::interface::{Caller, Link, Memif, Memifs};
 use super::session::{self, Master, Refused, Reply, Slave, Step};
+use crate::host::serving::Kept;
 use crate::host::turn::{RETRY, Turn};
 
 /// Name of the process.
@@ -31,7 +32,7 @@ const MOST_MESSAGES: usize = 600;
 
 /// Work that a turn of the process leaves; interfaces that connected again, with the threads and
 /// modes that their queues had.
-type Done = Turn<(InterfaceIndex, Vec<(usize, InputState)>)>;
+type Done = Turn<(InterfaceIndex, Kept)>;
 
 /// A turn.
 pub(super) fn run(router: &mut Router, _: Event) -> Wake {
@@ -42,11 +43,7 @@ pub(super) fn run(router: &mut Router, _: Event) -> Wake {
     };
     let Some((wake, again)) = router.with(turn) else { return Wake::OnEvent };
     for (index, kept) in again {
-        for (number, (thread, mode)) in kept.into_iter().enumerate() {
-            // There may be fewer queues or threads than there were.
-            let _ = router.set_rx_mode(index, Some(number), mode);
-            let _ = router.place_rx_queue(index, number, thread);
-        }
+        kept.restore(router, index);
     }
     wake
 }
@@ -62,7 +59,7 @@ impl Memifs {
                 false => Err("interface is down".into()),
             };
             match tended {
-                Ok(true) => done.again.push((memif.index, memif.take_kept())),
+                Ok(true) => done.again.push((memif.index, take(&mut memif.kept))),
                 Ok(false) => (),
                 Err(Refused(why)) => end(memif, router, node, (&why, done)),
             }
@@ -121,7 +118,7 @@ impl Memifs {
                         let Some(memif) = memif else { continue };
                         let node = self.node;
                         match memif.connect(router, node, (caller.channel, linked)) {
-                            Ok(()) => done.again.push((memif.index, memif.take_kept())),
+                            Ok(()) => done.again.push((memif.index, take(&mut memif.kept))),
                             Err(Refused(why)) => end(memif, router, node, (&why, done)),
                         }
                     }

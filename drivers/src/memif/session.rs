@@ -2,7 +2,6 @@
 //! is checked here; what it hands over is kept until both agree.
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use wire::memif::{
 
 use super::queue::{End, Line, Receiver, Regions, Sender, Slots};
 use super::ring::Ring;
+pub use crate::host::turn::Refused;
 use crate::shared::{Bell, Region};
 
 /// Regions of a connection at most.
@@ -21,28 +21,6 @@ pub const MOST_REGIONS: usize = 256;
 pub const MOST_RINGS: usize = 255;
 /// Name of this router to peers.
 const NAME: &str = "Ferrovia";
-
-/// The reason why a connection ends before it is one.
-#[derive(Debug)]
-pub struct Refused(pub String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<&str> for Refused {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
-    }
-}
-
-impl From<io::Error> for Refused {
-    fn from(e: io::Error) -> Self {
-        Self(control::cli::io_text(&e))
-    }
-}
 
 impl Refused {
     /// As the peer is told.

@@ -2,36 +2,22 @@
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use graph::{Frame, Node};
 use infra::rcu::Reader;
-use net::interface::{Counters, TxChoice};
+use net::interface::Counters;
 use net::{InterfaceIndex, Interfaces};
 
 use super::queue::{Full, Sender};
+use crate::host::output::Sending;
 use crate::host::turn;
 use crate::snapshot::Sent;
-
-/// The rings that an interface sends on, as long as it is connected.
-pub struct Sending {
-    /// Choice of the ring by thread.
-    pub choice: Option<TxChoice>,
-    /// Threads that share one take turns.
-    pub senders: Arc<[Mutex<Sender>]>,
-}
-
-impl Sending {
-    /// Of an interface without a connection.
-    pub fn none() -> Self {
-        Self { choice: None, senders: Arc::new([]) }
-    }
-}
 
 /// Sends on the rings of an interface.
 #[derive(Clone)]
 pub struct MemifTx {
-    sending: Reader<Sending>,
+    sending: Reader<Sending<Sender>>,
     is_ethernet: bool,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
@@ -68,7 +54,7 @@ impl From<Full> for Error {
 impl MemifTx {
     /// A node that sends on the rings of `sending`, Ethernet frames or IP packets.
     pub(super) fn new(
-        sending: Reader<Sending>,
+        sending: Reader<Sending<Sender>>,
         is_ethernet: bool,
         (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {

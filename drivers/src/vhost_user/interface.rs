@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use control::feature::Refusal;
-use graph::{InputState, NoAnswer, NodeIndex};
+use graph::{NoAnswer, NodeIndex};
 use infra::rcu::Shared;
 use net::interface::{self, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
@@ -19,8 +19,9 @@ use super::input::Queue;
 use super::queue::{Line, Receiver, Sender};
 use super::ring::Ring;
 use super::session::{Offer, Refused, Session};
-use super::tx::{Sending, VhostTx};
-use crate::host::serving::{Failed, Serving, place, served};
+use super::tx::VhostTx;
+use crate::host::output::Sending;
+use crate::host::serving::{Failed, Kept, Serving, place, served};
 use crate::host::{random_mac, turn};
 
 /// Hardware class.
@@ -67,7 +68,7 @@ pub struct Vhost {
     /// Rings that threads use.
     pub running: Option<Running>,
     /// Its rings that send, for its transmit node.
-    senders: Shared<Sending>,
+    senders: Shared<Sending<Sender>>,
     /// Threads that serve its rings that receive.
     pub serving: Serving,
     /// Reason why there is no connection, or no longer.
@@ -75,7 +76,7 @@ pub struct Vhost {
     /// The kernel's number for that.
     pub errno: i32,
     /// Threads and modes of its receive queues when it ran last.
-    kept: Vec<(usize, InputState)>,
+    pub(super) kept: Kept,
 }
 
 /// State of the connection to the front end.
@@ -202,7 +203,7 @@ impl Vhosts {
             serving: Serving::default(),
             why: String::new(),
             errno: 0,
-            kept: Vec::new(),
+            kept: Kept::default(),
         });
         router.announce_state(index);
         Ok(index)
@@ -279,9 +280,7 @@ impl Vhost {
     ) -> Result<(), NoAnswer> {
         let Some(running) = &self.running else { return Ok(()) };
         let queues: Vec<Queue> = self.serving.end(router, (node, self.index))?;
-        if let Some(i) = router.interfaces.at(self.index) {
-            self.kept = i.queues.iter().map(|q| (q.thread, q.mode)).collect();
-        }
+        self.kept = Kept::of(router, self.index);
         router.set_rx_queues(self.index, Vec::new());
         self.senders.publish(Sending::none());
         // Until here a thread may use the rings.
@@ -348,10 +347,6 @@ impl Vhost {
         self.errno = 0;
         Ok(())
     }
-    /// Threads and modes that its receive queues had when it ran before, once.
-    pub(super) fn take_kept(&mut self) -> Vec<(usize, InputState)> {
-        std::mem::take(&mut self.kept)
-    }
     /// Ends a connection and says why.
     ///
     /// # Errors
@@ -379,7 +374,7 @@ impl Vhost {
 fn add(
     router: &mut Router,
     wanted: &Wanted,
-) -> Result<(InterfaceIndex, Shared<Sending>), interface::Error> {
+) -> Result<(InterfaceIndex, Shared<Sending<Sender>>), interface::Error> {
     let index = Arc::new(OnceLock::new());
     let senders = Shared::new(Sending::none());
     let tx = VhostTx::new(senders.reader(), (Arc::clone(&index), &router.interfaces));

@@ -14,6 +14,7 @@ use net::{InterfaceIndex, Router};
 use super::channel::{Channel, Heard};
 use super::interface::{Connection, Link, Vhost, Vhosts};
 use super::session::{Refused, Session};
+use crate::host::serving::Kept;
 use crate::host::turn::{RETRY, Turn};
 
 /// Name of the process.
@@ -28,7 +29,7 @@ type Done = Turn<Again>;
 /// be looked at all the time.
 struct Again {
     index: InterfaceIndex,
-    kept: Vec<(usize, InputState)>,
+    kept: Kept,
     silent: Vec<usize>,
 }
 
@@ -41,11 +42,7 @@ pub(super) fn run(router: &mut Router, _: Event) -> Wake {
     };
     let Some((wake, again)) = router.with(turn) else { return Wake::OnEvent };
     for Again { index, kept, silent } in again {
-        for (number, (thread, mode)) in kept.into_iter().enumerate() {
-            // There may be fewer queues or threads than there were.
-            let _ = router.set_rx_mode(index, Some(number), mode);
-            let _ = router.place_rx_queue(index, number, thread);
-        }
+        kept.restore(router, index);
         for number in silent {
             let _ = router.set_rx_mode(index, Some(number), InputState::Polling);
         }
@@ -166,7 +163,7 @@ impl Vhost {
         });
         let silent = received.enumerate().filter(|(_, (_, ring))| ring.is_silent);
         let silent = silent.map(|(number, _)| number).collect();
-        Ok(Some(Again { index: self.index, kept: self.take_kept(), silent }))
+        Ok(Some(Again { index: self.index, kept: std::mem::take(&mut self.kept), silent }))
     }
 }
 

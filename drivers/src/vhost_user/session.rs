@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -18,34 +16,13 @@ use super::memory::{Area, MOST_AREAS, Table};
 use super::queue::Line;
 use super::ring::Ring;
 use crate::host::close_elsewhere;
+pub use crate::host::turn::Refused;
 use crate::shared::Bell;
 
 /// Pairs of queues at most.
 pub const MOST_PAIRS: usize = 64;
 /// Features of the protocol that there are here.
 pub const PROTOCOL: u64 = protocol::MQ | protocol::REPLY_ACK | protocol::CONFIGURE_MEM_SLOTS;
-
-/// The reason why a connection ends.
-#[derive(Debug)]
-pub struct Refused(pub String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<&str> for Refused {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
-    }
-}
-
-impl From<io::Error> for Refused {
-    fn from(e: io::Error) -> Self {
-        Self(control::cli::io_text(&e))
-    }
-}
 
 /// Features to offer to the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,38 +2,24 @@
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use graph::{Frame, Node};
 use infra::rcu::Reader;
-use net::interface::{Counters, TxChoice};
+use net::interface::Counters;
 use net::{InterfaceIndex, Interfaces};
 
 use super::queue::{Full, Sender};
 use super::ring::Bad;
+use crate::host::output::Sending;
 use crate::host::turn;
 use crate::snapshot::Sent;
 use crate::virtio_header::{self, Unfit};
 
-/// The rings that an interface sends on, while there are any.
-pub struct Sending {
-    /// Choice of the queue by thread.
-    pub choice: Option<TxChoice>,
-    /// Threads that share one take turns.
-    pub senders: Arc<[Mutex<Sender>]>,
-}
-
-impl Sending {
-    /// Of an interface without rings.
-    pub fn none() -> Self {
-        Self { choice: None, senders: Arc::new([]) }
-    }
-}
-
 /// Sends on the rings of an interface.
 #[derive(Clone)]
 pub struct VhostTx {
-    sending: Reader<Sending>,
+    sending: Reader<Sending<Sender>>,
     /// Known as soon as the interface is made, which needs this node.
     index: Arc<OnceLock<InterfaceIndex>>,
     counters: Arc<Counters>,
@@ -82,7 +68,7 @@ impl From<Unfit> for Error {
 impl VhostTx {
     /// A node that sends on the rings of `sending`.
     pub(super) fn new(
-        sending: Reader<Sending>,
+        sending: Reader<Sending<Sender>>,
         (index, interfaces): (Arc<OnceLock<InterfaceIndex>>, &Interfaces),
     ) -> Self {
         Self { sending, index, counters: interfaces.counters() }
