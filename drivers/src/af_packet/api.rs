@@ -123,17 +123,6 @@ pub struct AfPacketDetails {
     pub host_if_name: Text<64>,
 }
 
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::NoDevice | Error::WrongKind(_) => Self::INVALID_INTERFACE,
-            Error::Exists => Self::IF_ALREADY_EXISTS,
-            Error::NotPermitted | Error::System(_) => Self::SYSCALL_ERROR_1,
-            Error::Refused(_) => Self::UNSPECIFIED,
-        }
-    }
-}
-
 /// Creation of an interface by any of the three requests, in the form of the last.
 fn create<R: 'static>(
     router: &mut Router,

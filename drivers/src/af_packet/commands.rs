@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use control::api::Retval;
 use control::cli::{Cli, Command, Error, Output, Print, Task, Word};
 use control::configuration::Lines;
 use net::interface::Offloads;
@@ -14,7 +13,7 @@ use wire::MacAddr;
 use super::interface::{HARDWARE, HostInterface, HostInterfaces, MAX_QUEUES, Parameters};
 use super::{link, ring};
 use crate::host;
-use crate::host::background::Pending;
+use crate::host::background::{self, Pending};
 
 /// Create an interface on a device of the host.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -94,13 +93,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(create).command(delete).command(set_checksum).command(set_bypass).command(show);
 }
 
-impl From<super::interface::Error> for Error {
-    fn from(e: super::interface::Error) -> Self {
-        let text = e.to_string();
-        Self::new(text).with_code(Retval::from(e).0)
-    }
-}
-
 fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
     let queues = |n: Option<usize>| match n {
         None => Ok(1),
@@ -129,24 +121,15 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
 }
 
 /// Makes an interface; `answer` gets it, or an error as `E`.
-pub(super) fn make<R, E>(
+pub(super) fn make<R: 'static, E: From<super::interface::Error> + 'static>(
     router: &mut Router,
     wanted: Parameters,
     answer: fn(&Router, InterfaceIndex) -> R,
-) -> Result<Pending<Result<R, E>>, E>
-where
-    R: 'static,
-    E: From<super::interface::Error> + 'static,
-{
-    let begun = router.with(|all: &mut HostInterfaces, router| all.begin(router, &wanted));
-    let opening = begun.unwrap_or(Err(super::interface::Error::NoDevice))?;
-    Ok(Pending::new(opening, move |router: &mut Router, opened| {
-        let made = router
-            .with(|all: &mut HostInterfaces, router| all.finish(router, &wanted, opened))
-            .unwrap_or(Err(super::interface::Error::NoDevice));
+) -> Result<Pending<Result<R, E>>, E> {
+    background::make::<HostInterfaces, _, _>(router, wanted, move |router, made| {
         link::begin(router);
         Ok(answer(router, made?))
-    }))
+    })
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {

@@ -1,11 +1,11 @@
 //! Making and deleting `host-X` interfaces.
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
+use control::feature::Refusal;
 use graph::NodeIndex;
 use infra::rcu::Shared;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
@@ -16,10 +16,10 @@ use super::input::Queue;
 use super::sockets::Sockets;
 use super::tx::{HostTx, Senders};
 use super::{ring, ring::Device};
-use crate::host::background::Background;
+use crate::host::background::{Background, Opening, Opens};
 use crate::host::netlink::LinkMonitor;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_elsewhere, close_unused, numa_node, random_mac};
+use crate::host::{Kernel, close_elsewhere, close_unused, numa_node, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
@@ -82,43 +82,34 @@ pub struct Parameters {
 }
 
 /// Reasons why an interface cannot be made or deleted.
-#[derive(Debug)]
+#[derive(Debug, Refusal)]
 pub enum Error {
-    /// There is no such device, or no such interface.
+    /// Invalid interface name
+    #[retval(INVALID_INTERFACE)]
     NoDevice,
-    /// The interface is there already.
+    /// Interface already exists
+    #[retval(IF_ALREADY_EXISTS)]
     Exists,
-    /// Packet sockets are not for everybody.
+    /// not permitted: packet sockets need CAP_NET_RAW
+    #[retval(SYSCALL_ERROR_1)]
     NotPermitted,
-    /// The device carries no Ethernet frames (or, in IP mode, does).
+    /// {0}
+    #[retval(INVALID_INTERFACE)]
     WrongKind(&'static str),
-    /// The kernel says something else.
-    System(io::Error),
-    /// The router says no.
+    /// {0}
+    #[retval(SYSCALL_ERROR_1)]
+    System(Kernel),
+    /// {0}
+    #[retval(UNSPECIFIED)]
     Refused(String),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoDevice => f.write_str("Invalid interface name"),
-            Self::Exists => f.write_str("Interface already exists"),
-            Self::NotPermitted => f.write_str("not permitted: packet sockets need CAP_NET_RAW"),
-            Self::WrongKind(why) => f.write_str(why),
-            Self::System(e) => f.write_str(&control::cli::io_text(e)),
-            Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<io::Error> for Error {
     fn from(e: io::Error) -> Self {
         match e.raw_os_error() {
             Some(libc::ENODEV | libc::ENXIO) => Self::NoDevice,
             Some(libc::EPERM | libc::EACCES) => Self::NotPermitted,
-            _ => Self::System(e),
+            _ => Self::System(Kernel(e)),
         }
     }
 }
@@ -153,81 +144,11 @@ impl HostInterfaces {
         let next_group = std::process::id() as u16;
         Self { node, list: Vec::new(), next_group, news: None, due: 0.0 }
     }
-    /// Begins to make an interface: opens what it needs of the kernel, for [`Self::finish`].
-    ///
-    /// # Errors
-    /// See [`Error`], as far as it can be seen now.
-    pub fn begin(
-        &mut self,
-        router: &Router,
-        wanted: &Parameters,
-    ) -> Result<Background<Result<Sockets, Error>>, Error> {
-        if router.interfaces.named(&name_of(&wanted.device)).is_some() {
-            return Err(Error::Exists);
-        }
-        if router.engine.data_threads().is_empty() {
-            return Err(Error::Refused("the router does not run yet".to_owned()));
-        }
-        Ok(self.open(wanted))
-    }
     fn open(&mut self, wanted: &Parameters) -> Background<Result<Sockets, Error>> {
         // Several receive sockets share what comes in as a group, which has a number.
         self.next_group = self.next_group.wrapping_add(1);
         let (wanted, group) = (wanted.clone(), ring::Fanout(self.next_group));
         Background::begin(move || Sockets::open(&wanted, group))
-    }
-    /// Makes an interface, down.
-    ///
-    /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn finish(
-        &mut self,
-        router: &mut Router,
-        wanted: &Parameters,
-        opened: io::Result<Result<Sockets, Error>>,
-    ) -> Result<InterfaceIndex, Error> {
-        let sockets = opened??;
-        let mac = wanted.mac.unwrap_or_else(random_mac);
-        let index = Arc::new(OnceLock::new());
-        let senders = Shared::new(Senders::from(sockets.senders));
-        let queues = TxQueues::new(wanted.tx_queues, router.engine.thread_rows());
-        let around = (Arc::clone(&index), &router.interfaces);
-        let tx = HostTx::new(senders.reader(), queues.choice(), !wanted.is_ip, around);
-        let new = NewInterface {
-            name: name_of(&wanted.device),
-            kind: if wanted.is_ip { Kind::Ip } else { Kind::Ethernet },
-            hardware: HARDWARE,
-            mac: if wanted.is_ip { MacAddr::ZERO } else { mac },
-            mtu: sockets.device.mtu,
-            offloads: Offloads { checksum: wanted.offloads, gso: wanted.offloads, tunnels: false },
-            link_follows_admin: false,
-        };
-        let made = router.add_interface(new, tx)?;
-        index.set(made).expect("set here only");
-        router.interfaces.set_tx_queues(made, queues);
-        router.set_link(made, sockets.device.is_running);
-        router.interfaces.follow_device_speed(made, sockets.device.speed_kbps);
-        router.interfaces.set_numa_node(made, numa_node(&wanted.device));
-        self.list.push(HostInterface {
-            wanted: wanted.clone(),
-            number: sockets.number,
-            name: wanted.device.clone(),
-            index: made,
-            serving: Serving::default(),
-            senders,
-            reopening: None,
-            told: (sockets.device.mtu, sockets.device.speed_kbps),
-            lost: 0,
-        });
-        let interface = self.list.last_mut().expect("it was just put there");
-        let queues = receivers(made, wanted.is_ip, sockets.receivers);
-        if let Err(e) =
-            interface.serving.begin(router, (self.node, made, place::<HostInterfaces>), queues)
-        {
-            self.delete(router, &wanted.device)?;
-            return Err(e.into());
-        }
-        Ok(made)
     }
     /// Begins to open the device of an interface anew: there is another one of its name.
     pub(super) fn reopen(&mut self, at: usize) {
@@ -308,6 +229,70 @@ fn receivers(
 }
 
 served!(HostInterfaces, Queue, Error::NoDevice);
+
+impl Opens for HostInterfaces {
+    type Wanted = Parameters;
+    type Made = Sockets;
+
+    fn begin(&mut self, router: &Router, wanted: &mut Parameters) -> Result<Opening<Self>, Error> {
+        if router.interfaces.named(&name_of(&wanted.device)).is_some() {
+            return Err(Error::Exists);
+        }
+        if router.engine.data_threads().is_empty() {
+            return Err(Error::Refused("the router does not run yet".to_owned()));
+        }
+        Ok(self.open(wanted))
+    }
+    fn finish(
+        &mut self,
+        router: &mut Router,
+        wanted: Parameters,
+        opened: io::Result<Result<Sockets, Error>>,
+    ) -> Result<InterfaceIndex, Error> {
+        let sockets = opened??;
+        let mac = wanted.mac.unwrap_or_else(random_mac);
+        let index = Arc::new(OnceLock::new());
+        let senders = Shared::new(Senders::from(sockets.senders));
+        let queues = TxQueues::new(wanted.tx_queues, router.engine.thread_rows());
+        let around = (Arc::clone(&index), &router.interfaces);
+        let tx = HostTx::new(senders.reader(), queues.choice(), !wanted.is_ip, around);
+        let new = NewInterface {
+            name: name_of(&wanted.device),
+            kind: if wanted.is_ip { Kind::Ip } else { Kind::Ethernet },
+            hardware: HARDWARE,
+            mac: if wanted.is_ip { MacAddr::ZERO } else { mac },
+            mtu: sockets.device.mtu,
+            offloads: Offloads { checksum: wanted.offloads, gso: wanted.offloads, tunnels: false },
+            link_follows_admin: false,
+        };
+        let made = router.add_interface(new, tx)?;
+        index.set(made).expect("set here only");
+        router.interfaces.set_tx_queues(made, queues);
+        router.set_link(made, sockets.device.is_running);
+        router.interfaces.follow_device_speed(made, sockets.device.speed_kbps);
+        router.interfaces.set_numa_node(made, numa_node(&wanted.device));
+        self.list.push(HostInterface {
+            wanted: wanted.clone(),
+            number: sockets.number,
+            name: wanted.device.clone(),
+            index: made,
+            serving: Serving::default(),
+            senders,
+            reopening: None,
+            told: (sockets.device.mtu, sockets.device.speed_kbps),
+            lost: 0,
+        });
+        let interface = self.list.last_mut().expect("it was just put there");
+        let queues = receivers(made, wanted.is_ip, sockets.receivers);
+        if let Err(e) =
+            interface.serving.begin(router, (self.node, made, place::<HostInterfaces>), queues)
+        {
+            self.delete(router, &wanted.device)?;
+            return Err(e.into());
+        }
+        Ok(made)
+    }
+}
 
 /// Switches the device on with its interface, and lets it carry as much.
 pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {

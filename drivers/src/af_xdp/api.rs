@@ -4,9 +4,9 @@
 use control::api::{Api, Message, Retval, Text};
 use net::{InterfaceIndex, InterfaceReply, Router};
 
-use super::commands::make;
-use super::interface::{AfXdps, Error, Wanted};
+use super::interface::{AfXdps, Wanted};
 use super::kernel::Mode;
+use crate::host::background::make;
 
 control::numbers! {
     /// Copy mode: by the kernel, or none.
@@ -59,17 +59,6 @@ pub struct AfXdpDelete {
     pub sw_if_index: InterfaceIndex,
 }
 
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::Unknown => Self::INVALID_SW_IF_INDEX,
-            Error::Invalid(_) => Self::INVALID_VALUE,
-            Error::System(..) => Self::SYSCALL_ERROR_1,
-            Error::Refused(_) => Self::UNSPECIFIED,
-        }
-    }
-}
-
 fn wanted(m: &AfXdpCreateV3) -> Result<Wanted, Retval> {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     if !m.prog.as_str().is_empty() {
@@ -96,7 +85,9 @@ fn wanted(m: &AfXdpCreateV3) -> Result<Wanted, Retval> {
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("af_xdp", "1.1.0")
         .task(|router: &mut Router, _, m: AfXdpCreateV3| {
-            make(router, wanted(&m)?, |_, sw_if_index| InterfaceReply { sw_if_index })
+            make::<AfXdps, _, _>(router, wanted(&m)?, |_, made| {
+                Ok(InterfaceReply { sw_if_index: made? })
+            })
         })
         .call(|router: &mut Router, m: AfXdpDelete| {
             let gone = router.with(|all: &mut AfXdps, router| all.delete(router, m.sw_if_index));

@@ -1,15 +1,14 @@
 //! `create interface af_xdp`, `delete interface af_xdp`.
 #![forbid(unsafe_code)]
 
-use control::api::Retval;
 use control::cli::{Cli, Command, Error, Print, Task, Word};
 use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::Router;
 
-use super::interface::{self, ALL_QUEUES, AfXdp, AfXdps, Wanted};
+use super::interface::{ALL_QUEUES, AfXdp, AfXdps, Wanted};
 use super::kernel::Mode;
 use crate::host::Which;
-use crate::host::background::Pending;
+use crate::host::background::make_named;
 
 /// Create an interface on a device of the host that goes past the host's stack.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -58,13 +57,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(create).command(delete);
 }
 
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        let text = e.to_string();
-        Self::new(text).with_code(Retval::from(e).0)
-    }
-}
-
 fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
     if c.zero_copy && c.no_zero_copy || c.multi_buffer && c.no_multi_buffer {
         return Err("expected an option or its opposite, not both".into());
@@ -89,26 +81,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         reuses_mac: c.mac_reuse,
         namespace: c.netns,
     };
-    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
-    Ok(Box::new(make::<_, Error>(router, wanted, name)?))
-}
-
-/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
-pub(super) fn make<R, E>(
-    router: &mut Router,
-    wanted: Wanted,
-    answer: fn(&Router, InterfaceIndex) -> R,
-) -> Result<Pending<Result<R, E>>, E>
-where
-    R: 'static,
-    E: From<interface::Error> + 'static,
-{
-    let begun = router.with(|all: &mut AfXdps, router| all.begin(router, &wanted));
-    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
-    Ok(Pending::new(opening, move |router: &mut Router, opened| {
-        let made = router.with(|all: &mut AfXdps, router| all.finish(router, wanted, opened));
-        Ok(answer(router, made.unwrap_or(Err(interface::Error::Unknown))?))
-    }))
+    Ok(Box::new(make_named::<AfXdps>(router, wanted)?))
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {

@@ -1,11 +1,11 @@
 //! Making and deleting interfaces on devices, which are looked at once a second.
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
+use control::feature::Refusal;
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
@@ -15,10 +15,10 @@ use super::kernel::{self, Mode, Opened, Options, Program};
 use super::tx::AfXdpTx;
 use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
-use crate::host::background::Background;
+use crate::host::background::{Background, Opening, Opens};
 use crate::host::namespace::within;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_elsewhere, names_in, numa_node, random_mac};
+use crate::host::{Kernel, close_elsewhere, names_in, numa_node, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af_xdp";
@@ -93,28 +93,21 @@ pub struct Made {
 }
 
 /// Reason why an interface cannot be made or deleted.
-#[derive(Debug)]
+#[derive(Debug, Refusal)]
 pub enum Error {
-    /// There is no such interface.
+    /// not an af_xdp interface
+    #[retval(INVALID_SW_IF_INDEX)]
     Unknown,
-    /// A value is out of its range.
+    /// {0}
+    #[retval(INVALID_VALUE)]
     Invalid(String),
-    /// The kernel says no, at this step.
-    System(&'static str, io::Error),
-    /// The router says no.
+    /// {0}: {1}
+    #[retval(SYSCALL_ERROR_1)]
+    System(&'static str, Kernel),
+    /// {0}
+    #[retval(UNSPECIFIED)]
     Refused(String),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("not an af_xdp interface"),
-            Self::System(step, e) => write!(f, "{step}: {}", control::cli::io_text(e)),
-            Self::Invalid(why) | Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
@@ -166,7 +159,7 @@ impl Wanted {
             let asked = Asked { probe, number: seen.number };
             Ok(Made { device: seen.device, asked, mac, program, sockets })
         });
-        made.map_err(|e| Error::System(step, e))
+        made.map_err(|e| Error::System(step, Kernel(e)))
     }
 }
 
@@ -174,15 +167,31 @@ impl AfXdps {
     pub(super) fn new(node: NodeIndex) -> Self {
         Self { node, list: Vec::new(), next: 0 }
     }
-    /// Begins to make an interface, for [`Self::finish`].
+    /// Deletes an interface. The device is as it was before.
     ///
     /// # Errors
-    /// See [`Error`], as far as it can be seen now.
-    pub fn begin(
-        &mut self,
-        router: &Router,
-        wanted: &Wanted,
-    ) -> Result<Background<Result<Made, Error>>, Error> {
+    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
+    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
+        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
+        let gone = self.list.remove(at);
+        router.remove_interface(index);
+        // Until here a thread may hold the sockets.
+        router.engine.fence()?;
+        // At once: the device may be wanted for something else.
+        drop(gone.program);
+        close_elsewhere((queues, gone.serving));
+        Ok(())
+    }
+}
+
+served!(AfXdps, Queue, Error::Unknown);
+
+impl Opens for AfXdps {
+    type Wanted = Wanted;
+    type Made = Made;
+
+    fn begin(&mut self, router: &Router, wanted: &mut Wanted) -> Result<Opening<Self>, Error> {
         wanted.check()?;
         if let Some(name) = wanted.name.as_deref().filter(|n| router.interfaces.named(n).is_some())
         {
@@ -194,17 +203,13 @@ impl AfXdps {
         let wanted = wanted.clone();
         Ok(Background::begin(move || wanted.open()))
     }
-    /// Makes an interface, down.
-    ///
-    /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn finish(
+    fn finish(
         &mut self,
         router: &mut Router,
         wanted: Wanted,
         made: io::Result<Result<Made, Error>>,
     ) -> Result<InterfaceIndex, Error> {
-        let made = made.map_err(|e| Error::System("open", e))??;
+        let made = made.map_err(|e| Error::System("open", Kernel(e)))??;
         let Made { device, asked, mac, program, sockets } = made;
         let index = Arc::new(OnceLock::new());
         let is_zero_copy = sockets.iter().all(|s| s.is_zero_copy);
@@ -251,25 +256,7 @@ impl AfXdps {
         }
         Ok(made)
     }
-    /// Deletes an interface. The device is as it was before.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
-    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
-        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
-        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
-        let gone = self.list.remove(at);
-        router.remove_interface(index);
-        // Until here a thread may hold the sockets.
-        router.engine.fence()?;
-        // At once: the device may be wanted for something else.
-        drop(gone.program);
-        close_elsewhere((queues, gone.serving));
-        Ok(())
-    }
 }
-
-served!(AfXdps, Queue, Error::Unknown);
 
 /// Follows the links of devices, as long as there are interfaces.
 fn watch(router: &mut Router, _: u64) {

@@ -9,7 +9,7 @@ use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::interface::{self, Dpdks, Wanted};
-use crate::host::background::Pending;
+use crate::host::background::make_named;
 
 /// Create an interface on a device that DPDK drives, which is made if it is a virtual one.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -73,14 +73,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         queues: (c.num_rx_queues.unwrap_or(0), c.num_tx_queues.unwrap_or(0)),
         rings: (c.num_rx_desc.unwrap_or(0), c.num_tx_desc.unwrap_or(0)),
     };
-    let begun = router.with(|all: &mut Dpdks, router| all.begin(router, &wanted));
-    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
-    Ok(Box::new(Pending::new(opening, move |router: &mut Router, opened| {
-        let made =
-            |all: &mut Dpdks, router: &mut Router| all.finish(router, (wanted, true), opened);
-        let made = router.with(made).unwrap_or(Err(interface::Error::Unknown));
-        Ok::<String, Error>(router.interfaces.name(made?.0).to_owned())
-    })))
+    Ok(Box::new(make_named::<Dpdks>(router, (wanted, true))?))
 }
 
 fn delete(router: &mut Router, c: Delete) -> Result<(), Error> {

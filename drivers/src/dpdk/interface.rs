@@ -16,7 +16,7 @@ use super::input::Queue;
 use super::shim::{Dpdk, Info, Port, Rx, Stats, Tx};
 use super::startup::Startup;
 use super::tx::DpdkTx;
-use crate::host::background::Background;
+use crate::host::background::{Background, Opening, Opens};
 use crate::host::serving::{Failed, Serving, place, served};
 use crate::host::{close_elsewhere, random_mac};
 
@@ -176,19 +176,6 @@ impl Dpdks {
     pub fn arguments(&self) -> Result<Vec<String>, String> {
         self.startup.arguments()
     }
-    /// Begins to make an interface, for [`Self::finish`].
-    ///
-    /// # Errors
-    /// See [`Error`], as far as it can be seen now.
-    pub fn begin(
-        &mut self,
-        router: &Router,
-        wanted: &Wanted,
-    ) -> Result<Background<Result<Made, Error>>, Error> {
-        let (dpdk, threads) = self.prepare(router, wanted)?;
-        let wanted = wanted.clone();
-        Ok(Background::begin(move || wanted.open(dpdk, threads)))
-    }
     fn prepare(&mut self, router: &Router, wanted: &Wanted) -> Result<(Dpdk, usize), Error> {
         wanted.check()?;
         if router.interfaces.named(wanted.name()).is_some() {
@@ -205,11 +192,40 @@ impl Dpdks {
         }
         Ok((self.dpdk()?, threads))
     }
-    /// Makes an interface, down.
+    /// Deletes an interface. Its device is DPDK's still, or gone if it was made for the interface.
     ///
     /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn finish(
+    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
+    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
+        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
+        let gone = self.list.remove(at);
+        router.remove_interface(index);
+        // Until here a thread may hold the queues.
+        router.engine.fence()?;
+        infra::rcu::reclaim();
+        close_elsewhere((queues, gone.serving, gone.port));
+        Ok(())
+    }
+}
+
+served!(Dpdks, Queue, Error::Unknown);
+
+impl Opens for Dpdks {
+    /// And whether a command made it.
+    type Wanted = (Wanted, bool);
+    type Made = Made;
+
+    fn begin(
+        &mut self,
+        router: &Router,
+        (wanted, _): &mut (Wanted, bool),
+    ) -> Result<Opening<Self>, Error> {
+        let (dpdk, threads) = self.prepare(router, wanted)?;
+        let wanted = wanted.clone();
+        Ok(Background::begin(move || wanted.open(dpdk, threads)))
+    }
+    fn finish(
         &mut self,
         router: &mut Router,
         (wanted, is_configured): (Wanted, bool),
@@ -261,24 +277,7 @@ impl Dpdks {
         }
         Ok(made)
     }
-    /// Deletes an interface. Its device is DPDK's still, or gone if it was made for the interface.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
-    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
-        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
-        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
-        let gone = self.list.remove(at);
-        router.remove_interface(index);
-        // Until here a thread may hold the queues.
-        router.engine.fence()?;
-        infra::rcu::reclaim();
-        close_elsewhere((queues, gone.serving, gone.port));
-        Ok(())
-    }
 }
-
-served!(Dpdks, Queue, Error::Unknown);
 
 /// Makes the interfaces of startup.conf. What cannot be made is in the log; the router runs.
 pub(super) fn make_all(router: &mut Router) {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use control::api::{self, Retval};
 use control::cli::{self, Output, Step};
-use net::Router;
+use net::{InterfaceIndex, Router};
+
+use super::serving::Served;
 
 /// Interval of looks whether the kernel is done.
 const LOOK: Duration = Duration::from_millis(1);
@@ -94,6 +96,65 @@ impl<R> api::Task<Router> for Pending<Result<R, Retval>> {
     fn step(&mut self, router: &mut Router) -> api::Slice<R> {
         (self.look)(router).map_or(api::Slice::Sleep(LOOK), api::Slice::Done)
     }
+}
+
+/// The interfaces of a driver, each made of what is opened in the background.
+pub trait Opens: Served {
+    /// Parameters of an interface.
+    type Wanted: 'static;
+    /// What it is made of.
+    type Made: Send + 'static;
+
+    /// Begins to make an interface, for [`finish`](Self::finish). May fill in what was left open.
+    ///
+    /// # Errors
+    /// The driver's, as far as they can be seen now.
+    fn begin(
+        &mut self,
+        router: &Router,
+        wanted: &mut Self::Wanted,
+    ) -> Result<Opening<Self>, Self::Error>;
+    /// Makes an interface, down.
+    ///
+    /// # Errors
+    /// The driver's; nothing is made then.
+    fn finish(
+        &mut self,
+        router: &mut Router,
+        wanted: Self::Wanted,
+        made: io::Result<Result<Self::Made, Self::Error>>,
+    ) -> Result<InterfaceIndex, Self::Error>;
+}
+
+/// What a driver's interface is made of, on its way.
+pub type Opening<D> = Background<Result<<D as Opens>::Made, <D as Served>::Error>>;
+
+/// An interface that was made, or why not.
+pub type Made<D> = Result<InterfaceIndex, <D as Served>::Error>;
+
+/// Makes an interface of a driver, for who is told of it by `answer`, and of errors as `E`.
+pub fn make<D: Opens, R: 'static, E: From<D::Error> + 'static>(
+    router: &mut Router,
+    mut wanted: D::Wanted,
+    answer: impl FnOnce(&mut Router, Made<D>) -> Result<R, D::Error> + 'static,
+) -> Result<Pending<Result<R, E>>, E> {
+    let begun = router.with(|all: &mut D, router| all.begin(router, &mut wanted));
+    let opening = begun.unwrap_or(Err(D::UNKNOWN))?;
+    Ok(Pending::new(opening, move |router: &mut Router, opened| {
+        let made = router.with(|all: &mut D, router| all.finish(router, wanted, opened));
+        Ok(answer(router, made.unwrap_or(Err(D::UNKNOWN)))?)
+    }))
+}
+
+/// As [`make`], for the command line: the answer is the name of the interface.
+pub fn make_named<D: Opens>(
+    router: &mut Router,
+    wanted: D::Wanted,
+) -> Result<Pending<Result<String, cli::Error>>, cli::Error>
+where
+    cli::Error: From<D::Error>,
+{
+    make::<D, _, _>(router, wanted, |router, made| Ok(router.interfaces.name(made?.0).to_owned()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod output;
 pub mod serving;
 pub mod turn;
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,6 +24,16 @@ use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use crate::virtio_header::Unfit;
+
+/// What the kernel says, in words.
+#[derive(Debug)]
+pub struct Kernel(pub io::Error);
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&control::cli::io_text(&self.0))
+    }
+}
 
 /// Turns reasons of the router into `Refused`, of the `Error` of a driver, in words.
 macro_rules! refused {

@@ -5,8 +5,9 @@ use control::api::{Api, Message, Retval};
 use net::Router;
 use wire::MacAddr;
 
-use super::commands::{delete, end_of_pipe, make};
-use super::interface::{Error, Wanted};
+use super::commands::{delete, end_of_pipe};
+use super::interface::{Netmaps, Wanted};
+use crate::host::background::make;
 
 /// Make an interface on a port of netmap.
 #[derive(Message)]
@@ -30,18 +31,6 @@ pub struct NetmapDelete {
     pub netmap_if_name: [u8; 64],
 }
 
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::Unknown => Self::INVALID_INTERFACE,
-            Error::Exists(_) => Self::IF_ALREADY_EXISTS,
-            Error::Invalid(_) => Self::INVALID_VALUE,
-            Error::System(..) | Error::NoNetmap => Self::SYSCALL_ERROR_1,
-            Error::Refused(_) => Self::UNSPECIFIED,
-        }
-    }
-}
-
 /// A name up to its zero.
 fn name(bytes: &[u8; 64]) -> Result<&str, Retval> {
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -56,6 +45,8 @@ fn wanted(m: &NetmapCreate) -> Result<Wanted, Retval> {
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("netmap", "1.0.0")
-        .task(|router: &mut Router, _, m: NetmapCreate| make(router, wanted(&m)?, |_, _| ()))
+        .task(|router: &mut Router, _, m: NetmapCreate| {
+            make::<Netmaps, _, _>(router, wanted(&m)?, |_, made| made.map(drop))
+        })
         .call(|router: &mut Router, m: NetmapDelete| Ok(delete(router, name(&m.netmap_if_name)?)?));
 }

@@ -1,14 +1,13 @@
 //! `create netmap`, `delete netmap`.
 #![forbid(unsafe_code)]
 
-use control::api::Retval;
 use control::cli::{Cli, Command, Error, Print, Task, Word};
 use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::Router;
 use wire::MacAddr;
 
 use super::interface::{self, Netmaps, Wanted};
-use crate::host::background::Pending;
+use crate::host::background::make_named;
 
 /// Create an interface on a port of netmap: a device, or a port of a VALE switch.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -41,13 +40,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(create).command(|router: &mut Router, c: Delete| Ok(delete(router, &c.name)?));
 }
 
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        let text = e.to_string();
-        Self::new(text).with_code(Retval::from(e).0)
-    }
-}
-
 /// Name of the port that is an end of a pipe.
 pub(super) fn end_of_pipe(name: &str, is_master: bool) -> String {
     match (name.contains(['{', '}']), is_master) {
@@ -65,27 +57,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         true => end_of_pipe(&c.name, !c.slave),
         false => c.name.to_string(),
     };
-    let name = |router: &Router, made: InterfaceIndex| router.interfaces.name(made.0).to_owned();
-    let wanted = Wanted { port, mac: c.hw_addr };
-    Ok(Box::new(make::<_, Error>(router, wanted, name)?))
-}
-
-/// Makes an interface, for who is told of it by `answer`, and of errors as `E`.
-pub(super) fn make<R, E>(
-    router: &mut Router,
-    wanted: Wanted,
-    answer: fn(&Router, InterfaceIndex) -> R,
-) -> Result<Pending<Result<R, E>>, E>
-where
-    R: 'static,
-    E: From<interface::Error> + 'static,
-{
-    let begun = router.with(|all: &mut Netmaps, router| all.begin(router, &wanted));
-    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
-    Ok(Pending::new(opening, move |router: &mut Router, opened| {
-        let made = router.with(|all: &mut Netmaps, router| all.finish(router, wanted, opened));
-        Ok(answer(router, made.unwrap_or(Err(interface::Error::Unknown))?))
-    }))
+    Ok(Box::new(make_named::<Netmaps>(router, Wanted { port, mac: c.hw_addr })?))
 }
 
 /// Deletes the interface on a port.

@@ -1,10 +1,10 @@
 //! Making and deleting interfaces on ports.
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use control::feature::Refusal;
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
@@ -16,9 +16,9 @@ use super::memory::Ring;
 use super::tx::{NetmapTx, Sender};
 use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
-use crate::host::background::Background;
+use crate::host::background::{Background, Opening, Opens};
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_unused, random_mac};
+use crate::host::{Kernel, close_unused, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "netmap";
@@ -68,35 +68,27 @@ pub struct Made {
 }
 
 /// Reason why an interface cannot be made or deleted.
-#[derive(Debug)]
+#[derive(Debug, Refusal)]
 pub enum Error {
-    /// There is no such interface.
+    /// not a netmap interface
+    #[retval(INVALID_INTERFACE)]
     Unknown,
-    /// There is one on this port.
+    /// `{0}' has an interface already
+    #[retval(IF_ALREADY_EXISTS)]
     Exists(String),
-    /// A value is out of its range.
+    /// {0}
+    #[retval(INVALID_VALUE)]
     Invalid(&'static str),
-    /// The kernel says no, at this step.
-    System(&'static str, io::Error),
-    /// The kernel has no netmap.
+    /// {0}: {1}
+    #[retval(SYSCALL_ERROR_1)]
+    System(&'static str, Kernel),
+    /// the kernel has no netmap: its module makes /dev/netmap
+    #[retval(SYSCALL_ERROR_1)]
     NoNetmap,
-    /// The router says no.
+    /// {0}
+    #[retval(UNSPECIFIED)]
     Refused(String),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("not a netmap interface"),
-            Self::Exists(port) => write!(f, "`{port}' has an interface already"),
-            Self::System(step, e) => write!(f, "{step}: {}", control::cli::io_text(e)),
-            Self::NoNetmap => f.write_str("the kernel has no netmap: its module makes /dev/netmap"),
-            Self::Invalid(why) => f.write_str(why),
-            Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
@@ -112,10 +104,10 @@ impl Wanted {
     }
     /// Opens what it takes, which the kernel takes long for.
     fn open(&self) -> Result<Made, Error> {
-        let system = |step| move |e| Error::System(step, e);
+        let system = |step| move |e| Error::System(step, Kernel(e));
         let (tx, rx) = rings(&self.port).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => Error::NoNetmap,
-            _ => Error::System("ask for the port", e),
+            _ => Error::System("ask for the port", Kernel(e)),
         })?;
         if tx == 0 || rx == 0 {
             return Err(Error::Invalid("the port has no rings"));
@@ -147,15 +139,35 @@ impl Netmaps {
     pub(super) fn new(node: NodeIndex) -> Self {
         Self { node, list: Vec::new() }
     }
-    /// Begins to make an interface, for [`Self::finish`].
+    /// The interface on a port.
     ///
     /// # Errors
-    /// See [`Error`], as far as it can be seen now.
-    pub fn begin(
-        &mut self,
-        router: &Router,
-        wanted: &Wanted,
-    ) -> Result<Background<Result<Made, Error>>, Error> {
+    /// [`Error::Unknown`].
+    pub fn named(&self, port: &str) -> Result<InterfaceIndex, Error> {
+        let found = self.list.iter().find(|i| i.wanted.port == port);
+        found.map(|i| i.index).ok_or(Error::Unknown)
+    }
+    /// Deletes an interface. The device is the host's again.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
+    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
+        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
+        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
+        let gone = self.list.remove(at);
+        router.remove_interface(index);
+        close_unused(router, (queues, gone.serving));
+        Ok(())
+    }
+}
+
+served!(Netmaps, Queue, Error::Unknown);
+
+impl Opens for Netmaps {
+    type Wanted = Wanted;
+    type Made = Made;
+
+    fn begin(&mut self, router: &Router, wanted: &mut Wanted) -> Result<Opening<Self>, Error> {
         if wanted.port.is_empty() || wanted.port.contains(char::is_whitespace) {
             return Err(Error::Invalid("name: expected that of a port"));
         }
@@ -168,18 +180,14 @@ impl Netmaps {
         let wanted = wanted.clone();
         Ok(Background::begin(move || wanted.open()))
     }
-    /// Makes an interface, down.
-    ///
-    /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn finish(
+    fn finish(
         &mut self,
         router: &mut Router,
         wanted: Wanted,
         made: io::Result<Result<Made, Error>>,
     ) -> Result<InterfaceIndex, Error> {
         let Made { device, mac, receivers, senders } =
-            made.map_err(|e| Error::System("open", e))??;
+            made.map_err(|e| Error::System("open", Kernel(e)))??;
         let index = Arc::new(OnceLock::new());
         let rings = (receivers.len(), senders.len());
         let queues = TxQueues::new(senders.len(), router.engine.thread_rows());
@@ -220,29 +228,7 @@ impl Netmaps {
         }
         Ok(made)
     }
-    /// The interface on a port.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`].
-    pub fn named(&self, port: &str) -> Result<InterfaceIndex, Error> {
-        let found = self.list.iter().find(|i| i.wanted.port == port);
-        found.map(|i| i.index).ok_or(Error::Unknown)
-    }
-    /// Deletes an interface. The device is the host's again.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`]; a thread that does not answer: then it can be done again.
-    pub fn delete(&mut self, router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
-        let at = self.list.iter().position(|i| i.index == index).ok_or(Error::Unknown)?;
-        let queues: Vec<Queue> = self.list[at].serving.end(router, (self.node, index))?;
-        let gone = self.list.remove(at);
-        router.remove_interface(index);
-        close_unused(router, (queues, gone.serving));
-        Ok(())
-    }
 }
-
-served!(Netmaps, Queue, Error::Unknown);
 
 /// Follows the links of devices, as long as there are interfaces.
 fn watch(router: &mut Router, _: u64) {

@@ -12,6 +12,7 @@ use super::interface::{Made, Netmaps, Wanted};
 use super::kernel::{Direction, Socket};
 use super::memory::Ring;
 use super::tx::Sender;
+use crate::host::background::Opens;
 use crate::shared::Region;
 
 /// Slots of a ring.

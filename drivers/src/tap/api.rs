@@ -10,7 +10,7 @@ use wire::{MacAddr, Prefix};
 
 use super::commands::make;
 use super::device::Leaves;
-use super::interface::{Error, Host, Parameters, Tap, Taps};
+use super::interface::{Host, Parameters, Tap, Taps};
 use crate::host::background::Pending;
 
 /// Value for no number.
@@ -317,19 +317,6 @@ impl SwInterfaceTapV2Details {
             host_if_name: text(&host.name),
             host_namespace: text(&host.namespace),
             host_bridge: text(&host.bridge),
-        }
-    }
-}
-
-impl From<Error> for Retval {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::IdInUse(_) => Self::INVALID_INTERFACE,
-            Error::Invalid(_) => Self::INVALID_VALUE,
-            Error::Unknown => Self::INVALID_SW_IF_INDEX,
-            Error::System(..) => Self::SYSCALL_ERROR_1,
-            Error::Refused(e) => e.into(),
-            Error::NoAnswer(_) => Self::UNSPECIFIED,
         }
     }
 }

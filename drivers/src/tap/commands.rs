@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::api::Retval;
 use control::cli::{Cli, Command, Error, Print, Task};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
@@ -11,7 +10,7 @@ use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
 
 use super::device::Leaves;
 use super::interface::{self, Host, Parameters, Tap, Taps};
-use crate::host::background::Pending;
+use crate::host::background::{self, Pending};
 use crate::host::{self, Which};
 
 /// Create an interface that is a device of the host.
@@ -98,36 +97,21 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(create).command(delete);
 }
 
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        let text = e.to_string();
-        Self::new(text).with_code(Retval::from(e).0)
-    }
-}
-
-/// Makes an interface; `answer` gets it, or an error as `E`.
-pub(super) fn make<R, E>(
+/// Makes an interface with a tag; `answer` gets it, or an error as `E`.
+pub(super) fn make<R: 'static, E: From<interface::Error> + 'static>(
     router: &mut Router,
-    mut wanted: Parameters,
+    wanted: Parameters,
     tag: String,
     answer: fn(&Router, InterfaceIndex) -> R,
-) -> Result<Pending<Result<R, E>>, E>
-where
-    R: 'static,
-    E: From<interface::Error> + 'static,
-{
-    let begun = router.with(|taps: &mut Taps, router| taps.begin(router, &mut wanted));
-    let opening = begun.unwrap_or(Err(interface::Error::Unknown))?;
-    Ok(Pending::new(opening, move |router: &mut Router, opened| {
-        let made = router
-            .with(|taps: &mut Taps, router| taps.finish(router, wanted, opened))
-            .unwrap_or(Err(interface::Error::Unknown))?;
+) -> Result<Pending<Result<R, E>>, E> {
+    background::make::<Taps, _, _>(router, wanted, move |router, made| {
+        let made = made?;
         if let Err(e) = router.set_tag(made, &tag) {
             router.with(|taps: &mut Taps, router| taps.delete(router, made));
-            return Err(interface::Error::from(e).into());
+            return Err(e.into());
         }
         Ok(answer(router, made))
-    }))
+    })
 }
 
 impl Create {

@@ -1,7 +1,6 @@
 //! Making and deleting tap and tun interfaces.
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use crate::gro::{Coalescer, Shape};
+use control::feature::Refusal;
 use graph::NodeIndex;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
@@ -19,10 +19,10 @@ use super::input::Queue;
 use super::link;
 use super::open::{Opened, open_after};
 use super::tx::TapTx;
-use crate::host::background::Background;
+use crate::host::background::{Background, Opening, Opens};
 use crate::host::netlink::{LinkMonitor, Namespace};
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_unused, random_mac};
+use crate::host::{Kernel, close_unused, random_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "virtio";
@@ -130,40 +130,27 @@ pub struct Host {
 }
 
 /// Reasons why an interface cannot be made or deleted.
-#[derive(Debug)]
+#[derive(Debug, Refusal)]
 pub enum Error {
-    /// The number is in use.
+    /// interface {0} already exists
+    #[retval(INVALID_INTERFACE)]
     IdInUse(u32),
-    /// A value is out of its range.
+    /// {0}
+    #[retval(INVALID_VALUE)]
     Invalid(String),
-    /// There is no such interface, or it is none of these.
+    /// not a tap interface
+    #[retval(INVALID_SW_IF_INDEX)]
     Unknown,
-    /// The kernel says no, at this step.
-    System(&'static str, io::Error),
-    /// The router says no.
+    /// {0}: {1}
+    #[retval(SYSCALL_ERROR_1)]
+    System(&'static str, Kernel),
+    /// {0}
+    #[from]
     Refused(interface::Error),
-    /// A thread does not answer.
+    /// {0}
+    #[from]
+    #[retval(UNSPECIFIED)]
     NoAnswer(graph::NoAnswer),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::IdInUse(id) => write!(f, "interface {id} already exists"),
-            Self::Invalid(why) => f.write_str(why),
-            Self::Unknown => f.write_str("not a tap interface"),
-            Self::System(step, e) => write!(f, "{step}: {}", control::cli::io_text(e)),
-            Self::Refused(e) => e.fmt(f),
-            Self::NoAnswer(e) => e.fmt(f),
-        }
-    }
-}
-impl std::error::Error for Error {}
-
-impl From<interface::Error> for Error {
-    fn from(e: interface::Error) -> Self {
-        Self::Refused(e)
-    }
 }
 
 impl From<Failed> for Error {
@@ -171,14 +158,8 @@ impl From<Failed> for Error {
         match e {
             Failed::NoQueue => Self::Unknown,
             Failed::NoAnswer(e) => Self::NoAnswer(e),
-            Failed::System(e) => Self::System("epoll", e),
+            Failed::System(e) => Self::System("epoll", Kernel(e)),
         }
-    }
-}
-
-impl From<graph::NoAnswer> for Error {
-    fn from(e: graph::NoAnswer) -> Self {
-        Self::NoAnswer(e)
     }
 }
 
@@ -209,21 +190,11 @@ impl Parameters {
 
 served!(Taps, Queue, Error::Unknown);
 
-impl Taps {
-    pub(super) fn new(node: NodeIndex) -> Self {
-        let (list, closing, news) = (Vec::new(), Vec::new(), Vec::new());
-        Self { node, list, closing, news, due: 0.0 }
-    }
-    /// Begins to make an interface: opens its device, for [`Self::finish`]. Fills in what was left
-    /// open, its number first.
-    ///
-    /// # Errors
-    /// See [`Error`], as far as it can be seen now.
-    pub fn begin(
-        &mut self,
-        router: &Router,
-        wanted: &mut Parameters,
-    ) -> Result<Background<Result<Opened, Error>>, Error> {
+impl Opens for Taps {
+    type Wanted = Parameters;
+    type Made = Opened;
+
+    fn begin(&mut self, router: &Router, wanted: &mut Parameters) -> Result<Opening<Self>, Error> {
         wanted.check()?;
         if router.engine.data_threads().is_empty() {
             return Err(Error::Invalid("the router does not run yet".to_owned()));
@@ -249,27 +220,20 @@ impl Taps {
         let (wanted, closing) = (wanted.clone(), std::mem::take(&mut self.closing));
         Ok(Background::begin(move || open_after(&wanted, closing)))
     }
-    fn is_used(&self, id: u32) -> bool {
-        self.list.iter().any(|tap| tap.id == id)
-    }
-    /// Makes an interface, down; its device is switched on.
-    ///
-    /// # Errors
-    /// See [`Error`]; nothing is made then.
-    pub fn finish(
+    fn finish(
         &mut self,
         router: &mut Router,
         wanted: Parameters,
         opened: io::Result<Result<Opened, Error>>,
     ) -> Result<InterfaceIndex, Error> {
         let Opened { device, queues, news, mtu } =
-            opened.map_err(|e| Error::System("open", e))??;
+            opened.map_err(|e| Error::System("open", Kernel(e)))??;
         let id = wanted.id.unwrap_or_default();
         if self.is_used(id) {
             return Err(Error::IdInUse(id));
         }
         let watched = router.processes.watch(link::PROCESS, news.as_fd());
-        watched.map_err(|e| Error::System("epoll", e))?;
+        watched.map_err(|e| Error::System("epoll", Kernel(e)))?;
         let made = add(router, &wanted, &queues)?;
         let queue = |(number, fd): (usize, &Arc<OwnedFd>)| {
             (Queue::new(made.0, number, wanted.is_tun, Arc::clone(fd)), Arc::clone(fd))
@@ -300,6 +264,16 @@ impl Taps {
         router.set_link(made, true);
         router.processes.signal(link::PROCESS, 0);
         Ok(made)
+    }
+}
+
+impl Taps {
+    pub(super) fn new(node: NodeIndex) -> Self {
+        let (list, closing, news) = (Vec::new(), Vec::new(), Vec::new());
+        Self { node, list, closing, news, due: 0.0 }
+    }
+    fn is_used(&self, id: u32) -> bool {
+        self.list.iter().any(|tap| tap.id == id)
     }
     /// Shows the host a link that is up or down, whatever the state of the interface, until that
     /// changes.

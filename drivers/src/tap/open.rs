@@ -10,8 +10,8 @@ use rustix::net::netdevice::name_to_index;
 use super::device;
 use super::interface::{Error, Parameters, Queues};
 use crate::af_packet::sockets::probe;
-use crate::host::namespace;
 use crate::host::netlink::{LinkMonitor, Netlink};
+use crate::host::{Kernel, namespace};
 
 /// A device of the host that was opened.
 pub struct Opened {
@@ -34,7 +34,7 @@ pub fn open_after(wanted: &Parameters, closing: Vec<JoinHandle<()>>) -> Result<O
     let opened = open(wanted);
     let is_busy = |e: &Error| {
         let codes = [Some(libc::EBUSY), Some(libc::EINVAL)];
-        matches!(e, Error::System(_, e) if codes.contains(&e.raw_os_error()))
+        matches!(e, Error::System(_, e) if codes.contains(&e.0.raw_os_error()))
     };
     if !opened.as_ref().is_err_and(is_busy) || closing.is_empty() {
         return opened;
@@ -74,7 +74,7 @@ fn open(wanted: &Parameters) -> Result<Opened, Error> {
         let (news, mtu) = (LinkMonitor::open()?, Netlink::open()?.mtu(number)?);
         Ok(Opened { device: number, queues, news, mtu })
     });
-    opened.map_err(|e| Error::System(step, e))
+    opened.map_err(|e| Error::System(step, Kernel(e)))
 }
 
 /// The number of a device in the namespace of this thread.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use control::cli::is_word;
-use drivers::host::background::{Background, Pending};
+use drivers::host::background::{Background, Opens, Pending};
 use drivers::tap::{self, Opened, Parameters, Taps};
 use net::adjacency::Link;
 use net::fib::{Followed, Path, Source, TableIndex, Target};
