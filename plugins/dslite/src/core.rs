@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use infra::counter::{Counter, Rows};
 use infra::rcu::Reader;
 use nat_log::{Ends, Record};
-use sessions::{Affinity, Counted, Flow4, Flow6, Kind, Seen, SessionIndex, Sessions, Table};
-use sessions::{Direction, tcp};
-use translation::session::{ESTABLISHED, OUTSIDE, TRANSITORY};
+use sessions::{Affinity, Counted, Flow4, Flow6, Sessions, Table, tcp};
+use translation::session;
+pub use translation::session::{has_ports, note, outside_end};
 use wire::Protocol;
 use zerocopy::FromZeros;
 
@@ -29,6 +29,12 @@ pub struct Data {
     /// TCP.
     pub tcp: tcp::State,
     rest: [u8; 7],
+}
+
+impl AsMut<tcp::State> for Data {
+    fn as_mut(&mut self) -> &mut tcp::State {
+        &mut self.tcp
+    }
 }
 
 /// A session: an end of a host behind a B4, and its end outside, as flows without a far end.
@@ -62,17 +68,8 @@ impl Core {
     /// Says how many B4s and sessions a thread has.
     pub fn show_totals(&self, thread: usize, sessions: &NatTable, elements: &Elements) {
         let counts = [elements.usage().sessions, sessions.usage().sessions];
-        for (total, count) in self.totals.iter().zip(counts) {
-            if let Some(total) = total.row(thread).first() {
-                total.set(count as u64);
-            }
-        }
+        session::show_totals(&self.totals, thread, &counts);
     }
-}
-
-/// Whether a protocol has ports or identifiers.
-pub fn has_ports(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP)
 }
 
 /// A host's end behind a B4: the B4 is the source, the host the destination.
@@ -86,11 +83,6 @@ pub fn host_of(forward: &Flow6) -> (Ipv6Addr, Ipv4Addr, u16) {
     let Flow6 { src, dst, src_port, .. } = *forward;
     let [.., a, b, c, d] = dst;
     (src.into(), Ipv4Addr::new(a, b, c, d), src_port)
-}
-
-/// An end outside.
-pub fn outside_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
-    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
 }
 
 /// A B4 as a flow.
@@ -108,29 +100,6 @@ pub fn hash_of(b4: Ipv6Addr, seed: u64) -> u64 {
 #[inline(always)]
 pub fn affinity_of_end(end: ([u8; 4], u16), protocol: Protocol, seed: u64) -> Affinity {
     Affinity::of(outside_end(end, protocol).meeting(seed))
-}
-
-/// Notes a packet of a session.
-#[inline(always)]
-pub fn pass(
-    table: &mut NatTable,
-    at: SessionIndex,
-    direction: Direction,
-    seen: &Seen<[u8; 4]>,
-    bytes: usize,
-    now: f64,
-) {
-    if let Kind::Tcp(flags) = seen.kind
-        && let Some(data) = table.data_mut(at)
-    {
-        data.tcp = data.tcp.after(flags, direction);
-        let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
-        table.set_class(at, class);
-    }
-    // An error does not keep alive what it is about.
-    if !matches!(seen.kind, Kind::Error(_)) {
-        table.passed(at, bytes, now);
-    }
 }
 
 /// Notes the end of a session: a B4 goes with its last one.

@@ -8,14 +8,14 @@ use infra::rcu::Epoch;
 use nat_log::Log;
 use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Threads;
-use translation::ports::{PortSet, next_random};
+use translation::ports::{PortSet, next_random, seed};
 use translation::rewrite::rewrite;
 use translation::session::class_of;
 use wire::Protocol;
 
 use crate::core::{
     Config, Core, Data, Elements, Error, NatTable, affinity_of_end, element, ended, has_ports,
-    hash_of, host_end, outside_end, pass, record,
+    hash_of, host_end, note, outside_end, record,
 };
 use crate::tunnel::{Inside, inside, is_fragment, open};
 
@@ -70,7 +70,7 @@ fn translate(
     let far_port = if flow.protocol() == Protocol::ICMP { near.dst_port } else { flow.dst_port };
     let new = Flow4::new((near.dst, near.dst_port), (flow.dst, far_port), flow.protocol(), 0);
     open(p, offset)?;
-    pass(table, at, Direction::Forward, seen, p.total_len(), now);
+    note(table, at, Direction::Forward, seen, p.total_len(), now);
     rewrite(p, 0, seen, &new, Direction::Forward).ok_or(Error::Unknown)?;
     Ok(Next::Lookup)
 }
@@ -130,9 +130,7 @@ pub struct Slow {
 impl Slow {
     /// With what the nodes share.
     pub fn new(core: &Core, log: Log) -> Self {
-        let seed = std::hash::RandomState::new();
-        let random = std::hash::BuildHasher::hash_one(&seed, "dslite") | 1;
-        Self { core: core.clone(), random, log }
+        Self { core: core.clone(), random: seed("dslite"), log }
     }
 }
 

@@ -8,7 +8,7 @@ use translation::handoff::Threads;
 use translation::rewrite::rewrite;
 use wire::{Protocol, icmp4, ip4};
 
-use crate::core::{Core, Error, affinity_of_end, has_ports, host_of, outside_end, pass};
+use crate::core::{Core, Error, affinity_of_end, has_ports, host_of, note, outside_end};
 use crate::tunnel::{enclose, is_fragment};
 
 /// Translates packets from outside.
@@ -76,7 +76,7 @@ impl Node for Out2In {
             let (b4, host, port) = host_of(&session.forward);
             let far_port = if protocol == Protocol::ICMP { port } else { flow.src_port };
             let new = Flow4::new((flow.src, far_port), (host.octets(), port), protocol, 0);
-            pass(table, at, Direction::Reverse, &seen, p.total_len(), now);
+            note(table, at, Direction::Reverse, &seen, p.total_len(), now);
             rewrite(p, 0, &seen, &new, Direction::Reverse).ok_or(Error::Unknown)?;
             enclose(p, aftr, b4)?;
             translated += 1;

@@ -1,12 +1,16 @@
 //! What the nodes share: sessions, configuration, counters.
 
+use std::slice;
+
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use infra::table::tally::Tally;
 use net::fib::Ip4;
 use net::ip::ReversePaths;
 use sessions::{Direction, Flow4, Seen, SessionIndex};
-use translation::session::{BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE};
+use translation::session::{
+    BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE, show_totals,
+};
 
 use crate::config::Config;
 
@@ -54,9 +58,7 @@ impl Core {
     }
     /// Says how many sessions a thread has.
     pub fn show_total(&self, thread: usize, table: &NatTable) {
-        if let Some(total) = self.total.row(thread).first() {
-            total.set(table.usage().sessions as u64);
-        }
+        show_totals(slice::from_ref(&self.total), thread, &[table.usage().sessions]);
     }
     /// Counts packets of an interface.
     #[inline(always)]

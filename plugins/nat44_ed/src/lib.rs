@@ -39,6 +39,7 @@ use net::interface::COLUMNS;
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 
@@ -95,9 +96,8 @@ fn add<P: HandsOff>(
     core: &Core,
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
-    let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), P::FAST);
     let log = nat_log::Log::new(router);
-    let (fast, slow) = node::of(router, place, core, (seed, log));
+    let (fast, slow) = node::of(router, place, core, (seed(P::FAST), log));
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;
     if let Some(last) = slow_behind {

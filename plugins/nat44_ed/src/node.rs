@@ -377,7 +377,7 @@ pub fn of<P: Place>(
     (seed, log): (u64, Log),
 ) -> (Fast<P>, Slow<P>) {
     let fast = Fast { place, core: core.clone(), routed: Routed::new(router, SHARES) };
-    let (place, random, exhausted) = (PhantomData, seed | 1, None);
+    let (place, random, exhausted) = (PhantomData, seed, None);
     (fast, Slow { place, core: core.clone(), random, exhausted, log })
 }
 

@@ -6,9 +6,11 @@ use infra::rcu::Epoch;
 use nat_log::{Log, Record};
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
+use translation::pool::of_table;
 use translation::ports::{next_random, stride};
 use translation::session::{
     BALANCED, BYPASS, Data, HAIRPIN, NatSession, NatTable, OUTSIDE, STATIC, TWICE, class_of,
+    has_ports,
 };
 use translation::{FIRST_PORT, leads_outside};
 use wire::Protocol;
@@ -312,10 +314,7 @@ impl Asking<'_> {
     /// address that the host has for all its sessions, then of the others. The host's own port is
     /// tried first.
     fn allocate(&mut self, flow: &Flow4, far: ([u8; 4], u16), fib: u16) -> Result<Flow4, Fault> {
-        let pool = &self.config.pool;
-        let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
-        let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
-        let pool = if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own };
+        let pool = of_table(&self.config.pool, fib);
         let far_end = Flow4::new(far, ([0; 4], 0), flow.protocol(), fib.into());
         let make = |addr: [u8; 4], port| to_near(far, (addr, port), flow.protocol(), OUTSIDE);
         self.search(&pool, flow, Some(flow.src_port), far_end, make, Self::free)
@@ -347,7 +346,7 @@ impl Asking<'_> {
         if pool.is_empty() || self.exhausted.is_some_and(is_retry) {
             return Err(Fault::OutOfPorts);
         }
-        let has_ports = flow.protocol() == Protocol::ICMP || has_ports(flow.protocol());
+        let has_ports = has_ports(flow.protocol());
         let first = u32::from_be_bytes(flow.src) as usize;
         let count = if has_ports { u32::from(u16::MAX - FIRST_PORT) + 1 } else { 1 };
         for n in 0..pool.len() {
@@ -384,8 +383,4 @@ pub fn to_near(far: ([u8; 4], u16), near: ([u8; 4], u16), protocol: Protocol, sc
 fn to_far(host: ([u8; 4], u16), far: ([u8; 4], u16), protocol: Protocol, scope: u32) -> Flow4 {
     let port = if protocol == Protocol::ICMP { host.1 } else { far.1 };
     Flow4::new(host, (far.0, port), protocol, scope)
-}
-
-fn has_ports(protocol: Protocol) -> bool {
-    protocol == Protocol::TCP || protocol == Protocol::UDP
 }

@@ -10,7 +10,7 @@ use net::ip::ReversePaths;
 use sessions::{Affinity as Path, Flow4};
 use translation::mapping::Mappings;
 use translation::ports::PortSet;
-use translation::session::{Counters, NatSession, NatSessions, NatTable, STATIC};
+use translation::session::{self, Counters, NatSession, NatSessions, NatTable, STATIC};
 use translation::users::{Counts, Host, Users, came};
 use wire::Protocol;
 
@@ -97,12 +97,7 @@ impl Core {
     }
     /// Says how many sessions and hosts a thread has.
     pub fn show_totals(&self, thread: usize, table: &NatTable, users: &Counts) {
-        let numbers = [table.usage().sessions, users.len()];
-        for (rows, number) in self.totals.iter().zip(numbers) {
-            if let Some(total) = rows.row(thread).first() {
-                total.set(number as u64);
-            }
-        }
+        session::show_totals(&self.totals, thread, &[table.usage().sessions, users.len()]);
     }
     /// Counts a host for which there was no room.
     pub fn count_user_limit(&self, thread: usize) {

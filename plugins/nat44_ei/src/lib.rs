@@ -23,7 +23,6 @@ mod show;
 mod slow;
 mod state;
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 
 use control::feature::Refused;
@@ -35,6 +34,7 @@ use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use translation::handoff::{HandOff, Place as HandOffPlace};
+use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 use translation::users::Users;
@@ -90,7 +90,7 @@ fn core(
 
 fn translate<P: Place>(router: &mut Router, core: &Core, place: P) -> Translate<P> {
     let log = log::Log::new(router);
-    Translate::new(place, core, log, RandomState::new().hash_one(P::NAME))
+    Translate::new(place, core, log, seed(P::NAME))
 }
 
 fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {

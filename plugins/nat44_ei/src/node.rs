@@ -172,9 +172,9 @@ pub struct Translate<P> {
 }
 
 impl<P: Place> Translate<P> {
-    /// For a place; `random` is any number.
+    /// For a place; `random` is any number but 0.
     pub fn new(_: P, core: &Core, log: Log, random: u64) -> Self {
-        Self { place: PhantomData, core: core.clone(), random: random | 1, log }
+        Self { place: PhantomData, core: core.clone(), random, log }
     }
 }
 

@@ -1,15 +1,14 @@
 //! Sessions of packets: those there are, and new ones.
 
-use std::net::Ipv4Addr;
-
 use infra::rcu::Epoch;
 use nat_log::Record;
 use net::ip::ReversePath;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
+use translation::pool::of_table;
 use translation::ports::next_random;
 use translation::session::{
-    ANY_FAR_END, BYPASS, Data, NatSession, NatTable, OUTSIDE, STATIC, class_of,
+    ANY_FAR_END, BYPASS, Data, NatSession, NatTable, STATIC, class_of, has_ports, outside_end,
 };
 use translation::users::{Counts, began, count_of, oldest};
 use wire::Protocol;
@@ -78,11 +77,6 @@ fn from_host(host: ([u8; 4], u16), protocol: Protocol, fib: u16) -> Flow4 {
     Flow4::new(host, ([0; 4], 0), protocol, fib.into())
 }
 
-/// The flow of whatever far end to an end outside.
-fn to_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
-    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
-}
-
 impl Work<'_> {
     /// The session of a packet.
     #[inline(always)]
@@ -91,7 +85,7 @@ impl Work<'_> {
         let protocol = seen.flow.protocol();
         let found = match traffic.is_outward() {
             true => self.table.find(&from_host((src, src_port), protocol, fib)),
-            false => self.table.find_reverse(&to_end((dst, dst_port), protocol)),
+            false => self.table.find_reverse(&outside_end((dst, dst_port), protocol)),
         };
         found.filter(|at| !self.table.is_over(*at, self.now))
     }
@@ -184,7 +178,7 @@ impl Work<'_> {
         let reverse = match from {
             Some(m) => {
                 let port = if m.is_of_address() { flow.src_port } else { m.port };
-                to_end((m.external.octets(), port), protocol)
+                outside_end((m.external.octets(), port), protocol)
             }
             None if self.config.is_static_only => return Err(Fault::NoTranslation),
             None => {
@@ -216,7 +210,7 @@ impl Work<'_> {
         };
         let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
         let forward = from_host((local.addr.octets(), port), protocol, in_fib);
-        let reverse = to_end((flow.dst, flow.dst_port), protocol);
+        let reverse = outside_end((flow.dst, flow.dst_port), protocol);
         let at = self.insert(forward, reverse, Data::new(in_fib, in_fib, STATIC))?;
         Ok(Verdict::Of(at))
     }
@@ -260,7 +254,7 @@ impl Work<'_> {
         }
         let data = Data::new(fib, fib, BYPASS);
         // Without room nothing is noted.
-        self.insert(forward, to_end(host, protocol), data).map_or(Verdict::AsItIs, Verdict::Of)
+        self.insert(forward, outside_end(host, protocol), data).map_or(Verdict::AsItIs, Verdict::Of)
     }
     /// Makes room for a session of a host that comes and goes: the oldest of its own goes when it
     /// has as many as it may have.
@@ -284,13 +278,10 @@ impl Work<'_> {
     /// else of another one. The host's own port is tried last: so no far end comes to count on
     /// ports that stay the same.
     fn allocate(&mut self, flow: &Flow4, fib: u16) -> Result<Flow4, Fault> {
-        let pool = &self.config.pool;
-        let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
-        let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
-        let pool = if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own };
+        let pool = of_table(&self.config.pool, fib);
         let first = u32::from_be_bytes(flow.src) as usize;
         let (ports, protocol) = (self.config.ports, flow.protocol());
-        let has_ports = matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP);
+        let has_ports = has_ports(protocol);
         for n in 0..pool.len() {
             let addr = pool[(first + n) % pool.len()].octets();
             if !has_ports {
@@ -322,7 +313,7 @@ impl Work<'_> {
         if self.config.mappings.has_port(end.0, end.1, protocol) {
             return None;
         }
-        let flow = to_end(end, protocol);
+        let flow = outside_end(end, protocol);
         if let Some(at) = self.table.find_reverse(&flow) {
             if !self.table.is_over(at, self.now) {
                 return None;

@@ -4,12 +4,10 @@ use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
 use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
-use sessions::{
-    Affinity, Class, Counted, Direction, Flow4, Flow6, Kind, Seen, SessionIndex, Sessions, Table,
-};
-use translation::session::Timeouts;
+use sessions::{Affinity, Class, Counted, Flow4, Flow6, Sessions, Table, tcp};
+use translation::session::{self, Timeouts};
 pub use translation::session::{
-    Counters, DROPS, ESTABLISHED, OUTSIDE, TRANSITORY, class_of, counter_of,
+    Counters, DROPS, OUTSIDE, class_of, counter_of, has_ports, note, outside_end,
 };
 use wire::Protocol;
 use zerocopy::FromZeros;
@@ -32,14 +30,20 @@ pub struct Data {
     /// The table outside.
     pub out_fib: u16,
     /// TCP.
-    pub tcp: sessions::tcp::State,
+    pub tcp: tcp::State,
     rest: [u8; 3],
 }
 
 impl Data {
     /// Of a session between two tables.
     pub fn new(in_fib: u16, out_fib: u16) -> Self {
-        Self { in_fib, out_fib, tcp: sessions::tcp::State::NEW, rest: [0; 3] }
+        Self { in_fib, out_fib, tcp: tcp::State::NEW, rest: [0; 3] }
+    }
+}
+
+impl AsMut<tcp::State> for Data {
+    fn as_mut(&mut self) -> &mut tcp::State {
+        &mut self.tcp
     }
 }
 
@@ -68,20 +72,9 @@ pub fn protocol4(protocol: Protocol) -> Protocol {
     if protocol == Protocol::ICMP6 { Protocol::ICMP } else { protocol }
 }
 
-/// Whether a protocol, as IPv4 names it, has ports or identifiers.
-#[inline(always)]
-pub fn has_ports(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP)
-}
-
 /// A host's end as a flow without a far end.
 pub fn host_end(host: ([u8; 16], u16), protocol: Protocol, fib: u32) -> Flow6 {
     Flow6::new(host, ([0; 16], 0), protocol, fib)
-}
-
-/// An end outside as a flow without a far end.
-pub fn outside_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
-    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
 }
 
 /// The hash that a host goes by.
@@ -123,10 +116,6 @@ pub struct Core {
 }
 
 impl Core {
-    /// A number that nobody knows, to begin random ones with.
-    pub fn seed(&self) -> u64 {
-        std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "nat64") | 1
-    }
     /// Counts a packet of an interface, from inside (0) or outside (1).
     #[inline(always)]
     pub fn count(&self, direction: usize, what: usize, thread: usize, interface: u32) {
@@ -143,11 +132,7 @@ impl Core {
         statics: usize,
     ) {
         let counts = [bindings.usage().sessions + statics, sessions.usage().sessions];
-        for (total, count) in self.totals.iter().zip(counts) {
-            if let Some(total) = total.row(thread).first() {
-                total.set(count as u64);
-            }
-        }
+        session::show_totals(&self.totals, thread, &counts);
     }
     /// The table in which packets to a far end are looked up.
     pub fn outside_fib(&self, config: &Config, far: [u8; 4], epoch: Epoch<'_>) -> u16 {
@@ -169,27 +154,4 @@ pub fn ended(bindings: &mut Bindings, session: &NatSession) -> Option<Binding> {
     let count = bindings.data_mut(at)?;
     *count = count.saturating_sub(1);
     if *count > 0 { None } else { bindings.remove(at) }
-}
-
-/// Notes a packet of a session.
-#[inline(always)]
-pub fn pass<A>(
-    table: &mut NatTable,
-    at: SessionIndex,
-    direction: Direction,
-    seen: &Seen<A>,
-    bytes: usize,
-    now: f64,
-) {
-    if let Kind::Tcp(flags) = seen.kind
-        && let Some(data) = table.data_mut(at)
-    {
-        data.tcp = data.tcp.after(flags, direction);
-        let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
-        table.set_class(at, class);
-    }
-    // An error does not keep alive what it is about.
-    if !matches!(seen.kind, Kind::Error(_)) {
-        table.passed(at, bytes, now);
-    }
 }

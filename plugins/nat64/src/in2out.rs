@@ -9,13 +9,14 @@ use nat_log::Log;
 use net::drops::Problem;
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::NO_SESSION6;
-use translation::ports::{PortSet, next_random};
+use translation::pool::of_table;
+use translation::ports::{PortSet, next_random, seed};
 use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;
 use crate::core::{
     All, Core, DROPS, Data, NatTable, OUTSIDE, affinity_of_end, counter_of, has_ports, host_end,
-    host_hash, outside_end, pass, protocol4,
+    host_hash, note, outside_end, protocol4,
 };
 use crate::tables::Tables;
 use crate::translate::outward;
@@ -92,7 +93,7 @@ fn translate(
 ) -> Result<Next, Error> {
     let session = table.at(at).ok_or(Error::NoTranslation)?;
     let (answers, fib) = (session.reverse, session.data.out_fib);
-    pass(table, at, Direction::Forward, seen, p.total_len(), now);
+    note(table, at, Direction::Forward, seen, p.total_len(), now);
     outward(p, seen, &answers, dst).ok_or(Error::Unknown)?;
     p.set_fib(fib);
     core.count(0, counter_of(protocol4(seen.flow.protocol())), thread, p.rx());
@@ -150,7 +151,7 @@ pub struct Slow {
 impl Slow {
     /// With what the nodes share.
     pub fn new(core: &Core, log: Log) -> Self {
-        Self { core: core.clone(), random: core.seed(), log }
+        Self { core: core.clone(), random: seed("nat64"), log }
     }
 }
 
@@ -287,11 +288,7 @@ impl Asking<'_> {
     /// An end outside that nobody has: first of the address that the host has for all its ports
     /// (RFC 6888 REQ-2), then of the others.
     fn free_end(&mut self, host: [u8; 16], protocol: Protocol, fib: u16) -> Option<([u8; 4], u16)> {
-        let is_for = |of: Option<u16>| {
-            self.config.pool.iter().filter(move |(_, vrf)| *vrf == of).map(|(addr, _)| *addr)
-        };
-        let own: Vec<_> = is_for(Some(fib)).collect();
-        let pool = if own.is_empty() { is_for(None).collect() } else { own };
+        let pool = of_table(&self.config.pool, fib);
         let first = host_hash(host, self.tables.bindings.seed()) as usize;
         let of_host = self.config.address_of(host, fib);
         let turns = (0..pool.len()).map(|n| pool[first.wrapping_add(n) % pool.len()]);

@@ -10,7 +10,7 @@ use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
 use wire::{Protocol, icmp4, ip4};
 
 use crate::config::Config;
-use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, outside_end, pass};
+use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, note, outside_end};
 use crate::in2out::Translated;
 use crate::tables::Tables;
 use crate::translate::inward;
@@ -141,7 +141,7 @@ fn translate(
         }
         _ => Ipv6Addr::from(host.dst),
     };
-    pass(table, at, Direction::Reverse, seen, p.total_len(), now);
+    note(table, at, Direction::Reverse, seen, p.total_len(), now);
     inward(p, seen, &host, src).ok_or(Error::Unknown)?;
     p.set_fib(fib);
     Ok(())

@@ -24,6 +24,13 @@ pub struct PoolAddress {
     pub from: Option<u32>,
 }
 
+/// Addresses for hosts of a table: those that are its own, else those of all.
+pub fn of_table(pool: &[(Ipv4Addr, Option<u16>)], fib: u16) -> Vec<Ipv4Addr> {
+    let is_for = |of: Option<u16>| pool.iter().filter(move |(_, vrf)| *vrf == of);
+    let own: Vec<Ipv4Addr> = is_for(Some(fib)).map(|(addr, _)| *addr).collect();
+    if own.is_empty() { is_for(None).map(|(addr, _)| *addr).collect() } else { own }
+}
+
 /// A pool, as configured.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {

@@ -1,6 +1,13 @@
 //! Ports that packets get.
 
+use std::hash::{BuildHasher, RandomState};
+
 use crate::FIRST_PORT;
+
+/// A number that nobody knows, to begin random ones of a node with.
+pub fn seed(node: &str) -> u64 {
+    RandomState::new().hash_one(node) | 1
+}
 
 /// The next of a row of random numbers, which is never 0.
 pub fn next_random(random: &mut u64) -> u64 {

@@ -6,7 +6,9 @@ use graph::Buffer;
 use infra::counter::{Counter, Rows};
 use net::Router;
 use net::interface::COLUMNS;
-use sessions::{Class, Counted, Direction, Flow4, Kind, Seen, SessionIndex, Sessions, Table};
+use sessions::{
+    Class, Counted, Direction, Flow4, Key, Kind, Seen, SessionIndex, Sessions, Table, tcp,
+};
 use wire::Protocol;
 use zerocopy::FromZeros;
 
@@ -64,6 +66,18 @@ impl Timeouts {
     }
 }
 
+/// Whether a protocol has ports or identifiers.
+#[inline(always)]
+pub fn has_ports(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP)
+}
+
+/// An end outside as a flow without a far end.
+#[inline(always)]
+pub fn outside_end(end: ([u8; 4], u16), protocol: Protocol) -> Flow4 {
+    Flow4::new(([0; 4], 0), end, protocol, OUTSIDE)
+}
+
 /// The class of a new session.
 pub fn class_of(protocol: Protocol) -> u8 {
     match protocol {
@@ -97,7 +111,7 @@ pub struct Data {
     /// The table of the far end.
     pub out_fib: u16,
     /// TCP.
-    pub tcp: sessions::tcp::State,
+    pub tcp: tcp::State,
     /// [`STATIC`] and the like.
     pub flags: u8,
     rest: [u8; 2],
@@ -106,12 +120,18 @@ pub struct Data {
 impl Data {
     /// Of a session between two tables.
     pub fn new(in_fib: u16, out_fib: u16, flags: u8) -> Self {
-        Self { in_fib, out_fib, tcp: sessions::tcp::State::NEW, flags, rest: [0; 2] }
+        Self { in_fib, out_fib, tcp: tcp::State::NEW, flags, rest: [0; 2] }
     }
     /// Whether one of these is set.
     #[inline(always)]
     pub fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
+    }
+}
+
+impl AsMut<tcp::State> for Data {
+    fn as_mut(&mut self) -> &mut tcp::State {
+        &mut self.tcp
     }
 }
 
@@ -169,18 +189,31 @@ pub fn pass(
     }
     let new = Translation { flow, fib, is_hairpin: session.data.is(HAIRPIN) };
     let is_bypass = session.data.is(BYPASS);
+    note(table, at, direction, seen, bytes, now);
+    (!is_bypass).then_some(new)
+}
+
+/// Notes a packet of a session of any kind.
+#[inline(always)]
+pub fn note<F: Key, R: Key, D: AsMut<tcp::State> + Copy + FromZeros, A>(
+    table: &mut Table<F, R, D>,
+    at: SessionIndex,
+    direction: Direction,
+    seen: &Seen<A>,
+    bytes: usize,
+    now: f64,
+) {
     if let Kind::Tcp(flags) = seen.kind
-        && let Some(data) = table.data_mut(at)
+        && let Some(state) = table.data_mut(at).map(AsMut::as_mut)
     {
-        data.tcp = data.tcp.after(flags, direction);
-        let class = if data.tcp.is_established() { ESTABLISHED } else { TRANSITORY };
+        *state = state.after(flags, direction);
+        let class = if state.is_established() { ESTABLISHED } else { TRANSITORY };
         table.set_class(at, class);
     }
     // An error does not keep alive what it is about.
     if !matches!(seen.kind, Kind::Error(_)) {
         table.passed(at, bytes, now);
     }
-    (!is_bypass).then_some(new)
 }
 
 /// A translation for all far ends, with that of a packet. An echo has one identifier.
@@ -213,6 +246,15 @@ pub fn counter_of(protocol: Protocol) -> usize {
         Protocol::UDP => 1,
         Protocol::ICMP => 2,
         _ => 3,
+    }
+}
+
+/// Says how many of some things a thread has.
+pub fn show_totals(totals: &[Rows<Counter>], thread: usize, counts: &[usize]) {
+    for (total, count) in totals.iter().zip(counts) {
+        if let Some(total) = total.row(thread).first() {
+            total.set(*count as u64);
+        }
     }
 }
 
