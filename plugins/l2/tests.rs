@@ -572,15 +572,17 @@ fn clients_make_domains_and_are_refused() {
     b.talk(|local, router| {
         let domain = |bd_id, is_add| BridgeDomainAddDelV2 {
             bd_id,
-            flood: true,
-            uu_flood: false,
-            forward: true,
-            learn: true,
-            arp_term: false,
-            arp_ufwd: false,
-            mac_age: 3,
-            bd_tag: "seven".into(),
-            is_add,
+            domain: DomainFields {
+                flood: true,
+                uu_flood: false,
+                forward: true,
+                learn: true,
+                arp_term: false,
+                arp_ufwd: false,
+                mac_age: 3,
+                bd_tag: "seven".into(),
+                is_add,
+            },
         };
         assert_eq!(local.call(router, &domain(0x00ff_ffff, true)).unwrap().bd_id, 0x00ff_ffff);
         assert_eq!(local.call(router, &domain(u32::MAX, true)).unwrap().bd_id, 2);

@@ -41,31 +41,21 @@ fn to_flags(bits: u32) -> u32 {
     FLAGS.iter().filter(|(_, bit)| bits & bit != 0).fold(0, |flags, (flag, _)| flags | flag)
 }
 
-impl BridgeDomainAddDelV2 {
+impl DomainFields {
     fn bits(&self) -> u32 {
         let flags = [self.learn, self.forward, self.flood, self.uu_flood];
         let flags = flags.into_iter().chain([self.arp_term, self.arp_ufwd]);
         to_bits(flags.enumerate().fold(0, |bits, (bit, on)| bits | u32::from(on) << bit))
     }
-    fn answer(self, router: &mut Router) -> Result<u32, Retval> {
+    fn answer(self, router: &mut Router, bd_id: u32) -> Result<u32, Retval> {
         if !self.is_add {
-            domain::remove(router, self.bd_id)?;
-            return Ok(self.bd_id);
+            domain::remove(router, bd_id)?;
+            return Ok(bd_id);
         }
-        let id = (self.bd_id != ALL).then_some(self.bd_id);
+        let id = (bd_id != ALL).then_some(bd_id);
         let id = domain::add(router, id, self.bits(), self.mac_age)?;
         domain::change(router, id, |domain| domain.tag = self.bd_tag.to_string())?;
         Ok(id)
-    }
-}
-
-impl From<BridgeDomainAddDel> for BridgeDomainAddDelV2 {
-    fn from(m: BridgeDomainAddDel) -> Self {
-        let BridgeDomainAddDel {
-            bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, ..
-        } = m;
-        let BridgeDomainAddDel { mac_age, bd_tag, is_add, .. } = m;
-        Self { bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, is_add }
     }
 }
 
@@ -229,11 +219,11 @@ pub(super) fn register(api: &mut Api<Router>) {
 fn domains(api: &mut Api<Router>) {
     api.core("l2", VERSION)
         .call(|router: &mut Router, m: BridgeDomainAddDel| {
-            BridgeDomainAddDelV2::from(m).answer(router)?;
+            m.domain.answer(router, m.bd_id)?;
             Ok(BridgeDomainAddDelReply {})
         })
         .call(|router: &mut Router, m: BridgeDomainAddDelV2| {
-            Ok(BridgeDomainAddDelV2Reply { bd_id: m.answer(router)? })
+            Ok(BridgeDomainAddDelV2Reply { bd_id: m.domain.answer(router, m.bd_id)? })
         })
         .dump_each(|_, m: BridgeDomainDump| {
             let mut after = None;

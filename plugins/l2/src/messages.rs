@@ -1,7 +1,7 @@
 //! Messages of the module `l2`: their fields.
 
 use control::api::types::Address;
-use control::api::{Message, Record, Text};
+use control::api::{Fields, Message, Record, Text};
 use net::InterfaceIndex;
 use wire::MacAddr;
 
@@ -170,13 +170,9 @@ pub struct BridgeDomainSetLearnLimit {
     pub learn_limit: u32,
 }
 
-/// Make or delete a bridge domain.
-#[derive(Message)]
-#[option("deprecated")]
-#[reply(BridgeDomainAddDelReply)]
-pub struct BridgeDomainAddDel {
-    /// its number
-    pub bd_id: u32,
+/// What a bridge domain is made to be.
+#[derive(Fields)]
+pub struct DomainFields {
     /// flood broadcasts and multicasts
     pub flood: bool,
     /// flood frames to unknown addresses
@@ -198,6 +194,18 @@ pub struct BridgeDomainAddDel {
     pub is_add: bool,
 }
 
+/// Make or delete a bridge domain.
+#[derive(Message)]
+#[option("deprecated")]
+#[reply(BridgeDomainAddDelReply)]
+pub struct BridgeDomainAddDel {
+    /// its number
+    pub bd_id: u32,
+    /// what it is
+    #[flatten]
+    pub domain: DomainFields,
+}
+
 /// It is done.
 #[derive(Message)]
 #[option("deprecated")]
@@ -209,25 +217,9 @@ pub struct BridgeDomainAddDelReply {}
 pub struct BridgeDomainAddDelV2 {
     /// its number; 4294967295 for the lowest free one
     pub bd_id: u32,
-    /// flood broadcasts and multicasts
-    pub flood: bool,
-    /// flood frames to unknown addresses
-    pub uu_flood: bool,
-    /// forward frames to known addresses
-    pub forward: bool,
-    /// learn addresses
-    pub learn: bool,
-    /// answer ARP requests
-    pub arp_term: bool,
-    /// ARP requests go to the interface for unknown addresses
-    pub arp_ufwd: bool,
-    /// minutes after which addresses are forgotten
-    pub mac_age: u8,
-    /// tag of the operator
-    pub bd_tag: Text<64>,
-    /// make it
-    #[preset("true")]
-    pub is_add: bool,
+    /// what it is
+    #[flatten]
+    pub domain: DomainFields,
 }
 
 /// It is done.

@@ -252,28 +252,42 @@ fn register_mappings(api: &mut Api<Router>) {
         });
 }
 
-/// Seconds of silence after which a session is over.
-fn timeout(router: &Router, s: &NatSession) -> f64 {
+/// Whether a session is over.
+fn is_over(router: &Router, s: &NatSession) -> bool {
     let timeouts = Nat::settings(router).map(|s| s.timeouts).unwrap_or_default();
-    timeouts.of(s).into()
+    router.now() - s.heard() > timeouts.of(s).into()
+}
+
+impl SessionFields {
+    fn of(s: &NatSession) -> Self {
+        let far = Some(&s.forward).filter(|_| s.data.is(TWICE));
+        Self {
+            host: SessionHost::of(s),
+            flags: flags(&[
+                (NatConfigFlags::STATIC, s.data.is(STATIC | BALANCED)),
+                (NatConfigFlags::TWICE_NAT, far.is_some()),
+                (NatConfigFlags::EXT_HOST_VALID, true),
+            ]),
+            last_heard: s.heard() as u64,
+            traffic: SessionTraffic::of(s, true),
+            ext_host_nat_address: far.map_or(Ipv4Addr::UNSPECIFIED, |f| f.dst.into()),
+            ext_host_nat_port: far.map_or(0, |f| f.dst_port),
+        }
+    }
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
-    let is_twice = s.data.is(TWICE);
-    let silent = router.now() - s.heard();
+    let SessionFields { host, flags, last_heard, traffic, .. } = SessionFields::of(s);
+    let SessionFields { ext_host_nat_address, ext_host_nat_port, .. } = SessionFields::of(s);
     Nat44UserSessionV3Details {
-        host: SessionHost::of(s),
-        flags: flags(&[
-            (NatConfigFlags::STATIC, s.data.is(STATIC | BALANCED)),
-            (NatConfigFlags::TWICE_NAT, is_twice),
-            (NatConfigFlags::EXT_HOST_VALID, true),
-        ]),
-        last_heard: s.heard() as u64,
-        time_since_last_heard: silent.max(0.0) as u64,
-        traffic: SessionTraffic::of(s, true),
-        ext_host_nat_address: if is_twice { s.forward.dst.into() } else { Ipv4Addr::UNSPECIFIED },
-        ext_host_nat_port: if is_twice { s.forward.dst_port } else { 0 },
-        is_timed_out: silent > timeout(router, s),
+        host,
+        flags,
+        last_heard,
+        time_since_last_heard: (router.now() - s.heard()).max(0.0) as u64,
+        traffic,
+        ext_host_nat_address,
+        ext_host_nat_port,
+        is_timed_out: is_over(router, s),
     }
 }
 
@@ -295,38 +309,22 @@ fn register_sessions(api: &mut Api<Router>) {
         })
         .dump(|router, m: Nat44UserSessionDump| {
             let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            all.iter().map(|s| details(router, s).into()).collect()
+            let details = |s| Nat44UserSessionDetails { session: SessionFields::of(s) };
+            all.iter().map(details).collect()
         })
         .dump(|router, m: Nat44UserSessionV2Dump| {
             let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            all.iter().map(|s| details(router, s).into()).collect()
+            let details = |s| Nat44UserSessionV2Details {
+                session: SessionFields::of(s),
+                is_timed_out: is_over(router, s),
+            };
+            all.iter().map(details).collect()
         })
         .dump(|router, m: Nat44UserSessionV3Dump| {
             let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
             all.iter().map(|s| details(router, s)).collect()
         });
 }
-
-/// Earlier forms of a session.
-macro_rules! earlier {
-    ($name:ident $(, $more:ident)*) => {
-        impl From<Nat44UserSessionV3Details> for $name {
-            fn from(s: Nat44UserSessionV3Details) -> Self {
-                Self {
-                    host: s.host,
-                    flags: s.flags,
-                    last_heard: s.last_heard,
-                    traffic: s.traffic,
-                    ext_host_nat_address: s.ext_host_nat_address,
-                    ext_host_nat_port: s.ext_host_nat_port,
-                    $($more: s.$more,)*
-                }
-            }
-        }
-    };
-}
-earlier!(Nat44UserSessionDetails);
-earlier!(Nat44UserSessionV2Details, is_timed_out);
 
 /// Tables of hosts with those of their far ends.
 fn tables(router: &Router) -> Vec<(u32, Vec<u32>)> {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use control::api::{Message, Text};
+use control::api::{Fields, Message, Text};
 use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields, User};
 use translation::numbers::NatConfigFlags;
 
@@ -173,6 +173,25 @@ pub struct Nat44UserDetails {
     pub user: User,
 }
 
+/// A session, in earlier forms.
+#[derive(Fields)]
+pub struct SessionFields {
+    /// its host
+    #[flatten]
+    pub host: SessionHost,
+    /// what it is
+    pub flags: NatConfigFlags,
+    /// when a packet passed last, in seconds
+    pub last_heard: u64,
+    /// its packets and far end
+    #[flatten]
+    pub traffic: SessionTraffic,
+    /// the far end as the host sees it
+    pub ext_host_nat_address: Ipv4Addr,
+    /// its port as the host sees it
+    pub ext_host_nat_port: u16,
+}
+
 /// List the sessions of a host.
 #[derive(Message)]
 #[option("deprecated")]
@@ -188,20 +207,9 @@ pub struct Nat44UserSessionDump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionDetails {
-    /// its host
+    /// the session
     #[flatten]
-    pub host: SessionHost,
-    /// what it is
-    pub flags: NatConfigFlags,
-    /// when a packet passed last, in seconds
-    pub last_heard: u64,
-    /// its packets and far end
-    #[flatten]
-    pub traffic: SessionTraffic,
-    /// the far end as the host sees it
-    pub ext_host_nat_address: Ipv4Addr,
-    /// its port as the host sees it
-    pub ext_host_nat_port: u16,
+    pub session: SessionFields,
 }
 
 /// List the sessions of a host.
@@ -219,20 +227,9 @@ pub struct Nat44UserSessionV2Dump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionV2Details {
-    /// its host
+    /// the session
     #[flatten]
-    pub host: SessionHost,
-    /// what it is
-    pub flags: NatConfigFlags,
-    /// when a packet passed last, in seconds
-    pub last_heard: u64,
-    /// its packets and far end
-    #[flatten]
-    pub traffic: SessionTraffic,
-    /// the far end as the host sees it
-    pub ext_host_nat_address: Ipv4Addr,
-    /// its port as the host sees it
-    pub ext_host_nat_port: u16,
+    pub session: SessionFields,
     /// whether it is over
     pub is_timed_out: bool,
 }

@@ -45,16 +45,15 @@ struct Lengths {
     function: u8,
 }
 
-impl SrLocalsidAddDelV2 {
+impl LocalSidFields {
     /// The prefix, and the length of its micro-SID.
-    fn lengths(&self) -> Result<(Ip6Prefix, u8), Retval> {
+    fn lengths(&self, given: Lengths) -> Result<(Ip6Prefix, u8), Retval> {
         let is_micro = [SrBehavior::END_UN, SrBehavior::END_UN_PERF, SrBehavior::UA];
-        let (block, node) = (self.locator_block_len, self.locator_node_len);
-        let function = self.function_len;
-        let given = Lengths { block, node, function };
-        let Lengths { block, node, function } = match (block, node, function) {
-            (0, 0, 0) => Lengths { block: BLOCK, node: MICRO, function: 0 },
-            _ => given,
+        let Lengths { block, node, function } = match given {
+            Lengths { block: 0, node: 0, function: 0 } => {
+                Lengths { block: BLOCK, node: MICRO, function: 0 }
+            }
+            given => given,
         };
         let total = u16::from(block) + u16::from(node) + u16::from(function);
         if [block, node, function].iter().any(|len| len % 8 != 0) || total > 128 {
@@ -95,8 +94,8 @@ impl SrLocalsidAddDelV2 {
             }
         })
     }
-    fn carry_out(&self, router: &mut Router) -> Result<(), Retval> {
-        let (prefix, micro) = self.lengths()?;
+    fn carry_out(&self, router: &mut Router, given: Lengths) -> Result<(), Retval> {
+        let (prefix, micro) = self.lengths(given)?;
         if self.is_del {
             return Ok(sid::remove(router, self.fib_table, prefix)?);
         }
@@ -320,26 +319,11 @@ pub(super) fn register(api: &mut Api<Router>) {
     register_policies(api);
     api.core("sr", "2.1.0")
         .call(|router: &mut Router, m: SrLocalsidAddDel| {
-            let SrLocalsidAddDel { is_del, localsid, end_psp, behavior, sw_if_index, .. } = m;
-            let (vlan_index, fib_table, nh_addr) = (m.vlan_index, m.fib_table, m.nh_addr);
-            let (locator_block_len, locator_node_len, function_len) = (0, 0, 0);
-            SrLocalsidAddDelV2 {
-                is_del,
-                localsid,
-                end_psp,
-                behavior,
-                sw_if_index,
-                vlan_index,
-                fib_table,
-                nh_addr,
-                locator_block_len,
-                locator_node_len,
-                function_len,
-            }
-            .carry_out(router)
+            m.sid.carry_out(router, Lengths { block: 0, node: 0, function: 0 })
         })
         .call(|router, m: SrLocalsidAddDelV2| {
-            m.carry_out(router)?;
+            let (block, node) = (m.locator_block_len, m.locator_node_len);
+            m.sid.carry_out(router, Lengths { block, node, function: m.function_len })?;
             Ok(SrLocalsidAddDelV2Reply {})
         })
         .call(|router, m: SrSetEncapSource| {

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use control::api::schema::Type;
 use control::api::types::{Address, Prefix};
-use control::api::{Field, Message, Reader, Record, Short};
+use control::api::{Field, Fields, Message, Reader, Record, Short};
 use net::InterfaceIndex;
 
 use super::policy::MOST_SEGMENTS;
@@ -89,9 +89,9 @@ pub struct Srv6SidListWithSlIndex {
     pub sids: [Segment; MOST_SEGMENTS],
 }
 
-/// Add or delete a local SID.
-#[derive(Message)]
-pub struct SrLocalsidAddDel {
+/// A local SID that is added or deleted.
+#[derive(Fields)]
+pub struct LocalSidFields {
     /// deleted
     #[preset(false)]
     pub is_del: bool,
@@ -112,29 +112,22 @@ pub struct SrLocalsidAddDel {
     pub nh_addr: Address,
 }
 
+/// Add or delete a local SID.
+#[derive(Message)]
+pub struct SrLocalsidAddDel {
+    /// the SID
+    #[flatten]
+    pub sid: LocalSidFields,
+}
+
 /// Add or delete a local SID, with the lengths of its parts.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[reply(SrLocalsidAddDelV2Reply)]
 pub struct SrLocalsidAddDelV2 {
-    /// deleted
-    #[preset(false)]
-    pub is_del: bool,
-    /// its address
-    pub localsid: Ipv6Addr,
-    /// whether the routing header goes with the last but one segment
-    pub end_psp: bool,
-    /// behavior
-    pub behavior: SrBehavior,
-    /// the interface of the neighbour, or the table to look up in
-    #[preset(4294967295)]
-    pub sw_if_index: InterfaceIndex,
-    /// the VLAN of frames
-    pub vlan_index: u32,
-    /// the table that it is in
-    pub fib_table: u32,
-    /// the neighbour
-    pub nh_addr: Address,
+    /// the SID
+    #[flatten]
+    pub sid: LocalSidFields,
     /// bits of the block
     pub locator_block_len: u8,
     /// bits of the node
