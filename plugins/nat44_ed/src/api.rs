@@ -277,8 +277,8 @@ impl SessionFields {
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
-    let SessionFields { host, flags, last_heard, traffic, .. } = SessionFields::of(s);
-    let SessionFields { ext_host_nat_address, ext_host_nat_port, .. } = SessionFields::of(s);
+    let SessionFields { host, flags, last_heard, traffic, ext_host_nat_address, ext_host_nat_port } =
+        SessionFields::of(s);
     Nat44UserSessionV3Details {
         host,
         flags,
