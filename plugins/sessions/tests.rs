@@ -77,32 +77,46 @@ fn answer(to: &[u8]) -> Vec<u8> {
 /// Has sessions begin on any number of threads, and sees that each lives on with any other: packets
 /// leave as before, whichever thread receives them. What is no answer does not pass.
 fn live_on(kind: &Kind<'_>) {
-    let mut b = Bench::plugged_on(3, kind.plugins);
-    NEIGHBORS.iter().chain(kind.lines).for_each(|line| drop(b.attempt(line).unwrap()));
-    b.wait(0.0);
-    let (there, back) = (kind.is_from_pg1, !kind.is_from_pg1);
+    let mut b = bench(kind);
     let mut all: Vec<Known> = Vec::new();
     for threads in ROUNDS {
         b.set_threads(threads.clone());
-        b.graph.moved_counters();
-        for (n, known) in all.iter().enumerate() {
-            let [one_of, other] = [n, n + 1].map(|n| threads.start + n % threads.len());
-            assert_eq!(one(&mut b, one_of, back, &known.answer), known.back, "{threads:?}, {n}");
-            assert_eq!(one(&mut b, other, there, &known.ask), known.out, "{threads:?}, {n}");
-            assert_eq!(one(&mut b, other, back, &known.answer), known.back, "{threads:?}, {n}");
-        }
-        for _ in 0..NEW {
-            let n = all.len();
-            let ask = (kind.ask)(n as u16);
-            let out = one(&mut b, threads.start + n % threads.len(), there, &ask);
-            let answer = answer(&out);
-            let to = one(&mut b, threads.end - 1 - n % threads.len(), back, &answer);
-            all.push(Known { ask, out, answer, back: to });
-        }
-        let foreign = answer(&packet_like(&all[0].out));
-        let out = through(&mut b, threads.start, back, &foreign);
-        assert_eq!(!out.is_empty(), kind.others_pass, "{threads:?}");
+        live_on_now(&mut b, kind, &mut all, threads);
     }
+    expect_ends_of_their_own(&all);
+}
+
+fn bench(kind: &Kind<'_>) -> Bench {
+    let mut b = Bench::plugged_on(4, kind.plugins);
+    NEIGHBORS.iter().chain(kind.lines).for_each(|line| drop(b.attempt(line).unwrap()));
+    b.wait(0.0);
+    b
+}
+
+/// A round with these threads: sessions live on, and new ones begin.
+fn live_on_now(b: &mut Bench, kind: &Kind<'_>, all: &mut Vec<Known>, threads: Range<usize>) {
+    let (there, back) = (kind.is_from_pg1, !kind.is_from_pg1);
+    b.graph.moved_counters();
+    for (n, known) in all.iter().enumerate() {
+        let [one_of, other] = [n, n + 1].map(|n| threads.start + n % threads.len());
+        assert_eq!(one(b, one_of, back, &known.answer), known.back, "{threads:?}, {n}");
+        assert_eq!(one(b, other, there, &known.ask), known.out, "{threads:?}, {n}");
+        assert_eq!(one(b, other, back, &known.answer), known.back, "{threads:?}, {n}");
+    }
+    for _ in 0..NEW {
+        let n = all.len();
+        let ask = (kind.ask)(n as u16);
+        let out = one(b, threads.start + n % threads.len(), there, &ask);
+        let answer = answer(&out);
+        let to = one(b, threads.end - 1 - n % threads.len(), back, &answer);
+        all.push(Known { ask, out, answer, back: to });
+    }
+    let foreign = answer(&packet_like(&all[0].out));
+    let out = through(b, threads.start, back, &foreign);
+    assert_eq!(!out.is_empty(), kind.others_pass, "{threads:?}");
+}
+
+fn expect_ends_of_their_own(all: &[Known]) {
     let mut outs: Vec<_> = all.iter().map(|known| ends(&known.answer)).collect();
     outs.sort_unstable();
     outs.dedup();
@@ -158,6 +172,63 @@ fn syn_of_many(n: u16) -> Vec<u8> {
 fn echo_of_many(n: u16) -> Vec<u8> {
     let host = format!("10.0.0.{}", 2 + n % 50);
     packet(Protocol::ICMP, (&host, 3000 + n / 50), ("10.0.1.2", 0))
+}
+
+/// As [`live_on`], while sessions go from some workers to others.
+fn live_on_workers(kind: &Kind<'_>, [set, show]: [&str; 2]) {
+    let mut b = bench(kind);
+    let mut all: Vec<Known> = Vec::new();
+    b.set_threads(1..4);
+    let rounds = [("all", 1..4), ("1", 2..3), ("0-1", 1..3), ("2", 3..4), ("all", 1..4)];
+    for (workers, threads) in rounds {
+        b.set(&format!("{set} {workers}"));
+        live_on_now(&mut b, kind, &mut all, 1..4);
+        let shown = b.cli(show);
+        let with_some = shown.lines().enumerate().filter(|(_, line)| !line.contains(": 0 of "));
+        let with_some: Vec<_> = with_some.map(|(thread, _)| thread).collect();
+        assert_eq!(with_some, threads.collect::<Vec<_>>(), "{workers}: {shown}");
+    }
+    b.set(&format!("{set} 0,2"));
+    assert!(b.cli("show configuration").contains(&format!("{set} 0,2\n")));
+    b.set_threads(1..3);
+    assert!(b.cli("show configuration").contains(&format!("{set} 0\n")), "worker 2 is gone");
+    live_on_now(&mut b, kind, &mut all, 1..3);
+    let shown = b.cli(show);
+    assert!(shown.lines().nth(2).unwrap().contains(": 0 of "), "{shown}");
+    for (workers, why) in [("2", "no worker 2"), ("0-1,5", "no worker 5"), ("x", "x")] {
+        let refused = b.attempt(&format!("{set} {workers}")).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    b.set_threads(1..2);
+    live_on_now(&mut b, kind, &mut all, 1..2);
+    let refused = b.attempt(&format!("{set} 0")).unwrap_err().to_string();
+    assert!(refused.contains("fewer than two workers"), "{refused}");
+    b.set_threads(1..4);
+    live_on_now(&mut b, kind, &mut all, 1..4);
+    expect_ends_of_their_own(&all);
+}
+
+#[test]
+fn sessions_of_nat44_go_over_to_the_workers_that_an_operator_chooses() {
+    let hosts = hosts();
+    let first = ["nat44 plugin enable sessions 1000", "nat44 add address 192.0.2.1"];
+    let hosts = hosts.iter().map(String::as_str);
+    let lines: Vec<_> = hosts.chain(first).chain(["set interface nat44 in pg0 out pg1"]).collect();
+    let plugins = with(nat44_ed::FEATURE);
+    let kind = Kind { plugins: &plugins, lines: &lines, ask: ask_of_many, ..KIND };
+    live_on_workers(&kind, ["set nat workers", "show nat44 hash tables"]);
+}
+
+#[test]
+fn sessions_of_nat44_ei_go_over_to_the_workers_that_an_operator_chooses() {
+    let hosts = hosts();
+    let first = ["nat44 ei plugin enable sessions 1000", "nat44 ei add address 192.0.2.1"];
+    let hosts = hosts.iter().map(String::as_str);
+    let lines: Vec<_> =
+        hosts.chain(first).chain(["set interface nat44 ei in pg0 out pg1"]).collect();
+    let plugins = with(nat44_ei::FEATURE);
+    let kind = Kind { plugins: &plugins, lines: &lines, ask: ask_of_many, ..KIND };
+    live_on_workers(&kind, ["set nat44 ei workers", "show nat44 ei hash tables"]);
 }
 
 #[test]

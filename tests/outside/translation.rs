@@ -126,13 +126,24 @@ fn told(hosts: TwoHosts, lines: &[&str]) -> TwoHosts {
 /// Has the hosts keep connections busy while there are two workers, one and none.
 fn live_on(lines: &[&str], address: &str, outside: &[&str]) {
     let Some(config) = two_workers() else { return };
+    let workers = [both(&config), "set workers 0".into(), "set workers 1".into()];
+    live_on_while(&config, lines, (address, outside), &workers);
+}
+
+/// Has the hosts keep connections busy while one of these commands comes after the other.
+fn live_on_while(
+    config: &str,
+    lines: &[&str],
+    (address, outside): (&str, &[&str]),
+    commands: &[String],
+) {
     if !is_root() || !has("python3") {
         return;
     }
-    let hosts = told(TwoHosts::with(&config), lines);
+    let hosts = told(TwoHosts::with(config), lines);
     let _server = serve_on(&hosts.right, "10.1.2.2");
-    let workers = [both(&config), "set workers 0".into(), "set workers 1".into()];
-    let peers = under_load(&hosts, address, |n| drop(hosts.router.tell(&workers[n % 3])));
+    let tell = |n: usize| drop(hosts.router.tell(&commands[n % commands.len()]));
+    let peers = under_load(&hosts, address, tell);
     assert!(peers.iter().all(|peer| outside.contains(&peer.as_str())), "{peers:?}");
 }
 
@@ -148,6 +159,22 @@ fn connections_through_nat44_live_on_while_workers_come_and_go() {
         "set acl-plugin interface host-left output acl 1",
     ];
     live_on(&lines, "10.1.2.2", &["10.1.2.10", "10.1.2.11"]);
+}
+
+#[test]
+fn connections_through_nat44_live_on_while_they_go_over_to_other_workers() {
+    let Some(config) = two_workers() else { return };
+    for (kind, set) in [("nat44", "set nat workers"), ("nat44 ei", "set nat44 ei workers")] {
+        let lines = [
+            format!("{kind} plugin enable sessions 20000"),
+            format!("set interface {kind} in host-left out host-right"),
+            format!("{kind} add address 10.1.2.10 - 10.1.2.11"),
+        ];
+        let lines = lines.each_ref().map(String::as_str);
+        let commands = ["1", "0", "all"].map(|workers| format!("{set} {workers}"));
+        let outside = ["10.1.2.10", "10.1.2.11"];
+        live_on_while(&config, &lines, ("10.1.2.2", &outside), &commands);
+    }
 }
 
 #[test]

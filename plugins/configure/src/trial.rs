@@ -44,6 +44,8 @@ const NOTED: &[(&str, &str)] = &[
     ("create vhost-user", "VirtualEthernet0/0/{renumber}|VirtualEthernet0/0/0"),
     ("set host-interface l4-cksum-offload", ""),
     ("set workers", ""),
+    ("set nat workers", ""),
+    ("set nat44 ei workers", ""),
     ("lcp", ""),
 ];
 

@@ -352,7 +352,8 @@ fn register_tables(api: &mut Api<Router>) {
                 .map(|(table_vrf_id, vrf_ids)| Nat44EdVrfTablesV2Details { table_vrf_id, vrf_ids });
             details.collect()
         })
+        .call(|router, m: NatSetWorkers| Ok(Nat::set_worker_mask(router, m.worker_mask)?))
         .dump(|router, _: NatWorkerDump| {
-            Nat::workers(router).map(|worker| NatWorkerDetails { worker }).collect()
+            Nat::worker_rows(router).map(|worker| NatWorkerDetails { worker }).collect()
         });
 }

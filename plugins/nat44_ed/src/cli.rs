@@ -1,10 +1,11 @@
 //! Commands of NAT.
 
-use control::cli::{Args, Cli, Command, Error as CliError};
+use control::cli::{Args, Cli, Command, Error as CliError, Print};
 use net::{InterfaceIndex, Router};
 use translation::commands::{self, Commands, Words};
 use translation::words;
 use translation::words::AddressRange;
+use translation::workers::WorkerList;
 
 use crate::requests;
 use crate::state::{EndpointDependent, Nat};
@@ -75,6 +76,18 @@ impl<const ROUTE: bool> Command for SetTables<ROUTE> {
     }
 }
 
+/// Spread sessions over some workers, or all of them
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set nat workers")]
+#[undo("=set nat workers all")]
+#[stage(Settings)]
+pub(super) struct SetWorkers {
+    /// numbers of workers, as 0-2,5, or all
+    #[positional]
+    #[values("workers-list")]
+    pub workers: WorkerList,
+}
+
 impl Commands for EndpointDependent {
     const WORDS: Words = words!("nat44", "nat", "nat44 ed");
     const USAGE: &'static str =
@@ -95,6 +108,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SessionLimit| {
         Ok(requests::set_limit(router, set.vrf, set.limit)?)
     });
+    cli.command(|router: &mut Router, set: SetWorkers| Ok(Nat::set_workers(router, &set.workers)?));
     cli.command(|router: &mut Router, set: SetTables<false>| {
         Ok(requests::set_table(router, set.0, set.2)?)
     });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use translation::mapping::Mappings;
+use translation::workers::Workers;
 
 /// What the nodes go by.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Config {
     pub outside: Vec<u32>,
     /// Tables of far ends, for tables of hosts that have certain ones.
     pub routes: HashMap<u16, Vec<u16>>,
+    /// The threads that have sessions.
+    pub workers: Workers,
 }
 
 impl Config {

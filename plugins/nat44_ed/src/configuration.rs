@@ -4,7 +4,9 @@ use control::configuration::{Lines, Stage};
 use net::Router;
 use translation::configuration::{commands, plugin};
 use translation::state::Kind;
+use translation::workers::WorkerList;
 
+use crate::cli::SetWorkers;
 use crate::state::{EndpointDependent, Nat};
 
 /// What takes back commands that begin so; others end with `del` then.
@@ -19,6 +21,10 @@ const UNDO: &[(&str, &str)] = &[
 ];
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let workers = Nat::workers(router);
+    if workers != WorkerList::default() {
+        lines.push(&SetWorkers { workers });
+    }
     let Ok(s) = Nat::settings(router) else { return };
     let sessions = if s.sessions == EndpointDependent::SESSIONS { 0 } else { s.sessions };
     let vrfs = [("inside-vrf", s.inside_vrf), ("outside-vrf", s.outside_vrf)];

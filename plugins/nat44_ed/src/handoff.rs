@@ -75,7 +75,7 @@ impl<P: HandsOff> Node for HandOff<P> {
         let sessions = self.core.sessions.read(epoch).as_ref();
         let (seed, strays) = (sessions.map_or(0, |s| s.seed()), sessions.map(|s| s.strays(epoch)));
         let config = self.core.config.read(epoch);
-        let threads = Threads::of(frame);
+        let threads = Threads::among(frame, &config.workers);
         let place = self.place;
         let mut counts = [0, 0];
         frame.hand_off(Congestion::Drop, |p| {

@@ -42,12 +42,14 @@ use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
+use translation::state::Kind;
+use translation::workers::Workers;
 
 use crate::core::Core;
 use config::Config;
 use handoff::{HandOff, HandsOff};
 use place::{Either, In2Out, Out2In, Output, Place};
-use state::{Nat, Role};
+use state::{EndpointDependent, Nat, Role};
 
 pub use messages::*;
 pub use session_messages::*;
@@ -120,8 +122,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let fast = [In2Out::FAST, Out2In::FAST, Either::FAST, Output::FAST];
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, fast, over);
-    Nat { settings: None, config, sessions, core }.start(router, "nat44-ed", PROCESS);
-    router.on_threads.push(state::threads_changed);
+    let workers = Workers::default();
+    Nat { settings: None, config, sessions, core, workers }.start(router, "nat44-ed", PROCESS);
+    router.on_threads.push(EndpointDependent::go_over);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

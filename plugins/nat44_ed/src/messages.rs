@@ -114,6 +114,13 @@ pub struct Nat44ShowRunningConfigReply {
     pub flags: Nat44ConfigFlags,
 }
 
+/// Spread sessions over some workers.
+#[derive(Message)]
+pub struct NatSetWorkers {
+    /// a bit for each, from the lowest on
+    pub worker_mask: u64,
+}
+
 /// List the threads that have sessions.
 #[derive(Message)]
 #[details(NatWorkerDetails)]

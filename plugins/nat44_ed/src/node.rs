@@ -17,6 +17,7 @@ use net::drops::Problem;
 use net::fast_path::{Routed, Shares};
 use net::ip::V4;
 use sessions::{Direction, Flow4, Kind, Look, Seen};
+use translation::handoff::Threads;
 use translation::mss;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, NatTable, Translation, counter_of, expires, pass};
@@ -271,14 +272,12 @@ impl<P: Place> Slow<P> {
             return frame.forward_all(Out::On);
         };
         let strays = sessions.map(|s| s.strays(epoch));
+        let threads = Threads::among(frame, &core.config.read(epoch).workers);
         for mut held in frame.take() {
             held.buffer().clear_flags(ARRIVED);
             let interface = place_of::<P>(&core, &held.buffer(), epoch).1;
             let done = {
-                let is_own = |hash: u64| {
-                    let at = |hash| frame.thread_of(hash);
-                    strays.is_some_and(|s| s.thread(sessions::Affinity::of(hash), at) == thread)
-                };
+                let is_own = |hash: u64| threads.to(sessions::Affinity::of(hash), strays) == thread;
                 self.one(
                     &core,
                     &mut held.buffer(),

@@ -4,7 +4,7 @@ use control::cli::{Cli, Command, Output};
 use net::Router;
 use sessions::Flow4;
 use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
-use translation::words::Lines;
+use translation::words::{Lines, hash_tables, workers};
 use wire::Protocol;
 
 use crate::state::{Error, Nat};
@@ -18,6 +18,11 @@ struct Summary {}
 #[derive(Command)]
 #[command("show nat44 vrf tables")]
 struct Tables {}
+
+/// Show the workers that have sessions
+#[derive(Command)]
+#[command("show nat workers")]
+struct Workers {}
 
 /// Show sessions
 #[derive(Command)]
@@ -33,7 +38,23 @@ struct Sessions {
     dport: Option<u16>,
 }
 
+/// Show how full the tables of sessions are
+#[derive(Command)]
+#[command("show nat44 hash tables")]
+struct HashTables {
+    /// and what became of sessions
+    detail: bool,
+    /// the same
+    verbose: bool,
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, Workers {}| {
+        Ok(Output::of(workers(&Nat::worker_infos(router))))
+    });
+    cli.command(|router: &mut Router, show: HashTables| {
+        Ok(Output::of(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
+    });
     cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
     cli.command(|router: &mut Router, Tables {}| {
         let s = Nat::known(router);

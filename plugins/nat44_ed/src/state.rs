@@ -60,6 +60,7 @@ impl Kind for EndpointDependent {
             mappings: Mappings::of(router, &settings.mappings),
             outside,
             outside_fibs,
+            workers: router.own::<Nat>().workers.clone(),
             ..Config::default()
         };
         for address in settings.pool.all(router) {
@@ -89,9 +90,7 @@ impl Kind for EndpointDependent {
     fn tell(router: &mut Router, gone: &[NatSession]) {
         log::ended(router, gone);
     }
-}
-
-/// Other threads: sessions go over to the one that has their packets from now on.
-pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
-    Nat::move_over(router, stay, handoff::paths)
+    fn go_over(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+        Nat::move_over(router, stay, handoff::paths)
+    }
 }

@@ -55,8 +55,9 @@ pub(super) fn register(api: &mut Api<Router>) {
             let to = m.enable.then_some((m.domain_id, m.src_port));
             Ok(requests::set_export(router, to)?)
         })
+        .call(|router, m: Nat44EiSetWorkers| Ok(Nat::set_worker_mask(router, m.worker_mask)?))
         .dump(|router, _: Nat44EiWorkerDump| {
-            Nat::workers(router).map(|worker| Nat44EiWorkerDetails { worker }).collect()
+            Nat::worker_rows(router).map(|worker| Nat44EiWorkerDetails { worker }).collect()
         });
     register_ports(api);
     register_interfaces(api);

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use control::cli::{Args, Cli, Command, Error as CliError};
+use control::cli::{Args, Cli, Command, Error as CliError, Print};
 use net::fib::TableIndex;
 use net::{InterfaceIndex, Router};
 use translation::commands::{self, Commands, Words};
@@ -11,6 +11,7 @@ use translation::mapping_words::{identity_mapping, static_mapping};
 use translation::ports::PortSet;
 use translation::words;
 use translation::words::AddressRange;
+use translation::workers::WorkerList;
 
 use crate::requests;
 use crate::state::{EndpointIndependent, More, Nat};
@@ -167,6 +168,18 @@ impl Command for Ipfix {
     }
 }
 
+/// Spread sessions over some workers, or all of them
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set nat44 ei workers")]
+#[undo("=set nat44 ei workers all")]
+#[stage(Settings)]
+pub(super) struct SetWorkers {
+    /// numbers of workers, as 0-2,5, or all
+    #[positional]
+    #[values("workers-list")]
+    pub workers: WorkerList,
+}
+
 impl Commands for EndpointIndependent {
     const WORDS: Words = words!("nat44 ei", "nat44 ei", "nat44 ei");
     const USAGE: &'static str = concat!(
@@ -210,6 +223,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, del: DelUser| {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
     });
+    cli.command(|router: &mut Router, set: SetWorkers| Ok(Nat::set_workers(router, &set.workers)?));
     cli.command(|router: &mut Router, set: Ipfix| Ok(requests::set_export(router, set.0)?));
     crate::show::register(cli);
 }

@@ -7,7 +7,9 @@ use net::Router;
 use translation::configuration::{commands, plugin};
 use translation::ports::PortSet;
 use translation::state::Kind;
+use translation::workers::WorkerList;
 
+use crate::cli::SetWorkers;
 use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
 
 /// The words for a set of ports.
@@ -22,6 +24,10 @@ pub fn words(ports: PortSet) -> String {
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let workers = Nat::workers(router);
+    if workers != WorkerList::default() {
+        lines.push(&SetWorkers { workers });
+    }
     let Ok(s) = Nat::settings(router) else { return };
     let usual = |number: u32, usual: u32| if number == usual { 0 } else { number };
     let options = [

@@ -12,6 +12,7 @@ use translation::mapping::Mappings;
 use translation::ports::PortSet;
 use translation::session::{self, Counters, NatSession, NatSessions, NatTable, STATIC};
 use translation::users::{Counts, Host, Users, came};
+use translation::workers::Workers;
 use wire::Protocol;
 
 use crate::node::Traffic;
@@ -44,6 +45,8 @@ pub struct Config {
     pub most_users: u32,
     /// Sessions of a host at most.
     pub most_per_user: u32,
+    /// The threads that have sessions.
+    pub workers: Workers,
 }
 
 impl Config {

@@ -8,6 +8,7 @@ use graph::Buffer;
 use infra::rcu::Epoch;
 use sessions::{Affinity as Path, Strays};
 use translation::handoff::Place;
+use translation::workers::Workers;
 use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
@@ -27,6 +28,9 @@ macro_rules! places {
             }
             fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays> {
                 self.0.sessions.read(epoch).as_ref().map(|s| s.strays(epoch))
+            }
+            fn workers<'e>(&'e self, epoch: Epoch<'e>) -> &'e Workers {
+                &self.0.config.read(epoch).workers
             }
         }
     )*};

@@ -37,12 +37,14 @@ use translation::handoff::{HandOff, Place as HandOffPlace};
 use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
+use translation::state::Kind;
 use translation::users::Users;
+use translation::workers::Workers;
 
 use crate::core::{Config, Core};
 use handing::{Either, In2Out, Out2In, Output};
 use node::{Classify, Place, Translate};
-use state::{Nat, Role};
+use state::{EndpointIndependent, Nat, Role};
 
 pub use ha::{
     Nat44EiHaFlush, Nat44EiHaGetFailover, Nat44EiHaGetFailoverReply, Nat44EiHaGetListener,
@@ -135,8 +137,9 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let alone = [node::In2Out::NAME, node::Out2In::NAME, classify, node::Output::NAME];
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, alone, over);
-    Nat { settings: None, config, sessions, core }.start(router, "nat44-ei", PROCESS);
-    router.on_threads.push(state::threads_changed);
+    let workers = Workers::default();
+    Nat { settings: None, config, sessions, core, workers }.start(router, "nat44-ei", PROCESS);
+    router.on_threads.push(EndpointIndependent::go_over);
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -81,6 +81,14 @@ pub struct Nat44EiShowRunningConfigReply {
     pub flags: Nat44EiConfigFlags,
 }
 
+/// Spread sessions over some workers.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiSetWorkers {
+    /// a bit for each, from the lowest on
+    pub worker_mask: u64,
+}
+
 /// List the threads that translate.
 #[derive(Message)]
 #[details(Nat44EiWorkerDetails)]

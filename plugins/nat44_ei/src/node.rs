@@ -251,7 +251,7 @@ impl<P: Place> Node for Translate<P> {
         let Some(((strays, mut table), mut users)) = lent.zip(core.users.lend(thread)) else {
             return frame.forward_all(Next::On);
         };
-        let threads = Threads::of(frame);
+        let threads = Threads::among(frame, &config.workers);
         let mut work = Work {
             core: &core,
             config,

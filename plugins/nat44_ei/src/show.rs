@@ -5,9 +5,8 @@ use std::net::Ipv4Addr;
 
 use control::cli::{Cli, Command, Output};
 use net::Router;
-use sessions::Usage;
 use translation::session::{NatSession, STATIC};
-use translation::words::{Lines, word};
+use translation::words::{Lines, hash_tables, word, workers};
 use wire::Protocol;
 
 use crate::configuration::words;
@@ -52,26 +51,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Lines(vec![line])))
     });
     cli.command(|router: &mut Router, Workers {}| {
-        let is_on = Nat::settings(router).is_ok();
-        let threads = router.engine.thread_infos().into_iter().filter(|t| t.id > 0 && is_on);
-        let line = |t: graph::ThreadInfo| format!("  {}", t.name);
-        let lines: Vec<_> = threads.map(line).collect();
-        Ok(Output::of(Lines::below(&format!("{} workers", lines.len()), lines.into_iter())))
+        Ok(Output::of(workers(&Nat::worker_infos(router))))
     });
     cli.command(|router: &mut Router, show: Sessions| Ok(Output::of(sessions(router, &show)?)));
     cli.command(|router: &mut Router, show: HashTables| {
-        let usage = Nat::usage(router);
-        let line = |(thread, u): (usize, &Usage)| {
-            let Usage { sessions, limit, bytes, made, expired, evicted, refused, .. } = u;
-            let line = format!("thread {thread}: {sessions} of {limit} sessions, {bytes} bytes");
-            match show.detail || show.verbose {
-                true => format!(
-                    "{line}, {made} made, {expired} expired, {evicted} evicted, {refused} refused"
-                ),
-                false => line,
-            }
-        };
-        Ok(Output::of(Lines(usage.iter().enumerate().map(line).collect())))
+        Ok(Output::of(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
     });
 }
 

@@ -100,6 +100,7 @@ impl Kind for EndpointIndependent {
             inside: inside.map(|(interface, _)| interface.0).collect(),
             outside,
             outside_fibs,
+            workers: router.own::<Nat>().workers.clone(),
         }
     }
     fn outside(config: &Config) -> Outside {
@@ -125,11 +126,10 @@ impl Kind for EndpointIndependent {
             nat_log::log(router, log::of_session(false, session));
         }
     }
-}
-
-/// Other threads: sessions go over to the one that has their host from now on.
-pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
-    Nat::move_over(router, stay, |config, s, seed| {
-        [affinity_of_source(&s.forward, seed), affinity_of_destination(config, &s.reverse, seed)]
-    })
+    fn go_over(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+        Nat::move_over(router, stay, |config, s, seed| {
+            let (forward, reverse) = (&s.forward, &s.reverse);
+            [affinity_of_source(forward, seed), affinity_of_destination(config, reverse, seed)]
+        })
+    }
 }

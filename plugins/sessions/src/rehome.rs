@@ -129,8 +129,22 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
         affinities: impl Fn(&Counted<F, R, D>) -> [Affinity; N] + Clone + Send + 'static,
         step: impl Fn(Step, usize, &Counted<F, R, D>) + Clone + Send + 'static,
     ) -> Result<Lost<F, R, D>, NoAnswer> {
-        let (first, count) = (stay.start, stay.len().max(1) as u64);
-        let at = move |hash: u64| first + (hash % count) as usize;
+        let threads: Vec<_> = stay.clone().collect();
+        self.rehome_on(router, &threads, affinities, step)
+    }
+    /// The same where only these `threads` have sessions, in the order of their hashes.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn rehome_on<const N: usize>(
+        &self,
+        router: &mut Router,
+        threads: &[usize],
+        affinities: impl Fn(&Counted<F, R, D>) -> [Affinity; N] + Clone + Send + 'static,
+        step: impl Fn(Step, usize, &Counted<F, R, D>) + Clone + Send + 'static,
+    ) -> Result<Lost<F, R, D>, NoAnswer> {
+        let (threads, count) = (Arc::<[usize]>::from(threads), threads.len().max(1) as u64);
+        let at = move |hash: u64| threads.get((hash % count) as usize).copied().unwrap_or(0);
         let strays = Arc::new(Mutex::new(Strays::default()));
         let (to, leaves) = (Arc::clone(&strays), step.clone());
         let judge = move |thread, session: &mut Counted<F, R, D>| {

@@ -40,6 +40,15 @@ pub enum Error {
     /// twice-nat and self-twice-nat exclude each other
     #[retval(INVALID_VALUE)]
     BothTwice,
+    /// there are fewer than two workers
+    #[retval(FEATURE_DISABLED)]
+    FewWorkers,
+    /// no worker is named
+    #[retval(INVALID_WORKER)]
+    NoWorkers,
+    /// no worker {0}
+    #[retval(INVALID_WORKER)]
+    NoWorker(usize),
     /// there is no memory
     #[retval(UNSPECIFIED)]
     NoMemory,

@@ -6,6 +6,8 @@ use graph::{Buffer, Congestion, Frame, Node};
 use infra::rcu::Epoch;
 use sessions::{Affinity, Strays};
 
+use crate::workers::Workers;
+
 /// Threads at most.
 const MOST: usize = 256;
 
@@ -25,6 +27,15 @@ impl Threads {
             all[count] = frame.thread_of(count as u64);
             count += 1;
         }
+        Self { all, count: count as u64 }
+    }
+    /// The same, or the workers that are named.
+    pub fn among<N: Node, On>(frame: &Frame<'_, N, On>, workers: &Workers) -> Self {
+        let named = workers.named();
+        let Some(first) = named.first() else { return Self::of(frame) };
+        let mut all = [*first; MOST];
+        let count = named.len().min(MOST);
+        all[..count].copy_from_slice(&named[..count]);
         Self { all, count: count as u64 }
     }
     /// Whether there is one only.
@@ -57,6 +68,10 @@ pub trait Place: Clone + Send + 'static {
     fn affinity(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Affinity>;
     /// Packets that go elsewhere, while there are sessions.
     fn strays<'e>(&'e self, epoch: Epoch<'e>) -> Option<&'e Strays>;
+    /// The workers that have sessions.
+    fn workers<'e>(&'e self, _: Epoch<'e>) -> &'e Workers {
+        Workers::ALL
+    }
 }
 
 /// Hands packets over.
@@ -103,7 +118,8 @@ impl<P: Place> Node for HandOff<P> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let (threads, strays) = (Threads::of(frame), self.0.strays(epoch));
+        let threads = Threads::among(frame, self.0.workers(epoch));
+        let strays = self.0.strays(epoch);
         let mut counts = [0, 0];
         frame.hand_off(Congestion::Drop, |p| {
             let Some(affinity) = self.0.affinity(p, epoch) else { return Ok((thread, Next::On)) };

@@ -6,7 +6,7 @@
 //! * [`role`]: sides of interfaces;
 //! * [`state`] and [`requests`]: what control has of a kind, and what is asked of it;
 //! * [`users`]: how many sessions each host has;
-//! * [`handoff`]: the way to the thread that has a session;
+//! * [`workers`] and [`handoff`]: the threads that have sessions, and the way there;
 //! * [`commands`] and [`configuration`]: commands at words of a kind;
 //! * [`words`] and [`numbers`]: what commands and messages are made of.
 #![forbid(unsafe_code)]
@@ -31,6 +31,7 @@ pub mod state;
 pub mod users;
 pub mod usual;
 pub mod words;
+pub mod workers;
 
 use std::net::Ipv4Addr;
 

@@ -41,11 +41,9 @@ pub struct User {
 
 /// What clients ask for.
 impl<K: Kind> Nat<K> {
-    /// Threads that have sessions; none while NAT is disabled.
-    pub fn workers(router: &Router) -> impl Iterator<Item = Worker> {
-        let is_on = Self::is_enabled(router);
-        let threads = router.engine.thread_infos().into_iter();
-        threads.filter(move |t| t.id > 0 && is_on).map(|t| Worker {
+    /// Workers that have sessions.
+    pub fn worker_rows(router: &Router) -> impl Iterator<Item = Worker> {
+        Self::worker_infos(router).into_iter().map(|t| Worker {
             worker_index: t.id as u32,
             lcore_id: t.cpu.map_or(ANY, |cpu| cpu as u32),
             name: t.name.into(),

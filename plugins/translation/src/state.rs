@@ -18,6 +18,7 @@ use crate::outside::Outside;
 use crate::pool::{Pool, PoolAddress};
 use crate::role::{self, Role};
 use crate::session::{NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
+use crate::workers::Workers;
 
 /// Seconds between rounds in which what is over ends.
 const ROUND: Duration = Duration::from_secs(5);
@@ -58,6 +59,12 @@ pub trait Kind: Sized + 'static {
     fn is_told(router: &Router) -> bool;
     /// Tells of ends.
     fn tell(router: &mut Router, gone: &[NatSession]);
+    /// Other threads: sessions go over to the one that has their packets from now on
+    /// ([`Nat::move_over`]).
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    fn go_over(router: &mut Router, stay: &Range<usize>) -> Result<(), String>;
 }
 
 /// Settings that end when NAT is disabled.
@@ -116,6 +123,8 @@ pub struct Nat<K: Kind> {
     pub sessions: Shared<Option<NatSessions>>,
     /// For the nodes.
     pub core: K::Core,
+    /// The threads that have sessions.
+    pub workers: Workers,
 }
 
 /// A session as control sees it, with the thread that owns it.
@@ -356,6 +365,8 @@ impl<K: Kind> Nat<K> {
         stay: &Range<usize>,
         paths: impl Fn(&K::Config, &NatSession, u64) -> [Affinity; N] + Clone + Send + 'static,
     ) -> Result<(), String> {
+        let threads = Self::threads_of(router, stay);
+        Self::apply(router);
         let nat = router.own::<Self>();
         let Some(sessions) = nat.sessions.current().clone() else { return Ok(()) };
         let (config, core) = (Arc::new(nat.config.current().clone()), nat.core.clone());
@@ -365,7 +376,7 @@ impl<K: Kind> Nat<K> {
             Step::Left => K::ended(&core, thread, session),
             Step::Came => K::came(&core, thread, session),
         };
-        let lost = sessions.rehome(router, stay, paths, step).map_err(|e| e.to_string())?;
+        let lost = sessions.rehome_on(router, &threads, paths, step).map_err(|e| e.to_string())?;
         let lost: Vec<_> = lost.into_iter().map(|(_, session)| session).collect();
         Self::tell(router, &sessions, &lost);
         for (interface, mut role) in Self::roles(router) {

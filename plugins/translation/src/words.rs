@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use control::cli::{Args, Arguments, Error, Value};
+use graph::ThreadInfo;
 use net::InterfaceIndex;
 use serde::Serialize;
+use sessions::Usage;
 use wire::Protocol;
 
 use crate::session::Timeouts;
@@ -26,6 +28,27 @@ impl fmt::Display for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
+}
+
+/// Workers, in lines.
+pub fn workers(all: &[ThreadInfo]) -> Lines {
+    let lines = all.iter().map(|thread| format!("  {}", thread.name));
+    Lines::below(&format!("{} workers", all.len()), lines)
+}
+
+/// How full the tables of sessions are, by thread, and what became of sessions.
+pub fn hash_tables(all: &[Usage], has_detail: bool) -> Lines {
+    let line = |(thread, u): (usize, &Usage)| {
+        let Usage { sessions, limit, bytes, made, expired, evicted, refused, .. } = u;
+        let line = format!("thread {thread}: {sessions} of {limit} sessions, {bytes} bytes");
+        match has_detail {
+            true => format!(
+                "{line}, {made} made, {expired} expired, {evicted} evicted, {refused} refused"
+            ),
+            false => line,
+        }
+    };
+    Lines(all.iter().enumerate().map(line).collect())
 }
 
 /// The protocols that have a word.
