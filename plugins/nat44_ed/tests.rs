@@ -166,6 +166,24 @@ fn mappings_lead_inside_and_between_hosts_there() {
 }
 
 #[test]
+fn the_event_log_has_sessions_if_the_level_says_so() {
+    let mut b = bench(&["nat44 add address 192.0.2.1", "nat set logging level 4"]);
+    let pg0 = b.pg0;
+    let out = pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), end("10.0.1.2", 53))]);
+    let port = ends(&out[0])[0].1;
+    b.set("nat44 add address 192.0.2.1 del");
+    let events = b.router.event_log.newest(usize::MAX).into_iter().map(|event| event.text);
+    let noted: Vec<_> = events.filter(|text| text.starts_with("nat44-ed")).collect();
+    let text = |what: &str| {
+        format!(
+            "nat44-ed: session {what}: protocol 17 10.0.0.2 port 4000 as 192.0.2.1 port {port} \
+             with 10.0.1.2 port 53, table 0"
+        )
+    };
+    assert_eq!(noted, [text("begins"), text("ends")]);
+}
+
+#[test]
 fn fragments_are_translated_in_any_order() {
     let mut b = bench(&["nat44 add address 192.0.2.1"]);
     let pg0 = b.pg0;

@@ -248,6 +248,34 @@ fn collectors_hear_of_sessions_that_come_and_go() {
     assert!(told.len() == 1 && told[0].contains(" APMDEL [napmap "), "{told:?}");
 }
 
+#[test]
+fn the_event_log_has_what_the_level_says() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    b.set("nat44 ei addr-port-assignment-alg port-range 5000 - 5000");
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    let begin = "nat44-ei: session begins: protocol 17 10.0.0.2 port 4000 as 192.0.2.1 port 5000, \
+                 table 0";
+    let ports = "nat44-ei: all ports are in use";
+    let end_of_it = begin.replace("begins", "ends");
+    let all = [begin, ports, &end_of_it];
+    for (level, noted) in [("0", 0..0), ("error", 1..2), ("3", 1..2), ("info", 0..3), ("5", 0..3)] {
+        b.set(&format!("nat44 ei set logging level {level}"));
+        let before = b.router.event_log.newest(usize::MAX).len();
+        pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]);
+        pass(&mut b, pg0, &[udp(end("10.0.0.3", 4000), server)]);
+        b.set("clear nat44 ei sessions");
+        let events = b.router.event_log.newest(usize::MAX).into_iter().skip(before);
+        let texts: Vec<_> = events.map(|e| e.text).filter(|t| t.starts_with("nat44")).collect();
+        assert_eq!(texts, all[noted], "{level}");
+        b.wait(2.0);
+    }
+    let refused = b.attempt("nat44 ei set logging level 6").unwrap_err().to_string();
+    assert!(refused.contains('6'), "{refused}");
+    b.set("nat44 ei plugin disable");
+    let kept = b.cli("show configuration nat44_ei");
+    assert_eq!(kept, "nat44 ei set logging level 5\n", "it outlives the sessions");
+}
+
 /// UDP messages that were sent to a port: their bytes behind the headers.
 fn messages(out: &[Vec<u8>], port: u16) -> Vec<Vec<u8>> {
     out.iter().filter(|p| p[22..24] == port.to_be_bytes()).map(|p| p[28..].to_vec()).collect()

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::api::{Api, Retval};
+use nat_log::Translator;
 use net::Router;
 use translation::mapping::{Local, Mapping, Twice};
 use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
@@ -82,7 +83,7 @@ fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
         forwarding_enabled: s.is_forwarding,
         ipfix_logging_enabled: false,
         timeouts: s.timeouts.into(),
-        log_level: NatLogLevel::NONE,
+        log_level: NatLogLevel(Translator::Nat44Ed.level(router).number()),
         flags: Nat44ConfigFlags::ENDPOINT_DEPENDENT,
     })
 }

@@ -1,6 +1,7 @@
 //! Commands of NAT.
 
 use control::cli::{Args, Cli, Command, Error as CliError, Print};
+use nat_log::{Level, Translator};
 use net::{InterfaceIndex, Router};
 use translation::commands::{self, Commands, Words};
 use translation::words;
@@ -88,6 +89,19 @@ pub(super) struct SetWorkers {
     pub workers: WorkerList,
 }
 
+/// Set which events are noted in the event log: 0 none, 1 ports that run out, 2 other limits too,
+/// 4 sessions too
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat set logging level")]
+#[undo("=nat set logging level 0")]
+#[stage(Settings)]
+pub(super) struct SetLevel {
+    /// the level, from 0 to 5
+    #[positional]
+    #[values("level:0-5")]
+    pub level: Level,
+}
+
 impl Commands for EndpointDependent {
     const WORDS: Words = words!("nat44", "nat", "nat44 ed");
     const USAGE: &'static str =
@@ -109,6 +123,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::set_limit(router, set.vrf, set.limit)?)
     });
     cli.command(|router: &mut Router, set: SetWorkers| Ok(Nat::set_workers(router, &set.workers)?));
+    cli.command(|router: &mut Router, set: SetLevel| {
+        Translator::Nat44Ed.set_level(router, set.level);
+        Ok(())
+    });
     cli.command(|router: &mut Router, set: SetTables<false>| {
         Ok(requests::set_table(router, set.0, set.2)?)
     });

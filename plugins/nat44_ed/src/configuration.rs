@@ -1,12 +1,13 @@
 //! The settings, as the commands that make them again.
 
 use control::configuration::{Lines, Stage};
+use nat_log::{Level, Translator};
 use net::Router;
 use translation::configuration::{commands, plugin};
 use translation::state::Kind;
 use translation::workers::WorkerList;
 
-use crate::cli::SetWorkers;
+use crate::cli::{SetLevel, SetWorkers};
 use crate::state::{EndpointDependent, Nat};
 
 /// What takes back commands that begin so; others end with `del` then.
@@ -24,6 +25,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let workers = Nat::workers(router);
     if workers != WorkerList::default() {
         lines.push(&SetWorkers { workers });
+    }
+    let level = Translator::Nat44Ed.level(router);
+    if level != Level::NONE {
+        lines.push(&SetLevel { level });
     }
     let Ok(s) = Nat::settings(router) else { return };
     let sessions = if s.sessions == EndpointDependent::SESSIONS { 0 } else { s.sessions };

@@ -98,7 +98,7 @@ fn add<P: HandsOff>(
     core: &Core,
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
-    let log = nat_log::Log::new(router);
+    let log = nat_log::Log::of(router, nat_log::Translator::Nat44Ed);
     let (fast, slow) = node::of(router, place, core, (seed(P::FAST), log));
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
-use nat_log::{Ends, Far, Log, Record};
+use nat_log::{Ends, Far, Log, Record, Translator};
 use net::Router;
 use translation::session::{BYPASS, NatSession};
 
@@ -17,7 +17,7 @@ pub fn session(log: &mut Log, is_new: bool, session: &NatSession, epoch: Epoch<'
 /// Logs the ends of sessions.
 pub fn ended(router: &mut Router, gone: &[NatSession]) {
     for session in gone.iter().filter(|s| !s.data.is(BYPASS)) {
-        nat_log::log(router, of_session(false, session));
+        Translator::Nat44Ed.log(router, of_session(false, session));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use nat_log::Translator;
 use net::Router;
 use net::fib::Ip4;
 use translation::mapping::Mappings;
@@ -85,7 +86,7 @@ impl Kind for EndpointDependent {
         core.show_total(thread, table);
     }
     fn is_told(router: &Router) -> bool {
-        nat_log::is_wanted(router)
+        Translator::Nat44Ed.is_heard(router)
     }
     fn tell(router: &mut Router, gone: &[NatSession]) {
         log::ended(router, gone);

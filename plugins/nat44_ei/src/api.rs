@@ -1,6 +1,7 @@
 //! Answers to the messages of the module `nat44_ei`.
 
 use control::api::{Api, Retval};
+use nat_log::{Level, Translator};
 use net::Router;
 use net::fib::TableIndex;
 use translation::mapping::Mapping;
@@ -55,6 +56,11 @@ pub(super) fn register(api: &mut Api<Router>) {
             let to = m.enable.then_some((m.domain_id, m.src_port));
             Ok(requests::set_export(router, to)?)
         })
+        .call(|router, m: Nat44EiSetLogLevel| {
+            let level = Level::of(m.log_level.0).ok_or(Retval::INVALID_VALUE)?;
+            Translator::Nat44Ei.set_level(router, level);
+            Ok(())
+        })
         .call(|router, m: Nat44EiSetWorkers| Ok(Nat::set_worker_mask(router, m.worker_mask)?))
         .dump(|router, _: Nat44EiWorkerDump| {
             Nat::worker_rows(router).map(|worker| Nat44EiWorkerDetails { worker }).collect()
@@ -82,7 +88,7 @@ fn running(router: &mut Router) -> Result<Nat44EiShowRunningConfigReply, Retval>
         forwarding_enabled: s.is_forwarding,
         ipfix_logging_enabled: nat_log::exported(router).is_some(),
         timeouts: s.timeouts.into(),
-        log_level: NatLogLevel::NONE,
+        log_level: NatLogLevel(Translator::Nat44Ei.level(router).number()),
         flags,
     })
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError, Print};
+use nat_log::{Level, Translator};
 use net::fib::TableIndex;
 use net::{InterfaceIndex, Router};
 use translation::commands::{self, Commands, Words};
@@ -180,6 +181,19 @@ pub(super) struct SetWorkers {
     pub workers: WorkerList,
 }
 
+/// Set which events are noted in the event log: 0 none, 1 ports that run out, 2 other limits too,
+/// 4 sessions too
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nat44 ei set logging level")]
+#[undo("=nat44 ei set logging level 0")]
+#[stage(Settings)]
+pub(super) struct SetLevel {
+    /// the level, from 0 to 5
+    #[positional]
+    #[values("level:0-5")]
+    pub level: Level,
+}
+
 impl Commands for EndpointIndependent {
     const WORDS: Words = words!("nat44 ei", "nat44 ei", "nat44 ei");
     const USAGE: &'static str = concat!(
@@ -224,6 +238,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
     });
     cli.command(|router: &mut Router, set: SetWorkers| Ok(Nat::set_workers(router, &set.workers)?));
+    cli.command(|router: &mut Router, set: SetLevel| {
+        Translator::Nat44Ei.set_level(router, set.level);
+        Ok(())
+    });
     cli.command(|router: &mut Router, set: Ipfix| Ok(requests::set_export(router, set.0)?));
     crate::show::register(cli);
 }

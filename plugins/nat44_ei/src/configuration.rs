@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use control::configuration::{Lines, Stage};
+use nat_log::{Level, Translator};
 use net::Router;
 use translation::configuration::{commands, plugin};
 use translation::ports::PortSet;
 use translation::state::Kind;
 use translation::workers::WorkerList;
 
-use crate::cli::SetWorkers;
+use crate::cli::{SetLevel, SetWorkers};
 use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
 
 /// The words for a set of ports.
@@ -27,6 +28,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let workers = Nat::workers(router);
     if workers != WorkerList::default() {
         lines.push(&SetWorkers { workers });
+    }
+    let level = Translator::Nat44Ei.level(router);
+    if level != Level::NONE {
+        lines.push(&SetLevel { level });
     }
     let Ok(s) = Nat::settings(router) else { return };
     let usual = |number: u32, usual: u32| if number == usual { 0 } else { number };

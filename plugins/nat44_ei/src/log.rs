@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use infra::rcu::Epoch;
-use nat_log::{Ends, Record};
+use nat_log::{Ends, Record, Translator};
 use net::Router;
 use translation::session::{BYPASS, NatSession};
 
@@ -20,7 +20,7 @@ pub struct Log {
 impl Log {
     /// For a node.
     pub fn new(router: &mut Router) -> Self {
-        Self { log: nat_log::Log::new(router), standby: Teller::new(router) }
+        Self { log: nat_log::Log::of(router, Translator::Nat44Ei), standby: Teller::new(router) }
     }
     /// A session has come, or gone.
     pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {

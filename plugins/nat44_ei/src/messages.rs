@@ -75,10 +75,18 @@ pub struct Nat44EiShowRunningConfigReply {
     pub ipfix_logging_enabled: bool,
     /// the timeouts
     pub timeouts: NatTimeouts,
-    /// not used
+    /// how much is logged
     pub log_level: NatLogLevel,
     /// what it is
     pub flags: Nat44EiConfigFlags,
+}
+
+/// Set which events are noted in the event log.
+#[derive(Message)]
+#[option("deprecated")]
+pub struct Nat44EiSetLogLevel {
+    /// how much is logged
+    pub log_level: NatLogLevel,
 }
 
 /// Spread sessions over some workers.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use nat_log::Translator;
 use net::Router;
 use net::fib::{Ip4, TableIndex};
 use translation::mapping::Mappings;
@@ -118,12 +119,12 @@ impl Kind for EndpointIndependent {
         }
     }
     fn is_told(router: &Router) -> bool {
-        nat_log::is_wanted(router) || ha::is_wanted(router)
+        Translator::Nat44Ei.is_heard(router) || ha::is_wanted(router)
     }
     fn tell(router: &mut Router, gone: &[NatSession]) {
         ha::ended(router, gone);
         for session in gone.iter().filter(|s| !s.data.is(BYPASS)) {
-            nat_log::log(router, log::of_session(false, session));
+            Translator::Nat44Ei.log(router, log::of_session(false, session));
         }
     }
     fn go_over(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {

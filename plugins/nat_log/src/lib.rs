@@ -1,25 +1,29 @@
 //! Logs of address translation: sessions and bindings that come and go, and limits that are
 //! reached, to a syslog collector (fields of RFC 7659) and as IPFIX records (RFC 8158).
 //!
-//! A node has a [`Log`]; control calls [`log`].
+//! A node has a [`Log`]; control calls [`log`]. The events of a [`Translator`] are noted in the
+//! event log as well, up to a level.
 #![forbid(unsafe_code)]
 
 mod api;
+mod levels;
 mod records;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::feature::{Refusal, Refused};
-use infra::rcu::{Epoch, Reader, Shared};
+use infra::rcu::{Reader, Shared};
 use net::events::{Event, EventSender};
 use net::fib::TableIndex;
 use net::{Configuration, Feature, Origin, Parts, Router};
 use syslog::{Facility, Message, Severity, Structured};
 use wire::Protocol;
 
+use levels::Listeners;
 use records::{Kind, Streams};
 
 pub use api::*;
+pub use levels::{Level, Translator};
 
 /// Logs of address translation.
 pub const FEATURE: Feature = Feature {
@@ -83,7 +87,14 @@ pub enum Record {
     Exhausted(u32),
 }
 
-impl Event for Record {
+/// An event on its way to control.
+#[derive(Clone, Copy)]
+struct Told {
+    by: Option<Translator>,
+    record: Record,
+}
+
+impl Event for Told {
     const ROOM: usize = 4096;
 }
 
@@ -105,8 +116,9 @@ const QUIET: f64 = 1.0;
 /// A node's way to the log.
 #[derive(Clone)]
 pub struct Log {
-    events: EventSender<Record>,
-    is_wanted: Reader<bool>,
+    events: EventSender<Told>,
+    listeners: Reader<Listeners>,
+    by: Option<Translator>,
     /// Times of the last reports of limits.
     told: [f64; 4],
 }
@@ -114,16 +126,13 @@ pub struct Log {
 impl Log {
     /// For a node of a feature that requires this one.
     pub fn new(router: &mut Router) -> Self {
-        let is_wanted = router.own::<NatLog>().is_wanted.reader();
-        Self { events: router.events.sender(), is_wanted, told: [f64::NEG_INFINITY; 4] }
+        let listeners = router.own::<NatLog>().listeners.reader();
+        let told = [f64::NEG_INFINITY; 4];
+        Self { events: router.events.sender(), listeners, by: None, told }
     }
-    /// Logs an event if anybody wants it. Lost, and counted as an event that is, when control has
-    /// too much to do.
-    #[inline]
-    pub fn send(&mut self, epoch: Epoch<'_>, record: impl FnOnce() -> Record) {
-        if *self.is_wanted.read(epoch) {
-            self.events.send(record());
-        }
+    /// For a node of a translator with a level of its own.
+    pub fn of(router: &mut Router, by: Translator) -> Self {
+        Self { by: Some(by), ..Self::new(router) }
     }
     /// Logs a limit that is reached, once a second.
     #[cold]
@@ -139,12 +148,13 @@ impl Log {
 /// The state.
 struct NatLog {
     streams: Option<Streams>,
-    is_wanted: Shared<bool>,
+    levels: [Level; 2],
+    listeners: Shared<Listeners>,
 }
 
-/// Whether anybody wants events.
+/// Whether a collector wants events.
 pub fn is_wanted(router: &Router) -> bool {
-    *router.own::<NatLog>().is_wanted.current()
+    router.own::<NatLog>().listeners.current().hear(None)
 }
 
 /// The observation domain and source port of records, while they are exported.
@@ -170,9 +180,10 @@ pub fn export(router: &mut Router, to: Option<(u32, u16)>) -> Result<(), Error> 
 
 /// Tells the nodes whether anybody wants events.
 fn refresh(router: &mut Router) {
-    let is_wanted =
-        router.own::<NatLog>().streams.is_some() || syslog::is_sent(router, Severity::Info);
-    router.own_mut::<NatLog>().is_wanted.publish(is_wanted);
+    let nat = router.own::<NatLog>();
+    let collects = nat.streams.is_some() || syslog::is_sent(router, Severity::Info);
+    let levels = nat.levels;
+    router.own_mut::<NatLog>().listeners.publish(Listeners { collects, levels });
 }
 
 /// Logs an event.
@@ -271,8 +282,12 @@ fn send(router: &mut Router, id: &str, name: &str, parameters: &[(&str, &dyn std
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
-    router.insert(NatLog { streams: None, is_wanted: Shared::new(false) });
-    router.events.handle(log);
+    let (levels, listeners) = ([Level::NONE; 2], Shared::new(Listeners::default()));
+    router.insert(NatLog { streams: None, levels, listeners });
+    router.events.handle(|router, Told { by, record }| match by {
+        Some(by) => by.log(router, record),
+        None => log(router, record),
+    });
     syslog::on_change(router, refresh);
     refresh(router);
     api::register(&mut parts.api);

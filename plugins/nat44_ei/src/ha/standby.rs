@@ -61,7 +61,7 @@ fn carry_out(router: &mut Router, changes: Vec<Change>) -> bool {
     let nat = router.own::<Nat>();
     let Some(sessions) = nat.sessions.current().clone() else { return false };
     let (core, most) = (nat.core.clone(), nat.config.current().most_per_user);
-    let threads: Vec<_> = router.engine.data_threads().collect();
+    let threads = nat.workers.of(router.engine.data_threads());
     let ha = router.own::<Ha>();
     for change in &changes {
         if (ADD..=REFRESH).contains(&change.kind) {
