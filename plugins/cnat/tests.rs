@@ -549,6 +549,49 @@ fn pods_are_hidden_from_the_world_and_hosts_from_pods_that_serve_them() {
 }
 
 #[test]
+fn the_event_log_has_sessions_of_an_address_or_all() {
+    for plan in &PLANS {
+        let Plan { client, service: vip, backends: [backend, other], .. } = *plan;
+        let mut b = bench(&[service(plan, "udp", "")]);
+        let ask = |port| packet(Protocol::UDP, (client, port), (vip, 80));
+        let text = |what: &str, port: u16| {
+            format!(
+                "cnat: session {what}: protocol 17 {client} port {port} -> {vip} port 80 as \
+                 {client} port {port} -> {backend} port 8080, table 0, translation 0"
+            )
+        };
+        let noted = |b: &mut Bench, port: u16| -> Vec<String> {
+            let before = b.router.event_log.newest(usize::MAX).len();
+            one(b, false, &ask(port));
+            b.set("cnat purge");
+            let events = b.router.event_log.newest(usize::MAX).into_iter().skip(before);
+            events.map(|e| e.text).filter(|text| text.starts_with("cnat")).collect()
+        };
+        let both = |port| [text("begins", port), text("ends", port)];
+        assert_eq!(noted(&mut b, 1), [""; 0]);
+        b.set(&format!("cnat log enable ip {other}"));
+        assert_eq!(noted(&mut b, 2), [""; 0]);
+        b.set(&format!("cnat log enable ip {backend}"));
+        assert_eq!(noted(&mut b, 3), both(3));
+        b.set(&format!("cnat log disable ip {backend}"));
+        assert_eq!(noted(&mut b, 4), [""; 0]);
+        let refused = b.attempt(&format!("cnat log disable ip {backend}"));
+        assert!(refused.unwrap_err().to_string().contains("not logged"));
+        b.set("cnat log enable");
+        assert_eq!(noted(&mut b, 5), both(5));
+        // Sessions that are silent for too long end as well.
+        let before = b.router.event_log.newest(usize::MAX).len();
+        one(&mut b, false, &ask(6));
+        b.wait(40.0);
+        let events = b.router.event_log.newest(usize::MAX).into_iter().skip(before);
+        let texts: Vec<_> = events.map(|e| e.text).filter(|t| t.starts_with("cnat")).collect();
+        assert_eq!(texts, both(6));
+        b.set("cnat log disable");
+        assert_eq!(noted(&mut b, 7), [""; 0]);
+    }
+}
+
+#[test]
 fn sessions_have_limits_in_all_and_by_table() {
     let mut b = bench_with("cnat { session-max 16 session-max-per-vrf 10 scanner off }", 1);
     let mut count = 0;

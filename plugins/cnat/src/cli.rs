@@ -12,7 +12,7 @@ use crate::config::{OnInterface, POD, Policy, TABLES};
 use crate::sources::{self, AS_DEFAULT, NO_ROUTE, WantedSources};
 use crate::state::{self, Cnat};
 use crate::wanted::{ALLOCATES_PORT, Endpoint, LOCAL, ONE_WAY, Translation, Wanted};
-use crate::{interfaces, walk};
+use crate::{interfaces, log, walk};
 
 /// The protocols of services.
 pub const PROTOCOLS: [(&str, Protocol); 3] =
@@ -354,6 +354,41 @@ impl Print for SetFeature {
     }
 }
 
+/// `cnat log`.
+#[derive(Debug, PartialEq)]
+struct SetLogging {
+    ip: Option<IpAddr>,
+    disable: bool,
+}
+
+impl Command for SetLogging {
+    const PATHS: &'static [&'static str] = &["cnat log"];
+    const ABOUT: &'static str = "Note sessions in the event log as they come and go, all or those \
+        of an address, or no longer";
+    const USAGE: &'static str = "[enable|disable] [ip <ip>]";
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut set = Self { ip: None, disable: false };
+        while !args.is_empty() {
+            if args.keyword("disable") {
+                set.disable = true;
+            } else if args.keyword("ip") {
+                set.ip = Some(args.value("address")?);
+            } else if !args.keyword("enable") {
+                return Err(args.unknown());
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl Print for SetLogging {
+    const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "cnat log disable ip {ip}|cnat log disable";
+    fn print(&self, line: &mut Line<'_>) {
+        line.word(if self.disable { "disable" } else { "enable" }).option("ip", self.ip.as_ref());
+    }
+}
+
 /// End all sessions of cnat
 #[derive(Command)]
 #[command("cnat purge")]
@@ -373,6 +408,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let cnat = router.own::<Cnat>();
     if cnat.policy != Policy::default() {
         lines.push(&SetPolicy(cnat.policy));
+    }
+    for ip in log::logging(router).hosts() {
+        lines.push(&SetLogging { ip, disable: false });
     }
     for prefix in cnat.excluded.iter() {
         lines.push(&SetExcluded { prefix: *prefix, del: false });
@@ -422,6 +460,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetFeature| {
         Ok(interfaces::set_feature(router, c.interface, !c.disable)?)
     });
+    cli.command(|router: &mut Router, c: SetLogging| Ok(log::set(router, c.ip, !c.disable)?));
     cli.command(|router: &mut Router, Purge {}| Ok(walk::purge(router)?));
     cli.command(|router: &mut Router, c: SetScanner| {
         if c.on == c.off {

@@ -16,6 +16,7 @@ mod api;
 mod cli;
 mod config;
 mod interfaces;
+mod log;
 mod node;
 mod packet;
 mod service;
@@ -44,6 +45,7 @@ use net::ip6::IP6_UNICAST;
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 use crate::config::{Config, OnInterface, Startup};
+use crate::log::{Log, Logged, Logging, Noted};
 use crate::node::{Core, INPUT, LOOKUP, RETURN, SNAT, SNAT_RETURN, TX, Translate};
 use crate::service::Services;
 use crate::session::Both;
@@ -71,14 +73,19 @@ const PROCESS: &str = "cnat-scanner-process";
 /// counts more, what else leads there less.
 const ROUTES: (&str, u8) = ("cnat", 0x30);
 
-fn add<V: Translated>(router: &mut Router, core: &Core) -> Result<(), BuildError> {
+fn add<V: Translated>(
+    router: &mut Router,
+    core: &Core,
+    logging: &Shared<Logging>,
+) -> Result<(), BuildError> {
+    let log = Log::new(router, logging.reader());
     let engine = &mut router.engine;
-    engine.add_feature(V::ARC, Translate::<V, LOOKUP>::new(core))?;
-    engine.add_feature(V::ARC, Translate::<V, INPUT>::new(core))?;
-    engine.add_feature(V::ARC, Translate::<V, SNAT_RETURN>::new(core))?;
-    engine.add_feature(V::ARC, Translate::<V, SNAT>::new(core))?;
-    engine.add(Translate::<V, TX>::new(core))?;
-    engine.add(Translate::<V, RETURN>::new(core))?;
+    engine.add_feature(V::ARC, Translate::<V, LOOKUP>::new(core, &log))?;
+    engine.add_feature(V::ARC, Translate::<V, INPUT>::new(core, &log))?;
+    engine.add_feature(V::ARC, Translate::<V, SNAT_RETURN>::new(core, &log))?;
+    engine.add_feature(V::ARC, Translate::<V, SNAT>::new(core, &log))?;
+    engine.add(Translate::<V, TX>::new(core, &log))?;
+    engine.add(Translate::<V, RETURN>::new(core, &log))?;
     Ok(())
 }
 
@@ -107,8 +114,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         limits: [startup.most_sessions, startup.most_of_vrf],
         total: total.clone(),
     };
-    add::<V4>(router, &core).map_err(refuse)?;
-    add::<V6>(router, &core).map_err(refuse)?;
+    let logging = Shared::new(Logging::default());
+    add::<V4>(router, &core, &logging).map_err(refuse)?;
+    add::<V6>(router, &core, &logging).map_err(refuse)?;
+    router.insert(Logged(logging));
+    router.events.handle(|router, session: Noted| router.note(session));
     let kinds = [kind(router, TX).map_err(refuse)?, kind(router, RETURN).map_err(refuse)?];
     let (name, priority) = ROUTES;
     let source = router.fib.sources.add_own(name, priority);

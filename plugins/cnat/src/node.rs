@@ -21,6 +21,7 @@ use translation::ports::{PortSet, next_random};
 use wire::Protocol;
 
 use crate::config::{Config, HOST, OnInterface, POD, Policy, Sources};
+use crate::log::Log;
 use crate::packet::{look, translate};
 use crate::service::{Backend, Service, ServiceReader};
 use crate::session::{Both, Data, Keeper, NOWHERE, One, has_ports};
@@ -67,13 +68,14 @@ pub struct Translate<V, const AT: usize> {
     version: PhantomData<V>,
     core: Core,
     random: u64,
+    log: Log,
 }
 
 impl<V: Translated, const AT: usize> Translate<V, AT> {
     /// The node.
-    pub fn new(core: &Core) -> Self {
+    pub fn new(core: &Core, log: &Log) -> Self {
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "cnat") | 1;
-        Self { version: PhantomData, core: core.clone(), random }
+        Self { version: PhantomData, core: core.clone(), random, log: log.clone() }
     }
 }
 
@@ -154,7 +156,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
         let threads = Threads::of(frame);
-        let Self { core, random, .. } = self;
+        let Self { core, random, log, .. } = self;
         let all = &core.sessions;
         let others = match V::INDEX {
             0 => all.v6.lend(thread).map(|table| table.usage().sessions),
@@ -170,7 +172,7 @@ impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
         let mut visit = Visit::<V> {
             core,
             config: core.config.read(epoch),
-            keeper: Keeper { table, others, counts, limits, now },
+            keeper: Keeper { table, others, counts, limits, now, log: log.during(epoch) },
             threads: &threads,
             strays: V::of(all).strays(epoch),
             thread,

@@ -15,6 +15,7 @@ use wire::Protocol;
 use zerocopy::FromZeros;
 
 use crate::config::Startup;
+use crate::log::{Noted, Noting};
 
 /// Everything but established connections of TCP.
 const OTHER: u8 = 0;
@@ -157,6 +158,8 @@ pub struct Keeper<'a, A: Address> {
     pub limits: [usize; 2],
     /// The time, in seconds.
     pub now: f64,
+    /// The log.
+    pub log: Noting<'a>,
 }
 
 impl<A: Address> Keeper<'_, A> {
@@ -174,6 +177,7 @@ impl<A: Address> Keeper<'_, A> {
     pub fn remove(&mut self, at: SessionIndex) {
         if let Some(gone) = self.table.remove(at) {
             ended(self.counts, &gone);
+            self.log.note(|| Noted::gone(&gone));
         }
     }
     /// Makes a session.
@@ -186,22 +190,29 @@ impl<A: Address> Keeper<'_, A> {
         reverse: Flow<A>,
         mut data: Data,
     ) -> Result<SessionIndex, Refused> {
-        let Self { table, others, counts, limits: [most, most_of_vrf], now } = self;
+        let Self { table, others, counts, limits: [most, most_of_vrf], now, log } = self;
         let vrf = vrf(&forward);
         let is_full = |table: &Here<A>, counts: &HashMap<Vrf, usize>| {
             table.usage().sessions + *others >= *most
                 || counts.get(&vrf).is_some_and(|count| *count >= *most_of_vrf)
         };
         if is_full(table, counts) {
-            table.expire(*now, SOME, |_: End, gone| ended(counts, gone));
+            table.expire(*now, SOME, |_: End, gone| {
+                ended(counts, gone);
+                log.note(|| Noted::gone(gone));
+            });
             if is_full(table, counts) {
                 return Err(Refused::Full);
             }
         }
         data.number = table.usage().made as u32;
         let new = sessions::New { forward, reverse, data, class: OTHER };
-        let at = table.insert(new, *now, |_, gone| ended(counts, gone))?;
+        let at = table.insert(new, *now, |_, gone| {
+            ended(counts, gone);
+            log.note(|| Noted::gone(gone));
+        })?;
         *counts.entry(vrf).or_default() += 1;
+        log.note(|| Noted::new(true, [&forward, &reverse], data.translation));
         Ok(at)
     }
     /// Notes a packet of a session. An error does not keep alive what it is about.

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use net::Router;
 use sessions::{Address, Step, Walked};
 use wire::Protocol;
 
+use crate::log::{self, Logging, Noted};
 use crate::node::affinities;
 use crate::session::{Both, Counts, Of, One, began, ended};
 use crate::state::Cnat;
@@ -63,28 +65,55 @@ pub fn walk(
     keep: impl Fn(&Shown) -> bool + Clone + Send + 'static,
 ) -> Result<Vec<(usize, Shown)>, Error> {
     let all = router.own::<Cnat>().sessions.clone();
-    let mut found = Vec::new();
-    let (counts, judge) = (all.counts.clone(), keep.clone());
+    let (mut found, logging) = (Vec::new(), log::logging(router));
+    let (counts, judge, logs) = (all.counts.clone(), keep.clone(), logging.clone());
     let v4 = all.v4.walk(router, move |thread, one: &mut One<[u8; 4]>| {
         let shown = shown(|a| Ipv4Addr::from(a).into(), one);
         if judge(&shown) {
-            return Walked::keep(Some((thread, shown)));
+            return Walked::keep(Some(Met::Kept(thread, shown)));
         }
         counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
-        Walked::remove(None)
+        Walked::remove(Met::gone(one, &logs))
     });
     found.extend(v4.map_err(|_| Error::NoAnswer)?);
     let counts = all.counts.clone();
     let v6 = all.v6.walk(router, move |thread, one: &mut One<[u8; 16]>| {
         let shown = shown(|a| Ipv6Addr::from(a).into(), one);
         if keep(&shown) {
-            return Walked::keep(Some((thread, shown)));
+            return Walked::keep(Some(Met::Kept(thread, shown)));
         }
         counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
-        Walked::remove(None)
+        Walked::remove(Met::gone(one, &logging))
     });
     found.extend(v6.map_err(|_| Error::NoAnswer)?);
-    Ok(found)
+    let kept = found.into_iter().filter_map(|met| match met {
+        Met::Kept(thread, shown) => Some((thread, shown)),
+        Met::Gone(session) => {
+            router.note(session);
+            None
+        }
+    });
+    Ok(kept.collect())
+}
+
+/// A session in a walk.
+enum Met {
+    /// It stays on its thread.
+    Kept(usize, Shown),
+    /// It has gone, and is logged.
+    Gone(Noted),
+}
+
+impl Met {
+    fn gone<A: Address>(one: &One<A>, logging: &Logging) -> Option<Self> {
+        noted(one, logging).map(Self::Gone)
+    }
+}
+
+/// A session that has gone, if it is logged.
+fn noted<A: Address>(one: &One<A>, logging: &Logging) -> Option<Noted> {
+    let is_off = logging.is_off();
+    (!is_off).then(|| Noted::gone(one)).filter(|session| logging.has(session))
 }
 
 /// Sessions that are not over, each with its thread.
@@ -158,15 +187,22 @@ pub fn expire(router: &mut Router) -> bool {
     if all.v4.is_empty() && all.v6.is_empty() && !is_shown {
         return false;
     }
-    let counts = all.counts.clone();
-    let mut more = all.v4.expire(router, move |thread, _, gone| {
-        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));
-    });
-    let counts = all.counts.clone();
-    more |= all.v6.expire(router, move |thread, _, gone| {
-        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));
-    });
+    let more = [expire_of(router, &all.v4, &all.counts), expire_of(router, &all.v6, &all.counts)];
     show_total(router);
+    more.contains(&true)
+}
+
+fn expire_of<A: Address>(router: &mut Router, of: &Of<A>, counts: &Counts) -> bool {
+    let (counts, logging) = (counts.clone(), log::logging(router));
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&ends);
+    let more = of.expire(router, move |thread, _, gone| {
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, gone));
+        if let Some(session) = noted(gone, &logging) {
+            to.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+        }
+    });
+    log::note_all(router, &ends.lock().unwrap_or_else(PoisonError::into_inner));
     more
 }
 
@@ -193,6 +229,9 @@ fn rehome<A: Address>(
             Step::Left => ended(&mut counts, session),
         }
     };
-    of.rehome(router, stay, move |session| affinities(session, seed), step)?;
+    let lost = of.rehome(router, stay, move |session| affinities(session, seed), step)?;
+    let logging = log::logging(router);
+    let lost: Vec<_> = lost.iter().filter_map(|(_, session)| noted(session, &logging)).collect();
+    log::note_all(router, &lost);
     Ok(())
 }

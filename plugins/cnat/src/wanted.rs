@@ -47,6 +47,9 @@ pub enum Error {
     /// prefix {0} is not excluded
     #[retval(NO_SUCH_ENTRY)]
     NotExcluded(Prefix),
+    /// sessions of {0} are not logged
+    #[retval(NO_SUCH_ENTRY)]
+    NotLogged(IpAddr),
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
