@@ -200,6 +200,28 @@ fn clients_make_list_and_delete_tunnels() {
     assert_eq!(rig.run("show vxlan tunnel"), "No vxlan tunnels configured...\n");
 }
 
+#[test]
+fn no_device_finds_the_tunnel_of_packets_and_says_so() {
+    let mut rig = rig(FEATURE);
+    make(&mut rig, (ENDS[0].0, ENDS[0].1), "");
+    let (hw_if_index, sw_if_index) = (rig.interface("pg0"), rig.interface("vxlan_tunnel0"));
+    rig.talk(|client, router| {
+        let offload =
+            |hw_if_index, sw_if_index, enable| VxlanOffloadRx { hw_if_index, sw_if_index, enable };
+        for (m, why) in [
+            (offload(hw_if_index, sw_if_index, true), Retval::UNSUPPORTED),
+            (offload(InterfaceIndex(99), sw_if_index, true), Retval::INVALID_SW_IF_INDEX),
+            (offload(hw_if_index, hw_if_index, true), Retval::INVALID_SW_IF_INDEX_2),
+        ] {
+            assert_eq!(client.call(router, &m).err(), Some(why));
+        }
+        client.call(router, &offload(hw_if_index, sw_if_index, false)).unwrap();
+    });
+    let refused = rig.attempt("set flow-offload vxlan hw pg0 rx vxlan_tunnel0").unwrap_err();
+    assert!(refused.to_string().contains("cannot tell flows apart"), "{refused}");
+    assert_eq!(rig.run("set flow-offload vxlan hw pg0 rx vxlan_tunnel0 del"), "");
+}
+
 /// A frame with a TCP packet whose checksum is still to be computed, and what is said of it.
 fn big() -> (Vec<u8>, impl Fn(&mut graph::Buffer<'_>) + Clone + Send + 'static) {
     let mut tcp = vec![0; 20];

@@ -233,8 +233,6 @@ pub(super) fn register(api: &mut Api<Router>) {
             done.map_err(|_| Retval::INVALID_SW_IF_INDEX)
         })
         .call(|router, m: VxlanOffloadRx| {
-            router.interfaces.at(m.hw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
-            router.tunnels::<Vxlan>().at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX_2)?;
-            Err(Retval::UNSUPPORTED)
+            Ok(super::offload(router, m.hw_if_index, m.sw_if_index, m.enable)?)
         });
 }

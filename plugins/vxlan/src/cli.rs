@@ -2,9 +2,9 @@
 
 use control::cli::{Below, Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
-use net::Router;
 use net::tunnel::command::{self, Far, Vni};
 use net::tunnel::{Tunnel, bypass, show};
+use net::{InterfaceIndex, Router};
 
 use super::{PORT, Vxlan};
 
@@ -43,6 +43,19 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bypass::configuration::<Vxlan>(router, lines);
 }
 
+/// Have a device find the tunnel of packets.
+#[derive(Command)]
+#[command("set flow-offload vxlan")]
+struct Offload {
+    /// the device
+    hw: InterfaceIndex,
+    /// the tunnel
+    rx: InterfaceIndex,
+    /// no longer
+    #[keyword("del")]
+    is_del: bool,
+}
+
 /// Show the VXLAN tunnels.
 #[derive(Command)]
 #[command("show vxlan tunnel")]
@@ -53,6 +66,9 @@ struct Show {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
+    cli.command(|router: &mut Router, c: Offload| {
+        Ok(super::offload(router, c.hw, c.rx, !c.is_del)?)
+    });
     bypass::register::<Vxlan>(cli);
     cli.command(|router: &mut Router, c: Show| {
         if c.raw {

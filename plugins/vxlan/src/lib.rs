@@ -4,14 +4,14 @@
 mod api;
 mod cli;
 
-use control::feature::Refused;
+use control::feature::{Refusal, Refused};
 use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
     Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, L3_MAC, Opened, made_mac,
 };
-use net::{Configuration, Feature, Origin, Parts, refuse};
+use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::MacAddr;
 
 pub use api::*;
@@ -101,6 +101,38 @@ impl Decapsulate for Vxlan {
 }
 
 impl CountsAsMost for Vxlan {}
+
+/// Reason why a device does not find the tunnel of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
+pub enum OffloadError {
+    /// no such device
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoDevice,
+    /// the interface is no VXLAN tunnel
+    #[retval(INVALID_SW_IF_INDEX_2)]
+    NoTunnel,
+    /// the device cannot tell flows apart
+    #[retval(UNSUPPORTED)]
+    Unsupported,
+}
+
+/// Has a device find the tunnel of packets, or no longer. No driver has such devices.
+///
+/// # Errors
+/// [`OffloadError`]; switching it off where it is not on is none.
+pub fn offload(
+    router: &Router,
+    device: InterfaceIndex,
+    tunnel: InterfaceIndex,
+    is_on: bool,
+) -> Result<(), OffloadError> {
+    let device = router.interfaces.at(device).ok_or(OffloadError::NoDevice)?;
+    if device.is_sub() {
+        return Err(OffloadError::NoDevice);
+    }
+    router.tunnels::<Vxlan>().at(tunnel).ok_or(OffloadError::NoTunnel)?;
+    if is_on { Err(OffloadError::Unsupported) } else { Ok(()) }
+}
 
 impl Bypass for Vxlan {
     const NODES: [&'static str; 2] = ["ip4-vxlan-bypass", "ip6-vxlan-bypass"];
