@@ -94,7 +94,7 @@ fn a_host_says_what_it_wants_when_that_changes() {
     // A new group twice, what changes once.
     tell("int pg0 saddr 1.1.1.1", &[(Allow, &["1.1.1.1"]), (Allow, &["1.1.1.1"])]);
     tell("int pg0 saddr 1.1.1.2", &[(Allow, &["1.1.1.2"])]);
-    tell("disable int pg0 saddr 1.1.1.1", &[(Block, &["1.1.1.1"])]);
+    tell("int pg0 saddr 1.1.1.1 disable", &[(Block, &["1.1.1.1"])]);
     tell("int pg0 exclude saddr 1.1.1.7", &[(ToExclude, &["1.1.1.7"])]);
     tell("int pg0 exclude saddr 1.1.1.8", &[(Block, &["1.1.1.8"])]);
     tell("int pg0", &[(Allow, &["1.1.1.7", "1.1.1.8"])]);

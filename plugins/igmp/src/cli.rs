@@ -67,10 +67,14 @@ impl Command for Listen {
         [saddr <ip4-address>] gaddr <ip4-address>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_off = !args.keyword("enable") && args.keyword("disable");
-        let (mut interface, mut source, mut group, mut is_exclude) = (None, None, None, false);
+        let (mut interface, mut source, mut group) = (None, None, None);
+        let (mut is_off, mut is_exclude) = (false, false);
         while !args.is_empty() {
-            if args.keyword("int") {
+            if args.keyword("disable") {
+                is_off = true;
+            } else if args.keyword("enable") {
+                is_off = false;
+            } else if args.keyword("int") {
                 interface = Some(args.value("interface")?);
             } else if args.keyword("saddr") {
                 source = Some(args.value("saddr")?);

@@ -278,16 +278,16 @@ impl SessionFields {
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
-    let SessionFields { host, flags, last_heard, traffic, ext_host_nat_address, ext_host_nat_port } =
-        SessionFields::of(s);
+    let fields = SessionFields::of(s);
+    let SessionFields { host, flags, last_heard, traffic, .. } = fields;
     Nat44UserSessionV3Details {
         host,
         flags,
         last_heard,
         time_since_last_heard: (router.now() - s.heard()).max(0.0) as u64,
         traffic,
-        ext_host_nat_address,
-        ext_host_nat_port,
+        ext_host_nat_address: fields.ext_host_nat_address,
+        ext_host_nat_port: fields.ext_host_nat_port,
         is_timed_out: is_over(router, s),
     }
 }
