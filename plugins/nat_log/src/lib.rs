@@ -12,7 +12,7 @@ mod records;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::feature::{Refusal, Refused};
-use infra::rcu::{Reader, Shared};
+use infra::rcu::{Epoch, Reader, Shared};
 use net::events::{Event, EventSender};
 use net::fib::TableIndex;
 use net::{Configuration, Feature, Origin, Parts, Router};
