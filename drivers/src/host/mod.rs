@@ -123,8 +123,10 @@ pub(crate) fn losses_for(router: &mut Router, process: &str) -> io::Result<Owned
 
 /// NUMA node that a network device of the host is on, where it is on one.
 pub fn numa_node(device: &str) -> Option<usize> {
-    let node = std::fs::read_to_string(format!("/sys/class/net/{device}/device/numa_node")).ok()?;
-    node.trim().parse().ok() // -1 without one
+    let folder = std::fs::canonicalize(format!("/sys/class/net/{device}/device")).ok()?;
+    // That of virtio lies below the folder of the PCI device, which knows.
+    let known = |of: &Path| std::fs::read_to_string(of.join("numa_node")).ok();
+    folder.ancestors().find_map(known)?.trim().parse().ok() // -1 without one
 }
 
 /// Names in a folder where the host lists things, such as `/run/netns`.
