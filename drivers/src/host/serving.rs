@@ -19,21 +19,24 @@ pub struct Serving {
     pub queues: Vec<(usize, Arc<OwnedFd>)>,
 }
 
-/// Threads and modes that the receive queues of an interface had when it was connected last.
+/// Modes that the receive queues of an interface had when it was connected last, and the threads
+/// that somebody gave them.
 #[derive(Debug, Default)]
-pub struct Kept(Vec<(usize, InputState)>);
+pub struct Kept(Vec<(InputState, Option<usize>)>);
 
 impl Kept {
     /// Those that they have.
     pub fn of(router: &Router, interface: InterfaceIndex) -> Self {
         let queues = router.interfaces.at(interface).map_or(&[][..], |i| &i.queues);
-        Self(queues.iter().map(|q| (q.thread, q.mode)).collect())
+        Self(queues.iter().map(|q| (q.mode, q.is_placed.then_some(q.thread))).collect())
     }
     /// Gives the queues what they had, as far as there are as many queues and threads.
     pub fn restore(self, router: &mut Router, interface: InterfaceIndex) {
-        for (number, (thread, mode)) in self.0.into_iter().enumerate() {
+        for (number, (mode, thread)) in self.0.into_iter().enumerate() {
             let _ = router.set_rx_mode(interface, Some(number), mode);
-            let _ = router.place_rx_queue(interface, number, thread);
+            if let Some(thread) = thread {
+                let _ = router.place_rx_queue(interface, number, thread);
+            }
         }
     }
 }
