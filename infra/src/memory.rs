@@ -183,8 +183,9 @@ impl Mapping {
         unsafe { self.start.byte_add(lead) }.cast()
     }
     /// Replaces `bytes` at `offset` from [`Mapping::aligned_start`] by zeroed memory: shared with
-    /// `file` where given (from the file's start), else anonymous with huge pages advised. What is
-    /// touched later lies on the NUMA node where one is given, as long as that has memory.
+    /// `file` where given (from the file's start), else anonymous with huge pages advised. It lies
+    /// on the NUMA node where one is given, as long as that has memory; pages of a file are taken
+    /// at once then.
     ///
     /// # Errors
     /// `InvalidInput` outside the range, else the kernel's.
@@ -217,6 +218,12 @@ impl Mapping {
             }
             if let Some(node) = node {
                 prefer(at, bytes, node);
+                if file.is_some() {
+                    // The kernel notes the wish with the mapping, not with the file: what is taken
+                    // through the file would lie anywhere. A kernel that cannot (before 5.14) takes
+                    // it when it is touched.
+                    let _ = libc::madvise(at, bytes, libc::MADV_POPULATE_WRITE);
+                }
             }
         }
         Ok(())
