@@ -19,7 +19,7 @@ use ferrovia_client::{Call, Client, Error, stats};
 use tests::{Daemon, Host, is_root, is_timing_wanted, skip};
 
 /// Number of each kind that are made and deleted at a time.
-const BATCH: usize = 500;
+const BATCH: usize = 200;
 /// Sub-interfaces of a loopback.
 const SUBS: usize = 4;
 

@@ -19,7 +19,7 @@ use zerocopy::FromZeros;
 /// Places of a bucket.
 const PLACES: usize = 10;
 /// Entries that may move for a new one. With one alone some hundred thousandth of the new ones
-/// found no place in tables that were about to grow.
+/// found no place where 13 of 16 were taken, as when there is no memory to grow.
 const MOVES: usize = 2;
 /// Old buckets whose entries move for each new session.
 const SLICE: usize = 2;
@@ -226,8 +226,9 @@ impl Flows {
         let old = self.old.as_ref().map_or(0, |old| old.buckets.0.len() - old.moved);
         (self.new.0.len() + old) * size_of::<Bucket>()
     }
-    /// Goes on growing, or begins to when more than 13 of 16 places are taken. `hash_of` says the
-    /// hash of a value, `fetch` asks for what that reads.
+    /// Goes on growing, or begins to when more than 9 of 16 places are taken: the fuller, the more
+    /// lookups read both lines of their flow. `hash_of` says the hash of a value, `fetch` asks for
+    /// what that reads.
     pub fn grow(&mut self, hash_of: impl Fn(u32) -> u64, fetch: impl Fn(u32)) {
         if let Some(old) = &mut self.old {
             let is_done = (0..SLICE).any(|_| move_one(old, &mut self.new, &hash_of, &fetch));
@@ -238,7 +239,7 @@ impl Flows {
         }
         let buckets = self.new.0.len();
         // Without memory there is no growth, and what finds no room is refused.
-        if self.len * 16 > buckets * PLACES * 13
+        if self.len * 16 > buckets * PLACES * 9
             && let Ok(more) = Buckets::new(buckets * 2)
         {
             let buckets = std::mem::replace(&mut self.new, more);
