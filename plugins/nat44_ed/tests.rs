@@ -183,6 +183,41 @@ fn the_event_log_has_sessions_if_the_level_says_so() {
     assert_eq!(noted, [text("begins"), text("ends")]);
 }
 
+/// A packet of a TCP connection.
+fn tcp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), flags: u8) -> Vec<u8> {
+    let [src, dst] = [from.0, to.0].map(|addr| addr.to_string());
+    let mut packet = super::cnat::packet(Protocol::TCP, (&src, from.1), (&dst, to.1));
+    packet[33] = flags;
+    packet
+}
+
+#[test]
+fn a_connection_opened_again_is_another_session_from_its_acknowledgment_on() {
+    const FLAGS: [u8; 3] = [0x02, 0x12, 0x10];
+    let mut b = bench(&["nat44 add address 192.0.2.1", "nat set logging level 4"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let (host, server, outside) =
+        (end("10.0.0.2", 4000), end("10.0.1.2", 80), end("192.0.2.1", 4000));
+    let step = |b: &mut Bench, flags, is_answer: bool| {
+        let (on, from, to) = if is_answer { (pg1, server, outside) } else { (pg0, host, server) };
+        assert_eq!(pass(b, on, &[tcp(from, to, flags)]).len(), 1, "{flags:#x}");
+        let events = b.router.event_log.newest(usize::MAX).into_iter().map(|event| event.text);
+        let words = ["begins", "ends"].map(|word| format!("session {word}"));
+        let of = |text: String| words.iter().position(|word| text.contains(word));
+        events.filter_map(of).collect::<Vec<_>>()
+    };
+    let open = |b: &mut Bench| [0, 1, 2].map(|n| step(b, FLAGS[n], n == 1));
+    let opened = open(&mut b);
+    assert!(opened.iter().all(|noted| *noted == [0]), "{opened:?}");
+    assert_eq!([step(&mut b, 0x11, false), step(&mut b, 0x11, true)], [[0], [0]]);
+    let again = open(&mut b);
+    assert_eq!(again[..2], [[0], [0]]);
+    assert_eq!(again[2], [0, 1, 0]);
+    assert_eq!(step(&mut b, 0x18, false), [0, 1, 0], "data belong to it");
+    let shown = b.attempt("show nat44 sessions").unwrap().to_string();
+    assert!(shown.contains("total pkts 2,"), "{shown}");
+}
+
 #[test]
 fn fragments_are_translated_in_any_order() {
     let mut b = bench(&["nat44 add address 192.0.2.1"]);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use net::testing::packets::ip6;
+use net::testing::packets::{ip4, ip6};
 use net::testing::whole::{Bench, through_at};
 use wire::{Protocol, checksum};
 use zerocopy::IntoBytes;
@@ -160,6 +160,36 @@ fn sessions_of_nat44_live_on_with_their_ports() {
     let plugins = with(nat44_ed::FEATURE);
     for ask in [ask4, ask_of_many] {
         live_on(&Kind { plugins: &plugins, lines: &lines, ask, ..KIND });
+    }
+}
+
+#[test]
+fn hosts_inside_reach_each_other_by_mappings_without_ports_whichever_thread_hears_them() {
+    let hosts = hosts();
+    let first = ["nat44 plugin enable sessions 1000", "set interface nat44 in pg0 out pg1"];
+    let pool = ["nat44 add address 192.0.2.1".to_owned()];
+    let mapping =
+        |n: u8| format!("nat44 add static mapping local 10.0.0.{n} external 198.51.100.{n}");
+    let more: Vec<_> = pool.into_iter().chain((10..20).map(mapping)).collect();
+    let lines: Vec<_> = hosts
+        .iter()
+        .map(String::as_str)
+        .chain(first)
+        .chain(more.iter().map(String::as_str))
+        .collect();
+    let plugins = with(nat44_ed::FEATURE);
+    let mut b = bench(&Kind { plugins: &plugins, lines: &lines, ..KIND });
+    b.set_threads(0..4);
+    let gre = |src: &str, dst: &str| ip4(src, dst, Protocol::GRE, &[0, 0, 8, 0, 9, 9, 9, 9]);
+    let src_and_dst = |p: &[u8]| (p[12..16].to_vec(), p[16..20].to_vec());
+    for n in 10..20 {
+        let (server, outside) = (format!("10.0.0.{n}"), format!("198.51.100.{n}"));
+        let ask = gre("10.0.0.2", &outside);
+        let out = one(&mut b, usize::from(n) % 4, false, &ask);
+        assert_eq!(src_and_dst(&out), (vec![192, 0, 2, 1], vec![10, 0, 0, n]));
+        let answer = gre(&server, "192.0.2.1");
+        let back = one(&mut b, usize::from(n + 1) % 4, false, &answer);
+        assert_eq!(src_and_dst(&back), (vec![198, 51, 100, n], vec![10, 0, 0, 2]));
     }
 }
 

@@ -24,11 +24,10 @@ impl Tally {
     pub fn at(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, |number| number.load(Relaxed))
     }
-    /// Adds to a number, or takes away.
-    pub fn add(&self, index: usize, change: i64) {
-        if let Some(number) = self.0.get(index) {
-            number.fetch_add(change as u64, Relaxed);
-        }
+    /// Adds to a number, or takes away; what it is then. 0 where there is none.
+    pub fn add(&self, index: usize, change: i64) -> u64 {
+        let change = change as u64;
+        self.0.get(index).map_or(0, |n| n.fetch_add(change, Relaxed).wrapping_add(change))
     }
 }
 
@@ -40,9 +39,7 @@ mod tests {
     fn numbers_go_up_and_down() {
         let tally = Tally::new(3).unwrap();
         let other = tally.clone();
-        tally.add(2, 5);
-        other.add(2, -3);
-        other.add(3, 1);
+        assert_eq!([tally.add(2, 5), other.add(2, -3), other.add(3, 1)], [5, 2, 0]);
         assert_eq!([0, 2, 3].map(|i| tally.at(i)), [0, 2, 0]);
     }
 }

@@ -17,7 +17,7 @@ use net::drops::Problem;
 use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
-use translation::ports::{PortSet, next_random};
+use translation::ports::{PortSet, Random};
 use wire::Protocol;
 
 use crate::config::{Config, HOST, OnInterface, POD, Policy, Sources};
@@ -67,15 +67,14 @@ pub struct Core {
 pub struct Translate<V, const AT: usize> {
     version: PhantomData<V>,
     core: Core,
-    random: u64,
+    random: Random,
     log: Log,
 }
 
 impl<V: Translated, const AT: usize> Translate<V, AT> {
     /// The node.
     pub fn new(core: &Core, log: &Log) -> Self {
-        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "cnat") | 1;
-        Self { version: PhantomData, core: core.clone(), random, log: log.clone() }
+        Self { version: PhantomData, core: core.clone(), random: Random::new(), log: log.clone() }
     }
 }
 
@@ -141,7 +140,7 @@ struct Visit<'a, V: Translated> {
     thread: usize,
     seed: u64,
     epoch: Epoch<'a>,
-    random: &'a mut u64,
+    random: &'a mut Random,
     retries: u64,
 }
 
@@ -397,7 +396,7 @@ impl<V: Translated> Visit<'_, V> {
         answer: impl Fn(u16) -> Flow<V::Address>,
         data: Data,
     ) -> Result<SessionIndex, Error> {
-        let others = PortSet::All.in_some_order(next_random(self.random));
+        let others = PortSet::All.in_some_order(self.random.number());
         let mut tries = 0;
         for port in std::iter::once(flow.src_port).chain(others) {
             let answer = answer(port);

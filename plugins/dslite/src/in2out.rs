@@ -8,7 +8,7 @@ use infra::rcu::Epoch;
 use nat_log::Log;
 use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Threads;
-use translation::ports::{PortSet, next_random, seed};
+use translation::ports::{PortSet, Random};
 use translation::rewrite::rewrite;
 use translation::session::class_of;
 use wire::Protocol;
@@ -123,14 +123,14 @@ impl Node for In2Out {
 #[derive(Clone)]
 pub struct Slow {
     core: Core,
-    random: u64,
+    random: Random,
     log: Log,
 }
 
 impl Slow {
     /// With what the nodes share.
     pub fn new(core: &Core, log: Log) -> Self {
-        Self { core: core.clone(), random: seed("dslite"), log }
+        Self { core: core.clone(), random: Random::new(), log }
     }
 }
 
@@ -186,7 +186,7 @@ struct Making<'a> {
     elements: &'a mut Elements,
     /// Whether packets come to this thread.
     is_own: &'a dyn Fn(Affinity) -> bool,
-    random: &'a mut u64,
+    random: &'a mut Random,
     log: &'a mut Log,
     epoch: Epoch<'a>,
     now: f64,
@@ -260,7 +260,7 @@ impl Making<'_> {
             let is_free = |port: &u16| {
                 self.table.find_reverse(&outside_end((addr, *port), protocol)).is_none()
             };
-            let mut ports = PortSet::All.in_some_order(next_random(self.random));
+            let mut ports = PortSet::All.in_some_order(self.random.number());
             let way = |port| affinity_of_end((addr, port), protocol, self.table.seed());
             Some((addr, ports.find(|port| (self.is_own)(way(*port)) && is_free(port))?))
         })

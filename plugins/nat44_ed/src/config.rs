@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
+use sessions::Flow4;
 use translation::mapping::Mappings;
 use translation::workers::Workers;
+
+use crate::core::Traffic;
 
 /// What the nodes go by.
 #[derive(Clone, Debug, Default)]
@@ -36,5 +39,14 @@ impl Config {
     pub fn is_pooled(&self, addr: [u8; 4]) -> bool {
         let addr = Ipv4Addr::from(addr);
         self.pool.iter().any(|(a, _)| *a == addr) || self.twice.contains(&addr)
+    }
+    /// The host that a mapping leads a packet from inside back to, and its table.
+    pub fn hairpin(&self, flow: &Flow4, traffic: Traffic) -> Option<(([u8; 4], u16), u16)> {
+        let found = self.mappings.to_external(flow.dst, flow.dst_port, flow.protocol())?;
+        let (mapping, fibs) = self.mappings.at(found)?;
+        let (local, fib) = mapping.locals.first().zip(fibs.first())?;
+        let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
+        let leads_back = traffic != Traffic::Output && !mapping.is_identity;
+        leads_back.then_some(((local.addr.octets(), port), *fib))
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A session is on the thread that its flow outside goes by; ports are chosen so that the flow
 //! inside goes by it too. Where a mapping chooses the port, the flow outside is known without a
-//! session. Protocols without ports go by their far end.
+//! session. Protocols without ports go by their far end; where a mapping leads back inside, that is
+//! its host, in both directions.
 
 use graph::{Buffer, Congestion, Frame, Node};
 use infra::rcu::Epoch;
@@ -115,7 +116,12 @@ fn path(config: &Config, traffic: Traffic, flow: &Flow4, fib: u16, seed: u64) ->
     let leads_in = || config.mappings.to_external(flow.dst, flow.dst_port, protocol).is_some();
     let is_inward = matches!(traffic, Traffic::Out2In | Traffic::Either) && leads_in();
     if !matches!(protocol, Protocol::TCP | Protocol::UDP | Protocol::ICMP) {
-        let far = if is_inward || traffic == Traffic::Out2In { flow.src } else { flow.dst };
+        let is_back = traffic != Traffic::Output && config.is_pooled(flow.dst);
+        let far = if is_inward || is_back || traffic == Traffic::Out2In {
+            flow.src
+        } else {
+            config.hairpin(flow, traffic).map_or(flow.dst, |((host, _), _)| host)
+        };
         return Path::new(meeting, Flow4::new((far, 0), (far, 0), protocol, 0).meeting(seed));
     }
     if is_inward || config.is_pooled(flow.dst) {

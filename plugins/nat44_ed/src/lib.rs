@@ -39,7 +39,6 @@ use net::interface::COLUMNS;
 use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 use translation::state::Kind;
@@ -99,7 +98,7 @@ fn add<P: HandsOff>(
     slow_behind: Option<&'static str>,
 ) -> Result<(), Refused> {
     let log = nat_log::Log::of(router, nat_log::Translator::Nat44Ed);
-    let (fast, slow) = node::of(router, place, core, (seed(P::FAST), log));
+    let (fast, slow) = node::of(router, place, core, log);
     router.engine.add_feature(arc, fast).map_err(refuse)?;
     router.engine.add_feature(arc, HandOff::new(place, core)).map_err(refuse)?;
     if let Some(last) = slow_behind {

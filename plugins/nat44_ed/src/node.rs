@@ -16,9 +16,10 @@ use net::Router;
 use net::drops::Problem;
 use net::fast_path::{Routed, Shares};
 use net::ip::V4;
-use sessions::{Direction, Flow4, Kind, Look, Seen};
+use sessions::{Direction, Flow4, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
+use translation::ports::Random;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, NatTable, Translation, counter_of, expires, pass};
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
@@ -179,6 +180,9 @@ impl Work<'_> {
             let is_inward = P::TRAFFIC == Traffic::Either && leads_in();
             return Ok(if is_inward { Next::Inward(place) } else { Next::Slow(place) });
         };
+        if begins_again(self.table, at, &seen) {
+            return Ok(Next::Slow(place));
+        }
         if P::TRAFFIC != Traffic::Output && expires(p, l3, self.table, at) {
             p.set_payload(EXPIRED);
             return Ok(Next::Expired(place));
@@ -204,6 +208,13 @@ impl Work<'_> {
 fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
     let (fib, ports) = (p.fib(), p.ports());
     p.bytes().get(l3..).and_then(|bytes| <[u8; 4]>::look(bytes, ports, fib.into()))
+}
+
+/// Whether another connection of the same ends begins with a packet of a session.
+#[inline(always)]
+fn begins_again(table: &NatTable, at: SessionIndex, seen: &Seen<[u8; 4]>) -> bool {
+    let begins = |flags| table.at(at).is_some_and(|s| s.data.tcp.begins_again(flags));
+    matches!(seen.kind, Kind::Tcp(flags) if begins(flags))
 }
 
 /// What is left to do for a translated packet. One that stays as it is, by an identity, may still
@@ -232,7 +243,7 @@ fn finish(
 pub struct Slow<P> {
     place: PhantomData<P>,
     core: Core,
-    random: u64,
+    random: Random,
     exhausted: Option<(sessions::Flow4, f64)>,
     log: Log,
 }
@@ -345,8 +356,11 @@ impl<P: Place> Slow<P> {
         let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::TRAFFIC)? else {
             return Ok(Done::Passed(None));
         };
-        if P::TRAFFIC != Traffic::Output && expires(p, l3, table, at) {
+        if P::TRAFFIC != Traffic::Output && expires(p, l3, asking.table, at) {
             return Ok(Done::Expired);
+        }
+        if begins_again(asking.table, at, &seen) {
+            asking.begin_again(at);
         }
         let bytes = p.total_len() - l3.min(p.total_len());
         if let Some(new) = pass(table, at, direction, &seen, bytes, now) {
@@ -369,14 +383,9 @@ enum Done {
 }
 
 /// The nodes of a place.
-pub fn of<P: Place>(
-    router: &Router,
-    place: P,
-    core: &Core,
-    (seed, log): (u64, Log),
-) -> (Fast<P>, Slow<P>) {
+pub fn of<P: Place>(router: &Router, place: P, core: &Core, log: Log) -> (Fast<P>, Slow<P>) {
     let fast = Fast { place, core: core.clone(), routed: Routed::new(router, SHARES) };
-    let (place, random, exhausted) = (PhantomData, seed, None);
+    let (place, random, exhausted) = (PhantomData, Random::new(), None);
     (fast, Slow { place, core: core.clone(), random, exhausted, log })
 }
 

@@ -7,7 +7,7 @@ use nat_log::{Log, Record};
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
 use translation::pool::of_table;
-use translation::ports::{next_random, stride};
+use translation::ports::{Random, stride};
 use translation::session::{
     BALANCED, BYPASS, Data, HAIRPIN, NatSession, NatTable, OUTSIDE, STATIC, TWICE, class_of,
     has_ports,
@@ -69,7 +69,7 @@ pub struct Asking<'a> {
     /// Whether what goes by a hash is this thread's.
     pub is_own: &'a dyn Fn(u64) -> bool,
     /// Random numbers.
-    pub random: &'a mut u64,
+    pub random: &'a mut Random,
     /// What was out of ports last, and when.
     pub exhausted: &'a mut Option<(Flow4, f64)>,
     /// Access to the log.
@@ -118,10 +118,13 @@ impl Asking<'_> {
         traffic: Traffic,
     ) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
-        let hairpin = self.config.mappings.to_external(flow.dst, flow.dst_port, flow.protocol());
+        let leads_in = || {
+            let mappings = &self.config.mappings;
+            mappings.to_external(flow.dst, flow.dst_port, flow.protocol()).is_some()
+        };
         let is_outward =
             || leads_outside(&self.core.paths, &self.config.outside, fib, flow.dst, self.epoch);
-        if traffic != Traffic::Output && hairpin.is_none() && !is_outward() {
+        if traffic != Traffic::Output && !is_outward() && !leads_in() {
             return Ok(Verdict::AsItIs);
         }
         if traffic == Traffic::Output && self.config.is_pooled(flow.src) {
@@ -140,17 +143,10 @@ impl Asking<'_> {
         if let Err(fault) = self.begins(seen) {
             return unless_forwarding(fault);
         }
-        self.check_limit(fib)?;
         let mut flags = if from.is_some() { STATIC } else { 0 };
         let (mut far, mut out_fib) = ((flow.dst, flow.dst_port), None);
-        if let Some((m, fibs)) = hairpin.and_then(|n| self.config.mappings.at(n))
-            && traffic != Traffic::Output
-        {
-            let host = m.locals.first().zip(fibs.first());
-            if let Some((local, fib)) = host.filter(|_| !m.is_identity) {
-                far = (local.addr.octets(), if m.is_of_address() { far.1 } else { local.port });
-                (out_fib, flags) = (Some(*fib), flags | HAIRPIN);
-            }
+        if let Some((host, fib)) = self.config.hairpin(&flow, traffic) {
+            (far, out_fib, flags) = (host, Some(fib), flags | HAIRPIN);
         }
         let reverse = match from {
             Some(m) => {
@@ -182,7 +178,6 @@ impl Asking<'_> {
         let (Some(local), Some(&in_fib)) = (mapping.locals.get(n), fibs.get(n)) else {
             return Err(Fault::NoTranslation);
         };
-        self.check_limit(in_fib)?;
         let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
         let host = (local.addr.octets(), port);
         let mut flags = STATIC | if mapping.is_balanced { BALANCED } else { 0 };
@@ -230,7 +225,7 @@ impl Asking<'_> {
             return 0;
         }
         let number = match mapping.affinity {
-            0 => self.random(),
+            0 => self.random.number(),
             _ => Flow4::new((flow.src, 0), (flow.dst, 0), Protocol(0), 0).meeting(1),
         };
         let mut at = number % u64::from(sum);
@@ -241,10 +236,6 @@ impl Asking<'_> {
             }
         }
         0
-    }
-    fn check_limit(&self, fib: u16) -> Result<(), Fault> {
-        let most = self.config.limits.get(&fib).copied().unwrap_or(u64::MAX);
-        if self.core.by_fib.at(fib.into()) < most { Ok(()) } else { Err(Fault::MaxSessions) }
     }
     fn insert(
         &mut self,
@@ -262,6 +253,13 @@ impl Asking<'_> {
         }
         let new = New { forward, reverse, data, class };
         let (core, log, epoch) = (self.core, &mut *self.log, self.epoch);
+        // Several threads may make the last ones that a table may have.
+        let limit = self.config.limits.get(&data.in_fib).filter(|_| !data.is(BYPASS));
+        let of_table = core.by_fib.add(data.in_fib.into(), 1);
+        if limit.is_some_and(|most| of_table > *most) {
+            core.by_fib.add(data.in_fib.into(), -1);
+            return Err(Fault::MaxSessions);
+        }
         let gone = |_, session: &NatSession| {
             core.ended(session);
             log::session(log, false, session, epoch);
@@ -274,12 +272,24 @@ impl Asking<'_> {
             let full = Record::MaxSessions(self.table.usage().limit as u32);
             self.log.limit(full, self.now, epoch);
         }
-        let at = at?;
-        core.by_fib.add(data.in_fib.into(), 1);
+        let at = at.inspect_err(|_| {
+            core.by_fib.add(data.in_fib.into(), -1);
+        })?;
         if let Some(session) = self.table.with_counts(at) {
             log::session(self.log, true, &session, epoch);
         }
         Ok(at)
+    }
+    /// A session goes on with another connection of the same ends: it is counted and logged anew.
+    pub fn begin_again(&mut self, at: SessionIndex) {
+        for is_new in [false, true] {
+            if is_new {
+                self.table.note(at, 0, 0, self.now);
+            }
+            if let Some(session) = self.table.with_counts(at) {
+                log::session(self.log, is_new, &session, self.epoch);
+            }
+        }
     }
     fn end(&mut self, at: SessionIndex) {
         if let Some(gone) = self.core.remove(self.table, at) {
@@ -306,9 +316,6 @@ impl Asking<'_> {
             self.end(at);
         }
         Some(flow)
-    }
-    fn random(&mut self) -> u64 {
-        next_random(self.random)
     }
     /// A flow from a far end to an address of the pool and a port that no session has: first of the
     /// address that the host has for all its sessions, then of the others. The host's own port is
@@ -351,7 +358,8 @@ impl Asking<'_> {
         let count = if has_ports { u32::from(u16::MAX - FIRST_PORT) + 1 } else { 1 };
         for n in 0..pool.len() {
             let addr = pool[(first + n) % pool.len()].octets();
-            let (start, stride) = (self.random() as u32 % count, stride(self.random(), count));
+            let (start, stride) =
+                (self.random.number() as u32 % count, stride(self.random.number(), count));
             let any = |step| FIRST_PORT + ((start + step * stride) % count) as u16;
             let wish = wish.filter(|port| has_ports && *port >= FIRST_PORT);
             let all = (0..count).map(|step| if has_ports { any(step) } else { 0 });

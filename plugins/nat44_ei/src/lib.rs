@@ -34,7 +34,6 @@ use net::ip::ReversePaths;
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use translation::handoff::{HandOff, Place as HandOffPlace};
-use translation::ports::seed;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 use translation::state::Kind;
@@ -92,7 +91,7 @@ fn core(
 
 fn translate<P: Place>(router: &mut Router, core: &Core, place: P) -> Translate<P> {
     let log = log::Log::new(router);
-    Translate::new(place, core, log, seed(P::NAME))
+    Translate::new(place, core, log)
 }
 
 fn add_nodes(router: &mut Router, core: &Core) -> Result<(), Refused> {

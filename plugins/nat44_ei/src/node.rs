@@ -14,6 +14,7 @@ use net::drops::Problem;
 use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
+use translation::ports::Random;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, counter_of, expires, pass};
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
@@ -167,14 +168,14 @@ from_fault!(Outward Inward);
 pub struct Translate<P> {
     place: PhantomData<P>,
     core: Core,
-    random: u64,
+    random: Random,
     log: Log,
 }
 
 impl<P: Place> Translate<P> {
     /// For a place; `random` is any number but 0.
-    pub fn new(_: P, core: &Core, log: Log, random: u64) -> Self {
-        Self { place: PhantomData, core: core.clone(), random, log }
+    pub fn new(_: P, core: &Core, log: Log) -> Self {
+        Self { place: PhantomData, core: core.clone(), random: Random::new(), log }
     }
 }
 

@@ -6,7 +6,7 @@ use net::ip::ReversePath;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
 use translation::pool::of_table;
-use translation::ports::next_random;
+use translation::ports::Random;
 use translation::session::{
     ANY_FAR_END, BYPASS, Data, NatSession, NatTable, STATIC, class_of, has_ports, outside_end,
 };
@@ -63,7 +63,7 @@ pub struct Work<'a> {
     /// This thread.
     pub thread: usize,
     /// Random numbers.
-    pub random: &'a mut u64,
+    pub random: &'a mut Random,
     /// The log.
     pub log: &'a mut Log,
     /// The epoch of the frame.
@@ -291,7 +291,7 @@ impl Work<'_> {
                     None => continue,
                 }
             }
-            let random = next_random(self.random);
+            let random = self.random.number();
             let others = ports.in_some_order(random).filter(|port| *port != flow.src_port);
             let own = Some(flow.src_port).filter(|port| ports.contains(*port));
             for port in others.chain(own) {

@@ -10,7 +10,7 @@ use net::drops::Problem;
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::NO_SESSION6;
 use translation::pool::of_table;
-use translation::ports::{PortSet, next_random, seed};
+use translation::ports::{PortSet, Random};
 use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;
@@ -144,14 +144,14 @@ impl Node for In2Out {
 #[derive(Clone)]
 pub struct Slow {
     core: Core,
-    random: u64,
+    random: Random,
     log: Log,
 }
 
 impl Slow {
     /// With what the nodes share.
     pub fn new(core: &Core, log: Log) -> Self {
-        Self { core: core.clone(), random: seed("nat64"), log }
+        Self { core: core.clone(), random: Random::new(), log }
     }
 }
 
@@ -222,7 +222,7 @@ struct Asking<'a> {
     tables: Tables<'a>,
     /// Whether packets come to this thread.
     is_own: &'a dyn Fn(Affinity) -> bool,
-    random: &'a mut u64,
+    random: &'a mut Random,
     /// Set when there is no address and port, or no room.
     is_full: &'a mut bool,
 }
@@ -303,7 +303,7 @@ impl Asking<'_> {
                 |port| affinity_of_end(self.config, &outside_end((addr, port), protocol), seed);
             let port = match has_ports(protocol) {
                 true => {
-                    let mut all = PortSet::All.in_some_order(next_random(self.random));
+                    let mut all = PortSet::All.in_some_order(self.random.number());
                     all.find(|port| (self.is_own)(affinity(*port)) && is_free(port))
                 }
                 false => Some(0).filter(is_free),

@@ -130,7 +130,7 @@ impl<const IS_6: bool> Output<IS_6> {
         &mut self,
         p: &mut Packet<'_, Self>,
         to: &Sending,
-        thread: usize,
+        number: u8,
         epoch: Epoch<'_>,
     ) -> Result<u64, Error> {
         if self.chunks == 0 {
@@ -141,7 +141,7 @@ impl<const IS_6: bool> Output<IS_6> {
         let sequence = stream.next;
         let header = Header {
             sequence: sequence.into(),
-            stream: thread as u8,
+            stream: number,
             chunks: self.chunks,
             continued: self.continued,
             mandatory: 0,
@@ -174,7 +174,7 @@ impl<const IS_6: bool> Output<IS_6> {
         p: &mut Packet<'_, Self>,
         whole: &[u8],
         to: &Sending,
-        (thread, epoch): (usize, Epoch<'_>),
+        (number, epoch): (u8, Epoch<'_>),
         done: &mut Done,
     ) -> Result<(), Error> {
         let (mut rest, mut is_continued) = (whole, false);
@@ -190,14 +190,14 @@ impl<const IS_6: bool> Output<IS_6> {
                 (rest, is_continued) = (left, true);
                 // What is left is not even room for a chunk of one byte.
                 if !left.is_empty() || self.room(to) == 0 {
-                    done.sent += self.flush(p, to, thread, epoch)?;
+                    done.sent += self.flush(p, to, number, epoch)?;
                 }
                 if left.is_empty() {
                     return Ok(());
                 }
             } else {
                 done.overflowed += 1;
-                done.sent += self.flush(p, to, thread, epoch)?;
+                done.sent += self.flush(p, to, number, epoch)?;
             }
         }
     }
@@ -214,7 +214,7 @@ impl<const IS_6: bool> Output<IS_6> {
     /// Puts all packets of a frame into datagrams, which those of one tunnel behind each other
     /// share.
     fn send_all<On>(&mut self, frame: &mut Frame<'_, Self, On>, done: &mut Done) {
-        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let (epoch, number) = (frame.epoch(), stream_of(frame));
         let sending = self.sending.clone();
         // The packet whose tunnel the datagram at hand is of.
         let mut last: Option<Held> = None;
@@ -226,7 +226,7 @@ impl<const IS_6: bool> Output<IS_6> {
                 if before.buffer().tx() != interface
                     && let Some(to) = to
                     && let Ok(sent) =
-                        self.flush(&mut frame.packet_of(&mut before), to, thread, epoch)
+                        self.flush(&mut frame.packet_of(&mut before), to, number, epoch)
                 {
                     done.sent += sent;
                 }
@@ -249,7 +249,7 @@ impl<const IS_6: bool> Output<IS_6> {
                     len += segment.len();
                 }
                 p.trace(|_| Put { interface, len });
-                self.put(p, &room[..len], to, (thread, epoch), done)
+                self.put(p, &room[..len], to, (number, epoch), done)
             });
             match put {
                 Ok(()) => last = Some(held),
@@ -262,13 +262,20 @@ impl<const IS_6: bool> Output<IS_6> {
         }
         if let Some(mut before) = last {
             if let Some(to) = sending.read(before.buffer().tx(), epoch)
-                && let Ok(sent) = self.flush(&mut frame.packet_of(&mut before), to, thread, epoch)
+                && let Ok(sent) = self.flush(&mut frame.packet_of(&mut before), to, number, epoch)
             {
                 done.sent += sent;
             }
             frame.release(before);
         }
     }
+}
+
+/// The number of this thread's stream: 0 of the thread that is alone or is the first worker. What
+/// the main thread sends beside workers has the last.
+fn stream_of<N: Node, On>(frame: &Frame<'_, N, On>) -> u8 {
+    let number = frame.thread().checked_sub(frame.thread_of(0));
+    number.map_or(u8::MAX, |number| number as u8)
 }
 
 impl<const IS_6: bool> Node for Output<IS_6> {

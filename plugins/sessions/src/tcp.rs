@@ -3,9 +3,10 @@
 //!
 //! A session is transitory until both ends have sent a SYN, and established then. It is transitory
 //! again after a RST, or when both ends have sent a FIN; only a SYN from each end establishes it
-//! anew, so that neither end alone keeps alive what is closed. A RST does not end a session at
-//! once: it may be forged, and data that still pass after it show so; but they wait out the shorter
-//! timeout as well.
+//! anew, so that neither end alone keeps alive what is closed. The acknowledgment after these
+//! begins another connection ([`State::begins_again`]). A RST does not end a session at once: it
+//! may be forged, and data that still pass after it show so; but they wait out the shorter timeout
+//! as well.
 
 use wire::tcp::Flags;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -24,6 +25,8 @@ const FIN: [u8; 2] = [1 << 2, 1 << 3];
 const RST: u8 = 1 << 4;
 /// A SYN of either end since it was closed.
 const AGAIN: [u8; 2] = [1 << 5, 1 << 6];
+/// Both ends have sent a SYN since it was closed, and no acknowledgment yet.
+const OPENED: u8 = 1 << 7;
 
 impl State {
     /// Of a connection of which nothing has passed.
@@ -35,18 +38,22 @@ impl State {
     #[inline(always)]
     #[must_use]
     pub fn after(self, flags: Flags, direction: Direction) -> Self {
-        if flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) == 0 {
+        let is_plain = flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) == 0;
+        if is_plain && self.0 & OPENED == 0 {
             return self;
         }
         self.changed(flags, direction)
     }
     fn changed(self, flags: Flags, direction: Direction) -> Self {
         let (mut now, from) = (self.0, direction as usize);
+        if self.begins_again(flags) {
+            now &= !OPENED;
+        }
         if flags.contains(Flags::SYN) {
             if self.is_closed() {
                 now |= AGAIN[from];
                 if now & AGAIN[0] != 0 && now & AGAIN[1] != 0 {
-                    now = Self::ESTABLISHED.0;
+                    now = Self::ESTABLISHED.0 | OPENED;
                 }
             } else {
                 now |= SYN[from];
@@ -64,6 +71,18 @@ impl State {
     #[inline(always)]
     pub fn is_established(self) -> bool {
         self.0 & SYN[0] != 0 && self.0 & SYN[1] != 0 && !self.is_closed()
+    }
+    /// Whether both ends have opened it anew, and no acknowledgment has come yet.
+    #[inline(always)]
+    pub fn is_opened_again(self) -> bool {
+        self.0 & OPENED != 0
+    }
+    /// Whether a packet with these flags is the acknowledgment with which another connection of the
+    /// same ends begins.
+    #[inline(always)]
+    pub fn begins_again(self, flags: Flags) -> bool {
+        let ends = flags.0 & (Flags::SYN.0 | Flags::RST.0) != 0;
+        self.is_opened_again() && flags.contains(Flags::ACK) && !ends
     }
     /// Whether it was closed, by both ends or by force.
     #[inline(always)]
@@ -119,6 +138,20 @@ mod tests {
         assert!(!after(&half).is_established());
         let whole = [half.as_slice(), &[(Flags(0x12), Reverse)]].concat();
         assert!(after(&whole).is_established());
+    }
+
+    #[test]
+    fn another_connection_begins_with_the_acknowledgment_of_both_openings() {
+        let ends = [(Flags::FIN, Forward), (Flags::FIN, Reverse)];
+        let again = [OPEN.as_slice(), &ends, &OPEN[..2]].concat();
+        let (first, opened) = (after(&OPEN[..2]), after(&again));
+        assert!(!first.begins_again(Flags::ACK) && !after(&again[..6]).begins_again(Flags::ACK));
+        let others = [Flags::SYN, Flags::RST, Flags::FIN, Flags(0x12), Flags(0x14)];
+        assert!(opened.begins_again(Flags::ACK) && opened.begins_again(Flags(0x18)));
+        assert!(others.iter().all(|flags| !opened.begins_again(*flags)));
+        let whole = opened.after(Flags::ACK, Forward);
+        assert!(whole.is_established() && !whole.begins_again(Flags::ACK));
+        assert!(!opened.after(Flags::RST, Reverse).is_established());
     }
 
     #[test]

@@ -207,8 +207,9 @@ pub fn note<F: Key, R: Key, D: AsMut<tcp::State> + Copy + FromZeros, A>(
         && let Some(state) = table.data_mut(at).map(AsMut::as_mut)
     {
         *state = state.after(flags, direction);
-        let class = if state.is_established() { ESTABLISHED } else { TRANSITORY };
-        table.set_class(at, class);
+        // While it is opened again usual packets are not passed by: one of them begins the next.
+        let lasts = state.is_established() && !state.is_opened_again();
+        table.set_class(at, if lasts { ESTABLISHED } else { TRANSITORY });
     }
     // An error does not keep alive what it is about.
     if !matches!(seen.kind, Kind::Error(_)) {
