@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod memory;
 pub mod meter;
 pub mod owner;
+pub mod random;
 pub mod rcu;
 pub mod replay;
 pub mod ring;

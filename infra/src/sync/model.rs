@@ -77,7 +77,7 @@ fn cell(place: &atomic::AtomicU64, start: u64) -> Rc<loom::sync::atomic::AtomicU
 
 macro_rules! atomics {
     ($($name:ident $int:ty),*) => {$(
-        #[derive(Debug, FromZeros)]
+        #[derive(Debug, Default, FromZeros)]
         pub struct $name {
             place: atomic::AtomicU64,
             start: $int,

@@ -12,12 +12,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use graph::{Buffer, Frame, Names, Node, Record};
+use infra::random::Random;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
 use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
-use translation::ports::{PortSet, Random};
+use translation::ports::PortSet;
 use wire::Protocol;
 
 use crate::config::{Config, HOST, OnInterface, POD, Policy, Sources};

@@ -4,11 +4,12 @@
 use std::net::Ipv6Addr;
 
 use graph::{Buffer, Frame, Node};
+use infra::random::Random;
 use infra::rcu::Epoch;
 use nat_log::Log;
 use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Threads;
-use translation::ports::{PortSet, Random};
+use translation::ports::PortSet;
 use translation::rewrite::rewrite;
 use translation::session::class_of;
 use wire::Protocol;

@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
+use infra::random::Random;
 use infra::rcu::Epoch;
 use nat_log::Log;
 use net::Router;
@@ -19,7 +20,6 @@ use net::ip::V4;
 use sessions::{Direction, Flow4, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
-use translation::ports::Random;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, NatTable, Translation, counter_of, expires, pass};
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};

@@ -2,12 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use infra::random::Random;
 use infra::rcu::Epoch;
 use nat_log::{Log, Record};
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
 use translation::pool::of_table;
-use translation::ports::{Random, stride};
+use translation::ports::stride;
 use translation::session::{
     BALANCED, BYPASS, Data, HAIRPIN, NatSession, NatTable, OUTSIDE, STATIC, TWICE, class_of,
     has_ports,

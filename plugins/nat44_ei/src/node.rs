@@ -9,12 +9,12 @@ use std::marker::PhantomData;
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
+use infra::random::Random;
 use infra::rcu::Epoch;
 use net::drops::Problem;
 use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
-use translation::ports::Random;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, counter_of, expires, pass};
 use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};

@@ -1,12 +1,12 @@
 //! Sessions of packets: those there are, and new ones.
 
+use infra::random::Random;
 use infra::rcu::Epoch;
 use nat_log::Record;
 use net::ip::ReversePath;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
 use translation::pool::of_table;
-use translation::ports::Random;
 use translation::session::{
     ANY_FAR_END, BYPASS, Data, NatSession, NatTable, STATIC, class_of, has_ports, outside_end,
 };

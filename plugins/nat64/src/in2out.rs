@@ -5,12 +5,13 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use graph::{Buffer, Frame, Names, Node, Record};
+use infra::random::Random;
 use nat_log::Log;
 use net::drops::Problem;
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::NO_SESSION6;
 use translation::pool::of_table;
-use translation::ports::{PortSet, Random};
+use translation::ports::PortSet;
 use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;

@@ -9,6 +9,7 @@ use std::fmt;
 
 use graph::arc::Along;
 use graph::{Buffer, Cpu, Edge, Frame, Held, Names, Node, Record, Slot};
+use infra::random::Random;
 use infra::rcu::{Reader, SlabReader};
 use net::interface::EdgesReader;
 
@@ -22,7 +23,7 @@ const WHEEL: &str = "nsim-wheel";
 pub struct Queue {
     link: Reader<Option<Link>>,
     waiting: VecDeque<(f64, Held)>,
-    random: u64,
+    random: Random,
 }
 
 impl Clone for Queue {
@@ -34,14 +35,11 @@ impl Clone for Queue {
 
 impl Queue {
     pub fn new(link: Reader<Option<Link>>) -> Self {
-        Self { link, waiting: VecDeque::new(), random: 0x9e37_79b9_7f4a_7c15 }
+        Self { link, waiting: VecDeque::new(), random: Random::new() }
     }
     /// Whether something happens that has this probability.
     fn happens(&mut self, probability: f64) -> bool {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        ((self.random >> 11) as f64) < probability * (1u64 << 53) as f64
+        self.random.fraction() < probability
     }
     /// Sends what is due, judges the packets of a frame, and asks to be called again.
     #[inline(always)]

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use graph::Held;
+use infra::random::Random;
 
 use super::bucket::Bucket;
 use super::list::{List, NONE};
@@ -185,7 +186,7 @@ pub(super) struct Tree {
     pipes: Vec<Pipe>,
     pipe_links: [Vec<u32>; CLASSES],
     sleeping: BinaryHeap<Sleeper>,
-    random: u64,
+    random: Random,
 }
 
 impl Tree {
@@ -218,7 +219,7 @@ impl Tree {
             pipes: vec![pipe; pipes as usize],
             pipe_links: links(pipes as usize),
             sleeping: BinaryHeap::with_capacity((MOST_SUBPORTS + pipes as usize) * CLASSES),
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Random::new(),
         }
     }
     /// Bytes that the queues of a port take, without the packets.
@@ -310,13 +311,6 @@ impl Tree {
         let entry = &mut self.entries[at as usize];
         Some((entry.held.take()?, entry.len, entry.is_gone))
     }
-    /// A number from 0 to 1.
-    fn chance(&mut self) -> f64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random >> 11) as f64 / (1u64 << 53) as f64
-    }
     /// Whether a packet of a colour has room in a queue.
     ///
     /// # Errors
@@ -335,7 +329,7 @@ impl Tree {
         }
         let length = self.pipes[slot as usize].queues[queue].length;
         if let Some(red) = &plan.red[class][color] {
-            let random = self.chance();
+            let random = self.random.fraction();
             let small = (now, SMALL / plan.shape.in_bytes().0.min(1.25e10));
             let average = &mut self.pipes[slot as usize].queues[queue].average;
             if average.drops(red, length, small, random) {

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use graph::{Buffer, Continue, Cpu, Flags, Frame, Names, Node, Record};
+use infra::random::Random;
 use infra::rcu::Reader;
 use net::events::{Event, EventSender};
 
@@ -115,7 +116,7 @@ pub struct Sampler {
     left: u64,
     /// The rate that this number was drawn for.
     rate: u32,
-    random: u64,
+    random: Random,
 }
 
 impl Clone for Sampler {
@@ -127,14 +128,11 @@ impl Clone for Sampler {
 
 impl Sampler {
     pub fn new(settings: Reader<Settings>, samples: EventSender<Sample>) -> Self {
-        Self { settings, samples, left: 0, rate: 0, random: 0x9e37_79b9_7f4a_7c15 }
+        Self { settings, samples, left: 0, rate: 0, random: Random::new() }
     }
     /// Draws how many packets there are up to the next sample; the rate is not 0.
     fn draw(&mut self) {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.left = 1 + self.random % (2 * u64::from(self.rate) - 1);
+        self.left = 1 + self.random.number() % (2 * u64::from(self.rate) - 1);
     }
     /// Whether the next packet is sampled.
     #[inline(always)]

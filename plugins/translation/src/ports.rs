@@ -1,34 +1,6 @@
 //! Ports that packets get.
 
-use std::hash::{BuildHasher, RandomState};
-
 use crate::FIRST_PORT;
-
-/// A row of random numbers. A clone has another one, so that what a node chooses on one thread says
-/// nothing of what it chooses on another.
-#[derive(Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// A row that nobody knows.
-    #[expect(clippy::new_without_default, reason = "no two are the same")]
-    pub fn new() -> Self {
-        Self(RandomState::new().hash_one(()) | 1)
-    }
-    /// The next of 48 bits.
-    pub fn number(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-}
-
-impl Clone for Random {
-    fn clone(&self) -> Self {
-        Self::new()
-    }
-}
 
 /// Steps that meet all of `count` numbers in an order of their own, so that ports in use do not
 /// pile up in rows that are long to walk over.
