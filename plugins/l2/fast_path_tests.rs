@@ -116,14 +116,18 @@ fn a_flow_takes_it_whole_with_frames_of_others_in_between() {
     }
 }
 
-/// Hosts 1, 5 and 9 are behind one port.
+/// Hosts 0, 4 and 8 are behind one port, and 1, 5 and 9 behind another one; they speak IPv4 and
+/// IPv6.
 #[test]
-fn frames_for_many_hosts_behind_one_port_take_it_with_others_in_between() {
+fn frames_between_many_hosts_behind_two_ports_take_it_with_others_in_between() {
     for (seed, lines) in (1..).zip(SETTINGS) {
-        for others in [0, 1, 5] {
-            let hosts = [1, 5, 9].into_iter().cycle();
-            let frames = hosts.map(|host| frame(mac(host), mac(0), &[8, 0, 7, host, 1, 2]));
-            let mut frames: Vec<_> = frames.take(256).collect();
+        for (others, senders) in [0, 1, 5].into_iter().flat_map(|n| [(n, 1), (n, 3)]) {
+            let frames = (0..256).map(|n| {
+                let kind = if n % 5 < others { [0x86, 0xdd] } else { [8, 0] };
+                let rest = [&kind[..], &[7; 64][..2 + n % 60]].concat();
+                frame(mac(1 + 4 * (n % 3) as u8), mac(4 * (n % senders) as u8), &rest)
+            });
+            let mut frames: Vec<_> = frames.collect();
             for (place, n) in numbers(seed).enumerate().take(others) {
                 frames[n as usize % 256] = any((place, n / 3));
             }

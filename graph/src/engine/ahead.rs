@@ -120,6 +120,22 @@ impl<'p, N: Node> Passes<'p, N> {
             |nodes, place, p| Some(verdict(Ahead(nodes), place, p)? | BEYOND),
         );
     }
+    /// Shows `each` the packets, which were looked at and are usual for all nodes that they pass,
+    /// and has all of them wait for one node.
+    #[inline(always)]
+    pub fn all_to(
+        &mut self,
+        places: std::ops::Range<usize>,
+        node: u32,
+        mut each: impl FnMut(&mut Buffer<'_>),
+    ) {
+        self.show::<false>(
+            places.clone(),
+            #[inline(always)]
+            |_, p| each(p),
+        );
+        self.slots[places].fill(node | BEYOND);
+    }
     /// As [`Passes::usual_beyond`], for packets that are left.
     #[inline(always)]
     pub fn rest_beyond(

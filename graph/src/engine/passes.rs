@@ -27,7 +27,7 @@ pub struct Passes<'p, N: Node> {
     len: usize,
     /// The last one is repeated behind the end, for what is fetched ahead.
     indices: [u32; FRAME + AHEAD],
-    slots: [u32; FRAME],
+    pub(super) slots: [u32; FRAME],
     of: PhantomData<N>,
 }
 
@@ -66,13 +66,24 @@ impl<'p, N: Node> Passes<'p, N> {
     }
     /// Shows `look` packets with their places, in order.
     #[inline(always)]
-    pub fn look(&mut self, places: Range<usize>, mut look: impl FnMut(usize, &mut Buffer<'_>)) {
+    pub fn look(&mut self, places: Range<usize>, look: impl FnMut(usize, &mut Buffer<'_>)) {
+        self.show::<true>(places, look);
+    }
+    /// The same, of packets that nobody has looked at yet if they are `NEW`.
+    #[inline(always)]
+    pub(super) fn show<const NEW: bool>(
+        &mut self,
+        places: Range<usize>,
+        mut look: impl FnMut(usize, &mut Buffer<'_>),
+    ) {
         let ahead = &self.indices[places.start + AHEAD..places.end + AHEAD];
-        let indices = &self.indices[places.clone()];
+        let (indices, base) = (&self.indices[places.clone()], self.base);
         for ((place, &index), &ahead) in places.zip(indices).zip(ahead) {
-            fetch(self.base, ahead, true);
+            if NEW {
+                fetch(base, ahead, true);
+            }
             // SAFETY: the packet lies in this frame, and this is the only handle to it.
-            look(place, &mut unsafe { Buffer::new(self.base, index) });
+            look(place, &mut unsafe { Buffer::new(base, index) });
         }
     }
     /// Says where the usual packets go, in a loop that has room for nothing else: so `None` leaves

@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use super::keys::Compare;
+use super::keys::{Compare, Place};
 use crate::cpu::prefetch;
 use crate::memory::{HUGE_PAGE, HugePages, Reserved};
 use crate::rcu::{Epoch, Reader};
@@ -79,6 +79,11 @@ struct Buckets {
     /// One less than the number of buckets, a power of two.
     mask: usize,
     seed: u64,
+    /// Numbers that keys are multiplied by for their first and second bucket: it is the highest
+    /// bits of the product (Dietzfelbinger et al. 1997), which many keys find at once.
+    factors: [u64; 2],
+    /// Bits of a product below those.
+    shift: u32,
     compare: Compare,
 }
 
@@ -117,7 +122,8 @@ impl View<'_> {
     /// Asks for the line where a key is most likely.
     #[inline(always)]
     pub fn fetch(&self, key: u64) {
-        self.fetch_bucket(self.bucket(key));
+        let buckets = &*self.tables.new;
+        buckets.numbers.get(buckets.first(key) * LINE).into_iter().for_each(prefetch);
     }
     /// The value of a key, which is not 0; 0 when it is not there.
     #[inline(always)]
@@ -125,25 +131,26 @@ impl View<'_> {
         let value = self.tables.new.find(key);
         if value != 0 { value } else { self.find_old(key) }
     }
-    /// The bucket where a key is most likely.
+    /// Asks for the lines where keys are most likely, and says which buckets those are.
     #[inline(always)]
-    pub fn bucket(&self, key: u64) -> u32 {
-        self.tables.new.first(key) as u32
-    }
-    /// Asks for the line of a bucket.
-    #[inline(always)]
-    pub fn fetch_bucket(&self, bucket: u32) {
-        if let Some(number) = self.tables.new.numbers.get(bucket as usize * LINE) {
-            prefetch(number);
+    pub fn fetch_all(&self, keys: &[u64], firsts: &mut [u32]) {
+        let Buckets { numbers, factors: [factor, _], shift, .. } = &*self.tables.new;
+        let (numbers, factor, shift) = (&numbers[..], *factor, *shift);
+        for (key, first) in keys.iter().zip(&mut *firsts) {
+            *first = (key.wrapping_mul(factor) >> shift) as u32;
+        }
+        for first in firsts {
+            numbers.as_chunks::<LINE>().0.get(*first as usize).into_iter().for_each(prefetch);
         }
     }
     /// The values of keys that were asked for, each as [`View::find`] says it; that of key 0
-    /// means nothing. Beside each key stands its [`View::bucket`].
+    /// means nothing. Beside each key stands the bucket that [`View::fetch_all`] said.
     #[inline(always)]
     pub fn find_all(&self, (keys, firsts): (&[u64], &[u32]), values: &mut [u64]) {
-        let buckets = &*self.tables.new;
-        for ((key, first), value) in keys.iter().zip(firsts).zip(&mut *values) {
-            *value = buckets.find_in(*first as usize, *key);
+        let Buckets { numbers, compare, .. } = &*self.tables.new;
+        match *compare {
+            Compare::Avx(avx) => find_each(numbers, avx, (keys, firsts), values),
+            Compare::Singly(singly) => find_each(numbers, singly, (keys, firsts), values),
         }
         if values.iter().fold(false, |any, value| any | (*value == 0)) {
             self.find_missing(keys, values);
@@ -234,6 +241,34 @@ impl Guard {
     }
 }
 
+/// An odd number without a pattern.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The values of keys in their buckets.
+#[inline(always)]
+fn find_each(
+    numbers: &[AtomicU64],
+    compare: impl Place,
+    (keys, buckets): (&[u64], &[u32]),
+    values: &mut [u64],
+) {
+    for ((key, bucket), value) in keys.iter().zip(buckets).zip(values) {
+        *value = find_in(numbers, compare, *bucket as usize, *key);
+    }
+}
+
+/// The value of a key in a bucket, 0 if it is not there.
+#[inline(always)]
+fn find_in(numbers: &[AtomicU64], compare: impl Place, bucket: usize, key: u64) -> u64 {
+    let Some(line) = numbers.as_chunks::<LINE>().0.get(bucket) else { return 0 };
+    let Some(keys) = line.first_chunk() else { return 0 };
+    // All places are looked at, without a branch: which one it is cannot be foretold.
+    let at = compare.place(keys, key);
+    // Acquire: a value of the next entry shows that the key was taken out.
+    let value = line[at + WAYS].load(Acquire);
+    if line[at].load(Relaxed) == key { value } else { 0 }
+}
+
 impl Buckets {
     /// Room for `buckets`, a power of two. The seed keeps those who choose keys from choosing
     /// buckets.
@@ -242,27 +277,20 @@ impl Buckets {
         let is_large = buckets * LINE * size_of::<AtomicU64>() > HUGE_PAGE;
         let pages = if is_large { HugePages::Advise } else { HugePages::No };
         let numbers = Reserved::new(buckets * LINE, pages)?.named("exact match");
-        Ok(Self { numbers, mask: buckets - 1, seed, compare: Compare::new() })
-    }
-    #[inline(always)]
-    fn hash(&self, key: u64) -> u64 {
-        let product = u128::from(key ^ self.seed) * 0x9e37_79b9_7f4a_7c15;
-        product as u64 ^ (product >> 64) as u64
+        let shift = u64::BITS - buckets.trailing_zeros().max(1);
+        let factors = [seed, seed.rotate_left(32).wrapping_mul(MIX)].map(|n| n ^ MIX | 1);
+        Ok(Self { numbers, mask: buckets - 1, seed, factors, shift, compare: Compare::new() })
     }
     #[inline(always)]
     fn first(&self, key: u64) -> usize {
-        self.hash(key) as usize & self.mask
+        (key.wrapping_mul(self.factors[0]) >> self.shift) as usize
     }
     /// Both buckets of a key.
     #[inline(always)]
     fn both(&self, key: u64) -> [usize; 2] {
-        let hash = self.hash(key);
-        // A high bit that is set makes them differ in any table of two or more.
-        [hash as usize & self.mask, (hash ^ (hash >> 32 | 1)) as usize & self.mask]
-    }
-    #[inline(always)]
-    fn line(&self, bucket: usize) -> Option<&[AtomicU64; LINE]> {
-        self.numbers.get(bucket * LINE..(bucket + 1) * LINE)?.first_chunk()
+        let first = self.first(key);
+        let second = (key.wrapping_mul(self.factors[1]) >> self.shift) as usize;
+        [first, second ^ usize::from(second == first)]
     }
     #[inline(always)]
     fn find(&self, key: u64) -> u64 {
@@ -274,13 +302,7 @@ impl Buckets {
     }
     #[inline(always)]
     fn find_in(&self, bucket: usize, key: u64) -> u64 {
-        let Some(line) = self.line(bucket) else { return 0 };
-        let Some(keys) = line.first_chunk() else { return 0 };
-        // All places are looked at, without a branch: which one it is cannot be foretold.
-        let at = self.compare.place(keys, key);
-        // Acquire: a value of the next entry shows that the key was taken out.
-        let value = line[at + WAYS].load(Acquire);
-        if line[at].load(Relaxed) == key { value } else { 0 }
+        find_in(&self.numbers, self.compare, bucket, key)
     }
     /// Position of a key, for the holder of the lock.
     fn place(&self, key: u64) -> Option<usize> {

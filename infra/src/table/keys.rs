@@ -11,26 +11,60 @@ use crate::sync::AtomicU64;
 
 /// How this processor compares keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Compare {
-    has_avx: bool,
+pub enum Compare {
+    /// By AVX.
+    Avx(Avx),
+    /// One by one.
+    Singly(Singly),
 }
+
+/// A way to compare keys.
+pub trait Place: Copy {
+    /// The place of a key, or any where it is not among them. The keys are read once each, by
+    /// loads that acquire, while others write them: who then reads something at the place finds it
+    /// as it was when the key was written, or later.
+    fn place(self, keys: &[AtomicU64; WAYS], key: u64) -> usize;
+}
+
+/// The processor has AVX.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx(());
+
+/// No matter what it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Singly;
 
 impl Compare {
     /// The best this processor has.
     pub fn new() -> Self {
-        Self { has_avx: avx::is_there() }
+        if avx::is_there() { Self::Avx(Avx(())) } else { Self::Singly(Singly) }
     }
-    /// The place of a key, or any where it is not among them. The keys are read once each, by
-    /// loads that acquire, while others write them: who then reads something at the place finds it
-    /// as it was when the key was written, or later.
+}
+
+impl Place for Compare {
     #[inline(always)]
-    pub fn place(self, keys: &[AtomicU64; WAYS], key: u64) -> usize {
+    fn place(self, keys: &[AtomicU64; WAYS], key: u64) -> usize {
+        match self {
+            Self::Avx(avx) => avx.place(keys, key),
+            Self::Singly(singly) => singly.place(keys, key),
+        }
+    }
+}
+
+impl Place for Avx {
+    #[inline(always)]
+    fn place(self, keys: &[AtomicU64; WAYS], key: u64) -> usize {
+        // SAFETY: it was found when this was made.
+        let found = unsafe { avx::compare(keys, key) };
+        found.trailing_zeros() as usize % WAYS
+    }
+}
+
+impl Place for Singly {
+    #[inline(always)]
+    fn place(self, keys: &[AtomicU64; WAYS], key: u64) -> usize {
         let is_it = |at: usize| keys[at].load(Acquire) == key;
-        let found = match self.has_avx {
-            // SAFETY: it was found when this was made.
-            true => unsafe { avx::compare(keys, key) },
-            false => (0..WAYS).fold(0, |found, at| found | u32::from(is_it(at)) << at),
-        };
+        let found = (0..WAYS).fold(0, |found, at| found | u32::from(is_it(at)) << at);
         found.trailing_zeros() as usize % WAYS
     }
 }
@@ -49,7 +83,7 @@ mod avx {
     /// [`is_there`] says so.
     #[inline(always)]
     pub unsafe fn compare(keys: &[AtomicU64; WAYS], key: u64) -> u32 {
-        let (low, high): (u64, u64);
+        let found: u64;
         // SAFETY: it reads the four words that are lent, and writes only registers. x86 reads each
         // of them at once (they are aligned), in the order of other loads, so what other threads
         // write meanwhile is seen as by an atomic load of each that acquires.
@@ -59,18 +93,17 @@ mod avx {
                 "vpunpcklqdq {both}, {both}, {both}",
                 "vpcmpeqq {other}, {both}, [{keys}]",
                 "vpcmpeqq {both}, {both}, [{keys} + 16]",
-                "vmovmskpd {low:e}, {other}",
-                "vmovmskpd {high:e}, {both}",
+                "vpackssdw {both}, {other}, {both}",
+                "vmovmskps {found:e}, {both}",
                 keys = in(reg) keys.as_ptr(),
                 key = in(reg) key,
                 both = out(xmm_reg) _,
                 other = out(xmm_reg) _,
-                low = lateout(reg) low,
-                high = lateout(reg) high,
+                found = lateout(reg) found,
                 options(readonly, nostack, preserves_flags),
             );
         }
-        (low | high << 2) as u32
+        found as u32
     }
 }
 
@@ -101,7 +134,7 @@ mod tests {
                 let keys = std::array::from_fn(|n| {
                     AtomicU64::new(if n == at { base } else { base ^ 1 << bit })
                 });
-                for how in [Compare::new(), Compare { has_avx: false }] {
+                for how in [Compare::new(), Compare::Singly(Singly)] {
                     assert_eq!(how.place(&keys, base), at, "bit {bit}");
                 }
             }

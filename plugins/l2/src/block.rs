@@ -1,6 +1,7 @@
 //! Blocks of frames on the fast path: their addresses, and what is known of them.
 
-use graph::{BLOCK, Buffer};
+use graph::{BLOCK, Buffer, Flags};
+use infra::counter::Volume;
 use infra::table::exact::View;
 use wire::ethernet::EtherType;
 
@@ -12,6 +13,12 @@ pub type Keys = [u64; 2];
 /// What is known of a block of frames.
 #[derive(Clone, Copy)]
 pub struct Block {
+    /// Whether all of them have keys.
+    pub have_keys: bool,
+    /// Flags that any of them has.
+    pub flags: Flags,
+    /// All of them.
+    pub volume: Volume,
     pub sources: Lookups,
     pub destinations: Lookups,
     /// The port of all of them, when they have one.
@@ -22,6 +29,9 @@ pub struct Block {
 
 impl Block {
     pub const EMPTY: Self = Self {
+        have_keys: false,
+        flags: Flags(0),
+        volume: Volume { packets: 0, bytes: 0 },
         sources: Lookups::NONE,
         destinations: Lookups::NONE,
         port: None,
@@ -48,6 +58,11 @@ pub struct Lookups {
 impl Lookups {
     pub const NONE: Self = Self { keys: [0; BLOCK], buckets: [0; BLOCK], entries: [0; BLOCK] };
 
+    /// Asks for what is known of the first ones.
+    #[inline(always)]
+    pub fn fetch(&mut self, len: usize, view: View<'_>) {
+        view.fetch_all(&self.keys[..len], &mut self.buckets[..len]);
+    }
     /// Looks the first ones up.
     #[inline(always)]
     pub fn find(&mut self, len: usize, view: View<'_>) {
@@ -74,6 +89,15 @@ impl Head {
     /// Bits that are alike in all frames of a protocol between two hosts.
     pub const BOTH: Self = Self(u64::MAX, u64::MAX >> 16);
 
+    /// Bits of the source.
+    pub const SOURCE: Self = Self(u64::MAX << 48, u64::MAX >> 32);
+    /// Bits of the protocol.
+    pub const PROTOCOL: Self = Self(0, 0xffff << 32);
+    /// No bits.
+    pub const NOTHING: Self = Self(0, 0);
+    /// Of none: for several.
+    pub const NONE: Self = Self(1, 0);
+
     /// Of a frame; `None` when it is cut off.
     #[inline(always)]
     pub fn of(p: &Buffer<'_>) -> Option<Self> {
@@ -84,6 +108,20 @@ impl Head {
     pub fn and(self, mask: Self) -> Self {
         Self(self.0 & mask.0, self.1 & mask.1)
     }
+    /// Bits in which another one differs from it.
+    #[inline(always)]
+    pub fn differs(self, other: Self) -> Self {
+        Self(self.0 ^ other.0, self.1 ^ other.1)
+    }
+    #[inline(always)]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0, self.1 | other.1)
+    }
+    /// Whether any of the bits of another one are set in it.
+    #[inline(always)]
+    pub fn has(self, mask: Self) -> bool {
+        self.and(mask) != Self::NOTHING
+    }
     #[inline(always)]
     pub fn is_multicast(self) -> bool {
         self.0 & 1 != 0
@@ -93,10 +131,19 @@ impl Head {
     pub fn is_tagged(self) -> bool {
         EtherType::new(((self.1 >> 32) as u16).swap_bytes()).is_vlan()
     }
-    /// Keys of the addresses in a domain.
+    /// The key of the source in a domain.
+    #[inline(always)]
+    pub fn source(self, domain: u16) -> u64 {
+        fib::key(domain, self.0 >> 48 | (self.1 & u64::from(u32::MAX)) << 16)
+    }
+    /// The key of the destination in a domain.
+    #[inline(always)]
+    pub fn destination(self, domain: u16) -> u64 {
+        fib::key(domain, self.0)
+    }
+    /// Keys of both in a domain.
     #[inline(always)]
     pub fn keys(self, domain: u16) -> Keys {
-        let source = self.0 >> 48 | (self.1 & u64::from(u32::MAX)) << 16;
-        [source, self.0].map(|address| fib::key(domain, address))
+        [self.source(domain), self.destination(domain)]
     }
 }

@@ -12,7 +12,7 @@ use net::fast_path::{Exit, Outputs};
 use net::interface::{Counters, EdgesReader};
 use wire::ethernet::Header;
 
-use super::block::{Block, Head, Keys, Lookups};
+use super::block::{Block, Head, Keys};
 use super::fib::{self, Entry};
 use super::input::{Count, Input};
 use super::state::{PortSeen, Tables};
@@ -157,40 +157,108 @@ impl<'a> Pass<'a> {
     /// Reads the keys of a block, and asks for what is known of them.
     #[inline(always)]
     fn read<N: Node>(&self, packets: &mut Passes<'_, N>, places: Range<usize>, block: &mut Block) {
-        let (mut ports, mut rx, mut domain, notes) = (0, u32::MAX, None, self.notes);
         let (looks_up, view, len) = (self.stages.forward.is_some(), self.view, places.len());
+        block.have_keys = self.read_alike(packets, places.clone(), block);
+        if !block.have_keys {
+            self.read_each(packets, places, block);
+        }
+        if looks_up {
+            block.destinations.fetch(len, view);
+            if self.stages.learn.is_some() && !block.is_from_one_host() {
+                block.sources.fetch(len, view);
+            }
+        }
+    }
+    /// Reads the keys of a block of frames that come in by one port, are each for one address, and
+    /// have no tags if those are to be noted; false where they are not so.
+    #[inline(always)]
+    fn read_alike<N: Node>(
+        &self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        block: &mut Block,
+    ) -> bool {
+        let Some(start) = places.clone().next() else { return false };
+        let (mut rx, mut first) = (0, Head::NONE);
+        packets.look(start..start + 1, |_, p| {
+            (rx, first) = (p.rx(), Self::head(self.notes, p).unwrap_or(Head::NONE));
+        });
+        let Some(port) = self.port(rx) else { return false };
+        let domain = port.domain;
+        // Bits in which any of the others differs from the first one.
+        let (mut differ, mut of_rx, mut any) = (Head::NOTHING, 0, first);
+        let (mut flags, mut bytes) = (0, 0);
+        let destinations = &mut block.destinations.keys;
         packets.look(
-            places,
+            places.clone(),
             #[inline(always)]
             |place, p| {
-                if p.rx() != rx {
-                    (ports, rx) = (ports + 1, p.rx());
-                    domain = self.port(rx).map(|port| port.domain);
-                }
-                let mut keys = [0; 2];
-                if let (Some(head), Some(domain)) = (Self::head(notes, p), domain)
-                    && !head.is_multicast()
-                {
-                    keys = head.keys(domain);
-                }
-                let at = place % BLOCK;
-                [block.sources.keys[at], block.destinations.keys[at]] = keys;
-                if looks_up {
-                    let bucket = view.bucket(keys[1]);
-                    block.destinations.buckets[at] = bucket;
-                    view.fetch_bucket(bucket);
-                }
+                let head = Head::of(p).unwrap_or(Head::NONE);
+                destinations[place % BLOCK] = head.destination(domain);
+                (differ, any) = (differ.or(head.differs(first)), any.or(head));
+                (of_rx, flags) = (of_rx | (p.rx() ^ rx), flags | p.flags().0);
+                bytes += p.len() as u64;
             },
         );
+        if of_rx != 0 || any.is_multicast() {
+            return false;
+        }
+        // Those of the first one's protocol have no tags, as it has none.
+        if self.notes && differ.has(Head::PROTOCOL) {
+            let mut is_tagged = false;
+            packets.look(
+                places.clone(),
+                #[inline(always)]
+                |_, p| is_tagged |= Head::of(p).is_some_and(Head::is_tagged),
+            );
+            if is_tagged {
+                return false;
+            }
+        }
+        block.flags = Flags(flags);
+        block.volume = Volume { packets: places.len() as u64, bytes };
+        block.port = Some(rx);
+        block.has_one_source = !differ.has(Head::SOURCE);
+        block.sources.keys[0] = first.source(domain);
+        if !block.has_one_source && self.stages.learn.is_some() {
+            let sources = &mut block.sources.keys;
+            packets.look(
+                places,
+                #[inline(always)]
+                |place, p| {
+                    let head = Head::of(p).unwrap_or(Head::NONE);
+                    sources[place % BLOCK] = head.source(domain);
+                },
+            );
+        }
+        true
+    }
+    /// Reads the keys of a block of any frames.
+    #[inline(never)]
+    fn read_each<N: Node>(
+        &self,
+        packets: &mut Passes<'_, N>,
+        places: Range<usize>,
+        block: &mut Block,
+    ) {
+        let (mut ports, mut rx, mut domain, len) = (0, u32::MAX, None, places.len());
+        packets.look(places, |place, p| {
+            if p.rx() != rx {
+                (ports, rx) = (ports + 1, p.rx());
+                domain = self.port(rx).map(|port| port.domain);
+            }
+            let mut keys = [0; 2];
+            if let (Some(head), Some(domain)) = (Self::head(self.notes, p), domain)
+                && !head.is_multicast()
+            {
+                keys = head.keys(domain);
+            }
+            let at = place % BLOCK;
+            [block.sources.keys[at], block.destinations.keys[at]] = keys;
+        });
         let keys = &block.sources.keys[..len];
         block.port = (ports == 1).then_some(rx);
         block.has_one_source = keys.iter().fold(0, |d, s| d | (s ^ keys[0])) == 0;
-        if looks_up && self.stages.learn.is_some() && !block.is_from_one_host() {
-            for (key, bucket) in keys.iter().zip(&mut block.sources.buckets) {
-                *bucket = view.bucket(*key);
-                view.fetch_bucket(*bucket);
-            }
-        }
     }
     /// Sends the frames of a block on; those that have to go node by node are left as they are.
     #[inline(always)]
@@ -211,21 +279,27 @@ impl<'a> Pass<'a> {
         if !are_known && block.is_from_one_host() {
             return;
         }
-        let (Block { sources, destinations, port, .. }, notes) = (block, self.notes);
         if looks_up {
-            destinations.find(len, self.view);
+            block.destinations.find(len, self.view);
         }
-        if let Some(entry) = destinations.one_egress(len)
-            && port.is_some()
+        if let Some(entry) = block.destinations.one_egress(len)
+            && block.port.is_some()
             && are_known
             && are_all
+            && block.have_keys
         {
             let (_, ahead) = packets.ahead();
-            if let Some(exit) = self.exit(ahead, entry) {
-                self.send_by(packets, places, destinations, exit);
+            let Some((to, exit)) = self.exit(ahead, entry) else { return };
+            if !block.flags.has(exit.todo.with(Flags::TRACED).with(Flags::CHAINED)) {
+                match self.notes {
+                    true => packets.all_to(places, exit.tx, |p| Self::leave(true, p, to)),
+                    false => packets.all_to(places, exit.tx, |p| Self::leave(false, p, to)),
+                }
+                self.outputs.count_all(&exit, block.volume);
+                return;
             }
-            return;
         }
+        let (Block { sources, destinations, .. }, notes) = (block, self.notes);
         packets.rest_beyond(
             places,
             #[inline(always)]
@@ -248,31 +322,6 @@ impl<'a> Pass<'a> {
                 Some(exit.tx)
             },
         );
-    }
-    /// Sends the frames of a block on, all by one interface.
-    #[inline(always)]
-    fn send_by<N: Node>(
-        &mut self,
-        packets: &mut Passes<'_, N>,
-        places: Range<usize>,
-        destinations: &Lookups,
-        (to, exit): (u32, Exit),
-    ) {
-        let (notes, mut sent) = (self.notes, Volume::default());
-        let unusual = exit.todo.with(Flags::TRACED).with(Flags::CHAINED);
-        packets.seen_beyond(
-            places,
-            #[inline(always)]
-            |_, place, p| {
-                if destinations.keys[place % BLOCK] == 0 || p.flags().has(unusual) {
-                    return None;
-                }
-                Self::leave(notes, p, to);
-                sent += Volume { packets: 1, bytes: p.len() as u64 };
-                Some(exit.tx)
-            },
-        );
-        self.outputs.count_all(&exit, sent);
     }
     /// Whether nothing is to be learned of any source of a block, which are looked up for that.
     #[inline(always)]
