@@ -16,7 +16,8 @@ bench: build
 	cargo run --release -q -p bench -- $(BENCH)
 
 # All that has to be green before a change goes in.
-test: setup
+test:
+	@tools/setup.sh test
 	tools/test.sh
 
 # Every order of the steps of threads that share something: infra/src/sync.rs.

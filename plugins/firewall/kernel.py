@@ -91,4 +91,5 @@ def main():
     print("\n".join(str(n) for n in sorted(seen[0] | seen[1])))
 
 
-main()
+if __name__ == "__main__":
+    main()

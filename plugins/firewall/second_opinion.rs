@@ -16,14 +16,17 @@ const WORLDS: u64 = 5;
 const PACKETS: usize = 20_000;
 
 /// Numbers in no order.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+    pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (self.0 >> 33) % end
     }
-    fn is(&mut self, percent: u64) -> bool {
+    pub fn is(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
@@ -152,7 +155,7 @@ fn echo(ends: [&str; 2], is_reply: bool, id: u16) -> Vec<u8> {
 }
 
 /// Gives a packet its number.
-fn numbered(mut packet: Vec<u8>, number: u16) -> Vec<u8> {
+pub(super) fn numbered(mut packet: Vec<u8>, number: u16) -> Vec<u8> {
     if packet[0] >> 4 == 4 {
         packet[4..6].copy_from_slice(&number.to_be_bytes());
         packet[10..12].fill(0);
@@ -271,7 +274,7 @@ fn kernel(rules: &str, packets: &[(usize, Vec<u8>)]) -> Option<Vec<bool>> {
 }
 
 /// Whether the kernel can be asked: nft works in a namespace of its own.
-fn has_kernel() -> bool {
+pub(super) fn has_kernel() -> bool {
     let tried = Command::new("unshare").args(["-n", "nft", "list", "ruleset"]).output();
     let works = tried.is_ok_and(|tried| tried.status.success());
     if !works {
@@ -286,7 +289,7 @@ fn a_hundred_thousand_packets_meet_what_they_would_in_the_kernel() {
         return;
     }
     for seed in 1..=WORLDS {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (mut b, rules) = world(&mut random);
         let mut connections: Vec<_> = (0..40)
             .map(|n| Connection {

@@ -112,6 +112,8 @@ mod mss_clamp;
 mod nat44_ed;
 #[path = "../../nat44_ed/fast_path_tests.rs"]
 mod nat44_ed_fast_path;
+#[path = "../../nat44_ed/second_opinion.rs"]
+mod nat44_ed_second_opinion;
 #[path = "../../nat44_ei/tests.rs"]
 mod nat44_ei;
 #[path = "../../nat64/tests.rs"]

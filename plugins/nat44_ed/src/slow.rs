@@ -108,7 +108,7 @@ impl Asking<'_> {
     fn begins(&self, seen: &Seen<[u8; 4]>) -> Result<(), Fault> {
         match seen.kind {
             Kind::Tcp(flags) if seen.has_upper && !flags.contains(Flags::SYN) => Err(Fault::NonSyn),
-            Kind::Icmp | Kind::Error(_) => Err(Fault::IcmpType),
+            Kind::Icmp | Kind::Error(_) | Kind::Echo(true) => Err(Fault::IcmpType),
             _ => Ok(()),
         }
     }
