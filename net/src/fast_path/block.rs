@@ -20,14 +20,15 @@ pub(super) struct Block<'a> {
 
 impl Block<'_> {
     /// Has `send` send the packets that may go on over the adjacency that the one leaf of all leads
-    /// to: the node that each waits for, and the length that counts.
+    /// to: the node that each waits for, and the length that counts. What went is for the caller to
+    /// count once for all, but for the leaf.
     #[inline(always)]
     pub fn send_alike<N: Node>(
         self,
         packets: &mut Passes<'_, N>,
         (leaf, adjacency): (u32, u32),
         mut send: impl FnMut(Ahead<'_>, &mut Buffer<'_>, u32) -> Option<(u32, u64)>,
-    ) {
+    ) -> Volume {
         let (routes, mut run) = (self.routes, Volume::default());
         self.go_over(
             packets,
@@ -39,6 +40,7 @@ impl Block<'_> {
             },
         );
         count(routes, leaf, run);
+        run
     }
     /// The same, over the adjacencies that each leaf leads to.
     #[inline(always)]

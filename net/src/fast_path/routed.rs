@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::{Ahead, BLOCK, Buffer, Cpu, Flags, Next, Node, Passes, Slot};
-use infra::counter::{Rows, VolumeCounter};
+use infra::counter::{Rows, Volume, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 
 use super::block::Block;
@@ -195,18 +195,23 @@ where
         if are_alike(leaves) {
             let leaf = leaves.first().copied().unwrap_or(0);
             let Some(neighbor) = forwarding.only_neighbor(leaf) else { return };
-            block.send_alike(
+            let went = block.send_alike(
                 packets,
                 (leaf, neighbor.0),
                 #[inline(always)]
                 |ahead, p, index| self.send(ahead, p, index),
             );
+            self.count(went);
         } else {
             block.send_each(
                 packets,
                 (leaves, forwarding),
                 #[inline(always)]
-                |ahead, p, index| self.send(ahead, p, index),
+                |ahead, p, index| {
+                    let (to, bytes) = self.send(ahead, p, index)?;
+                    self.count(Volume { packets: 1, bytes });
+                    Some((to, bytes))
+                },
             );
         }
     }
@@ -231,8 +236,15 @@ impl<'a, V: Version, T> Pass<'a, V, T> {
         V::spend_hop(p);
         p.set_adjacency(index);
         send_over(p, adjacency, self.by_adjacency);
-        self.outputs.count(exit, ETHERNET + len);
         Some((exit.tx, len as u64))
+    }
+    /// Counts packets that left over the last adjacency, by the lengths of IP.
+    #[inline(always)]
+    fn count(&mut self, Volume { packets, bytes }: Volume) {
+        if let Some(Egress { exit, .. }) = self.egress.as_ref().filter(|_| packets > 0) {
+            let bytes = bytes + packets * ETHERNET as u64;
+            self.outputs.count_all(exit, Volume { packets, bytes });
+        }
     }
     /// Counts for each node of the path as if it had been called; the number of packets passed.
     fn leave<N: Node>(self, packets: &mut Passes<'_, N>, thread: usize) -> u64 {

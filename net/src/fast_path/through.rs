@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::{Ahead, BLOCK, Buffer, Cpu, Flags, Next, Node, Passes, Slot};
-use infra::counter::{Counter, Rows, VolumeCounter};
+use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use wire::ethernet::{EtherType, Header};
 
@@ -252,19 +252,24 @@ impl<V: Version, N: Node> Steps<V::Family, N> for Pass<'_, V> {
                     None => packets.leave(block),
                 };
             };
-            ready.send_alike(
+            let went = ready.send_alike(
                 packets,
                 (leaf, neighbor.0),
                 #[inline(always)]
                 |ahead, p, index| self.send(ahead, p, index),
             );
+            self.count(went);
         } else {
             let forwarding = self.forwarding;
             ready.send_each(
                 packets,
                 (leaves, forwarding),
                 #[inline(always)]
-                |ahead, p, index| self.send(ahead, p, index),
+                |ahead, p, index| {
+                    let (to, bytes) = self.send(ahead, p, index)?;
+                    self.count(Volume { packets: 1, bytes });
+                    Some((to, bytes))
+                },
             );
         }
     }
@@ -302,13 +307,19 @@ impl<'a, V: Version> Pass<'a, V> {
         p.set_adjacency(index);
         p.set_tx(a.interface.0);
         self.ingress.packets += 1;
-        self.outputs.count(&to.exit, ETHERNET + len);
-        if a.is_counted
-            && let Some(counter) = self.by_adjacency.get(index as usize)
-        {
-            counter.add(1, (ETHERNET + len) as u64);
-        }
         Some((to.exit.tx, len as u64))
+    }
+    /// Counts packets that were sent over the last adjacency, by the lengths of IP.
+    #[inline(always)]
+    fn count(&mut self, Volume { packets, bytes }: Volume) {
+        let Some(to) = self.egress.as_ref().filter(|_| packets > 0) else { return };
+        let bytes = bytes + packets * ETHERNET as u64;
+        self.outputs.count_all(&to.exit, Volume { packets, bytes });
+        if to.adjacency.is_counted
+            && let Some(counter) = self.by_adjacency.get(self.index as usize)
+        {
+            counter.add(packets, bytes);
+        }
     }
     /// Goes on with packets of another interface.
     #[inline(never)]
