@@ -142,8 +142,8 @@ fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What is to be the same of packets on their way out: all but ports that are chosen freely, and the
-/// sums over them, which are right.
+/// What is to be the same of packets on their way out: all but ports that are chosen freely, and
+/// the sums over them, which are right.
 #[track_caller]
 fn without_ports(packet: &[u8]) -> Vec<u8> {
     let sum = sum_at(packet[9]);
