@@ -244,8 +244,11 @@ fn reply(to: &[u8], is_error: bool, by: Option<&str>) -> Vec<u8> {
             bytes[33] = Flags::ACK.0 | if to[33] == Flags::SYN.0 { Flags::SYN.0 } else { 0 };
             summed(bytes)
         }
-        // Nothing answers those: once more as it was, from the other side.
-        _ => summed(ip4(&from, &back, Protocol::ICMP, &[0, 0, 0, 0, 0, 1, 0, 1])),
+        // Nothing answers those. A reply from inside that nobody asked for, or a packet for nobody.
+        _ if back.starts_with("10.0.1.") => {
+            summed(ip4(&from, &back, Protocol::ICMP, &[0, 0, 0, 0, 0, 1, 0, 1]))
+        }
+        _ => packet(What::Udp, (&from, 9), ("192.0.2.1", 9)),
     }
 }
 

@@ -108,7 +108,7 @@ impl Asking<'_> {
     fn begins(&self, seen: &Seen<[u8; 4]>) -> Result<(), Fault> {
         match seen.kind {
             Kind::Tcp(flags) if seen.has_upper && !flags.contains(Flags::SYN) => Err(Fault::NonSyn),
-            Kind::Icmp | Kind::Error(_) | Kind::Echo(true) => Err(Fault::IcmpType),
+            Kind::Icmp | Kind::Error(_) => Err(Fault::IcmpType),
             _ => Ok(()),
         }
     }
@@ -141,7 +141,10 @@ impl Asking<'_> {
             Fault::IcmpType if self.config.is_forwarding => Ok(Verdict::AsItIs),
             fault => Err(fault),
         };
-        if let Err(fault) = self.begins(seen) {
+        // From inside a query begins a session, no reply (RFC 5508 section 3.1).
+        let is_reply = seen.kind == Kind::Echo(true);
+        let begins = if is_reply { Err(Fault::IcmpType) } else { self.begins(seen) };
+        if let Err(fault) = begins {
             return unless_forwarding(fault);
         }
         let mut flags = if from.is_some() { STATIC } else { 0 };
