@@ -12,7 +12,7 @@ use crate::engine::{Frame, Intake};
 /// One step of the packet graph: takes a frame of packets, sends each along an edge or drops it.
 ///
 /// Each data-plane thread runs its own clone. Write `#[inline(always)]` above `process`: the engine
-/// compiles it once for each CPU variant.
+/// compiles it once, or for each CPU variant ([`HOT`](Self::HOT)).
 pub trait Node: Clone + Send + 'static {
     /// Unique in the graph, e.g. `ip4-lookup`; the name `show runtime` prints.
     const NAME: &'static str;
@@ -24,6 +24,9 @@ pub trait Node: Clone + Send + 'static {
     type Count: Count;
     /// Payload it expects on arriving packets, by [`Payload::NAME`]; empty for none.
     const INPUT: &'static str = "";
+    /// Whether it is compiled for each CPU variant, not only for the oldest processor: for nodes that
+    /// most packets of a busy router pass, as each variant is another copy of its code.
+    const HOT: bool = false;
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
     /// The node, added before, under whose name reasons are counted; it has the same. Empty: its
@@ -66,6 +69,8 @@ pub trait Input: Clone + Send + 'static {
     type Count: Count;
     /// State at start; drivers switch their node on when the first queue comes up.
     const STATE: InputState = InputState::Disabled;
+    /// Whether it is compiled for each CPU variant, as [`Node::HOT`].
+    const HOT: bool = false;
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
 

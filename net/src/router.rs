@@ -297,6 +297,11 @@ impl Router {
     pub fn cancel(&mut self, timer: Timer) -> bool {
         self.processes.cancel(timer)
     }
+    /// The router as values of arguments look it up. Another crate that turned it into a `dyn Any`
+    /// would compile all that it consists of.
+    pub fn as_any(&self) -> &dyn Any {
+        self
+    }
     /// Puts in the state of a feature, found again by its type.
     pub fn insert<T: Any>(&mut self, state: T) {
         self.states.insert(TypeId::of::<T>(), (Owner::current(), Box::new(state)));

@@ -173,7 +173,7 @@ fn segments_are_joined_as_clients_expect() {
 /// Runs a script of this folder on a socket and the description of what is said there.
 fn script<'a>(python: &str, name: &str, daemon: &Daemon, args: impl IntoIterator<Item = &'a str>) {
     let json = daemon.folder().join("api");
-    assert!(Command::new(program("api-json")).arg(&json).status().unwrap().success());
+    assert!(Command::new(program("ferrovia")).arg("--api-json").arg(&json).status().unwrap().success());
     let said = Command::new(python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("outside").join(name))
         .arg(daemon.folder().join("api.sock"))
@@ -192,7 +192,7 @@ fn it_starts_forwards_and_stops_again_and_again() {
     let folder = std::env::temp_dir().join(unique());
     let json = folder.join("api");
     std::fs::create_dir_all(&folder).unwrap();
-    assert!(Command::new(program("api-json")).arg(&json).status().unwrap().success());
+    assert!(Command::new(program("ferrovia")).arg("--api-json").arg(&json).status().unwrap().success());
     let rounds = std::env::var("FERROVIA_ROUNDS").unwrap_or_else(|_| "5".to_owned());
     let said = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/outside/rig.py"))

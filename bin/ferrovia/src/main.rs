@@ -5,6 +5,7 @@
 //! threads) → [`serve`] (CLI, processes, signals).
 #![forbid(unsafe_code)]
 
+mod api_json;
 mod assemble;
 mod background;
 #[cfg(test)]
@@ -23,27 +24,27 @@ use std::process::ExitCode;
 use control::config::{Invocation, Options};
 
 fn main() -> ExitCode {
-    match Invocation::parse(std::env::args().skip(1)) {
-        Ok(Invocation::Help) => print!("{}", Invocation::HELP),
-        Ok(Invocation::Version) => println!("{}", version::short()),
-        Ok(Invocation::Run(options)) => {
-            if let Err(why) = run(&options) {
-                eprintln!("ferrovia: {why}");
-                return ExitCode::FAILURE;
-            }
+    let done = match Invocation::parse(std::env::args().skip(1)) {
+        Ok(Invocation::Help) => {
+            print!("{}", Invocation::HELP);
+            Ok(())
         }
-        Ok(Invocation::Check(options)) => {
-            if let Err(why) = check(&options) {
-                eprintln!("ferrovia: {why}");
-                return ExitCode::FAILURE;
-            }
+        Ok(Invocation::Version) => {
+            println!("{}", version::short());
+            Ok(())
         }
+        Ok(Invocation::Run(options)) => run(&options),
+        Ok(Invocation::Check(options)) => check(&options),
+        Ok(Invocation::ApiJson(folder)) => api_json::write(&folder),
+        Err(why) => Err(why.to_string()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("ferrovia: {why}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// Reads the configuration and carries out its files of commands in a router without threads and

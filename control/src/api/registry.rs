@@ -50,13 +50,34 @@ impl<D> Piece<D> {
 /// old numbers.
 pub struct Api<C> {
     table: Rc<RefCell<Rc<Table<C>>>>,
+    once: Once<C>,
 }
 
 impl<C> Clone for Api<C> {
     fn clone(&self) -> Self {
-        Self { table: Rc::clone(&self.table) }
+        Self { table: Rc::clone(&self.table), once: self.once }
     }
 }
+
+/// Functions behind pointers, so that crates that register messages need not compile them.
+struct Once<C> {
+    module: fn(&mut Table<C>, ModuleEntry) -> usize,
+    add: fn(&mut Table<C>, usize, &'static MessageInfo, Answering<C>),
+    id: fn(&Table<C>, &str) -> Option<u16>,
+    /// [`Rc::make_mut`].
+    own: fn(&mut Rc<Table<C>>) -> &mut Table<C>,
+}
+
+impl<C> Copy for Once<C> {}
+
+impl<C> Clone for Once<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// The service of a request, and what answers it unless the transport does.
+type Answering<C> = Option<(Service, Option<Rc<Answer<C>>>)>;
 
 /// A module that messages are registered in. Several features may contribute to one.
 pub struct Module<'a, C> {
@@ -67,8 +88,9 @@ pub struct Module<'a, C> {
 impl<C: 'static> Api<C> {
     /// Only the messages that connections are made of.
     pub fn new() -> Self {
-        let table = Table::new();
-        let mut api = Self { table: Rc::new(RefCell::new(Rc::new(table))) };
+        let table = Rc::new(RefCell::new(Rc::new(Table::new())));
+        let once = Once { module: Table::module, add: Table::answer, id: Table::id, own: Rc::make_mut };
+        let mut api = Self { table, once };
         super::memclnt::register(&mut api);
         super::cli_inband::register(&mut api);
         super::lane::register(&mut api);
@@ -91,13 +113,8 @@ impl<C: 'static> Api<C> {
         folder: Folder,
         version: &'static str,
     ) -> Module<'_, C> {
-        let module = self.change(|table| {
-            let known = table.modules.iter().position(|m| m.name == name);
-            known.unwrap_or_else(|| {
-                table.modules.push(ModuleEntry { name, folder, version });
-                table.modules.len() - 1
-            })
-        });
+        let new = self.once.module;
+        let module = self.change(|table| new(table, ModuleEntry { name, folder, version }));
         Module { api: self, module }
     }
 
@@ -125,7 +142,7 @@ impl<C: 'static> Api<C> {
     }
 
     fn change<R>(&mut self, work: impl FnOnce(&mut Table<C>) -> R) -> R {
-        work(Rc::make_mut(&mut self.table.borrow_mut()))
+        work((self.once.own)(&mut self.table.borrow_mut()))
     }
 
     /// Number, name and CRC of all messages, by number.
@@ -140,8 +157,7 @@ impl<C: 'static> Api<C> {
 
     /// The number of the message of this name.
     pub fn id(&self, name: &str) -> Option<u16> {
-        let table = self.table.borrow();
-        table.by_name.get(name).map(|at| table.entries[*at].id)
+        (self.once.id)(&self.table.borrow(), name)
     }
 
     pub(super) fn entry(&self, id: u16) -> Option<Rc<Entry<C>>> {
@@ -166,19 +182,33 @@ impl<C: 'static> Api<C> {
         }
     }
 
-    fn add(
-        &mut self,
-        module: usize,
-        info: &'static MessageInfo,
-        answered: Option<(Service, Option<Rc<Answer<C>>>)>,
-    ) {
-        self.change(|table| {
-            if let Some(entry) = table.add(module, info)
-                && let Some((service, answer)) = answered
-            {
-                (entry.service, entry.answer) = (Some(service), answer);
-            }
-        });
+    fn add(&mut self, module: usize, info: &'static MessageInfo, answered: Answering<C>) {
+        let add = self.once.add;
+        self.change(|table| add(table, module, info, answered));
+    }
+}
+
+impl<C: 'static> Table<C> {
+    /// Finds a module or adds it.
+    fn module(&mut self, new: ModuleEntry) -> usize {
+        let known = self.modules.iter().position(|m| m.name == new.name);
+        known.unwrap_or_else(|| {
+            self.modules.push(new);
+            self.modules.len() - 1
+        })
+    }
+
+    /// Adds a message and what answers it.
+    fn answer(&mut self, module: usize, info: &'static MessageInfo, answered: Answering<C>) {
+        if let Some(entry) = self.add(module, info)
+            && let Some((service, answer)) = answered
+        {
+            (entry.service, entry.answer) = (Some(service), answer);
+        }
+    }
+
+    fn id(&self, name: &str) -> Option<u16> {
+        self.by_name.get(name).map(|at| self.entries[*at].id)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The trait of commands: place in the tree, its arguments, and what it does.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use wire::IpVersion;
@@ -177,15 +178,21 @@ pub(super) struct Entry<C> {
 }
 
 impl<C> Entry<C> {
-    pub fn new<T: Command>(effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static) -> Self
+    /// A command; values of its arguments look names up in the `context` of the state.
+    pub fn new<T: Command>(
+        context: fn(&C) -> &dyn Any,
+        effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static,
+    ) -> Self
     where
         C: 'static,
     {
         let run = move |cx: &mut C, args: &mut Args<'_>| {
-            let mut words = args.in_context(cx);
-            let mut glued = words.glued();
-            let command = read(&mut words).or_else(|e| read(&mut glued).map_err(|_| e))?;
-            effect(cx, command)
+            let mut command = None;
+            read_twice(args.in_context(context(cx)), T::ARGS, &mut |words| {
+                command = Some(T::parse(words)?);
+                Ok(())
+            })?;
+            effect(cx, command.expect("it was read"))
         };
         let (about, args, usage) = (T::ABOUT, T::ARGS, T::USAGE);
         Self { about, args, usage, run: Box::new(run), owner: Owner::current() }
@@ -233,10 +240,18 @@ impl<C> Entry<C> {
     }
 }
 
-/// Reads all of a command's arguments.
-fn read<T: Command>(args: &mut Args<'_>) -> Result<T, Error> {
-    let command = T::parse(args)?;
-    if args.is_empty() { Ok(command) } else { Err(args.unknown_of(T::ARGS)) }
+/// Has `read` take all of a command's arguments, in a second try as if blanks were missing. The
+/// error is that of the first.
+fn read_twice(
+    words: Args<'_>,
+    known: &'static [ArgInfo],
+    read: &mut dyn FnMut(&mut Args<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut whole = |mut words: Args<'_>| {
+        read(&mut words)?;
+        if words.is_empty() { Ok(()) } else { Err(words.unknown_of(known)) }
+    };
+    whole(words).or_else(|why| whole(words.glued()).map_err(|_| why))
 }
 
 /// All words that introduce arguments.

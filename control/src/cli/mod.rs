@@ -20,6 +20,7 @@ mod source;
 mod terminal;
 mod tree;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -83,6 +84,10 @@ pub struct Cli<C> {
     macros: Rc<Macros>,
     events: Option<EventLog>,
     sessions: Sessions,
+    /// The state as values of arguments look it up. These two are pointers, so that crates that add
+    /// commands need not compile them, with all that a `C` consists of.
+    context: fn(&C) -> &dyn Any,
+    insert: fn(&mut Commands<C>, &[&'static str], Entry<C>),
 }
 
 struct Commands<C> {
@@ -99,6 +104,8 @@ impl<C> Clone for Cli<C> {
             macros: Rc::clone(&self.macros),
             events: self.events.clone(),
             sessions: self.sessions.clone(),
+            context: self.context,
+            insert: self.insert,
         }
     }
 }
@@ -113,6 +120,8 @@ impl<C: 'static> Cli<C> {
             macros: Rc::default(),
             events: None,
             sessions: Sessions::default(),
+            context: |cx| cx,
+            insert: Commands::insert,
         };
         builtin::register(&mut cli);
         macros::register(&mut cli);
@@ -139,7 +148,7 @@ impl<C: 'static> Cli<C> {
         F: Fn(&mut C, T) -> Result<O, Error> + 'static,
     {
         let effect = move |cx: &mut C, command| Ok(Effect::Done(handler(cx, command)?.into()));
-        self.insert(&[path], Entry::new::<T>(effect));
+        self.insert(&[path], Entry::new::<T>(self.context, effect));
         self
     }
 
@@ -224,19 +233,24 @@ impl<C: 'static> Cli<C> {
         &mut self,
         effect: impl Fn(&mut C, T) -> Result<Effect<C>, Error> + 'static,
     ) -> &mut Self {
-        self.insert(T::PATHS, Entry::new::<T>(effect));
+        self.insert(T::PATHS, Entry::new::<T>(self.context, effect));
         self
     }
 
     fn insert(&mut self, paths: &[&'static str], entry: Entry<C>) {
-        let mut commands = self.commands.borrow_mut();
+        (self.insert)(&mut self.commands.borrow_mut(), paths, entry);
+    }
+}
+
+impl<C> Commands<C> {
+    fn insert(&mut self, paths: &[&'static str], entry: Entry<C>) {
         let entry = Rc::new(entry);
         for path in paths {
-            if Rc::make_mut(&mut commands.tree).insert(path, entry.clone()).is_err() {
-                commands.fault.get_or_insert(Fault::DuplicatePath(path));
+            if Rc::make_mut(&mut self.tree).insert(path, entry.clone()).is_err() {
+                self.fault.get_or_insert(Fault::DuplicatePath(path));
             }
             if entry.pattern().is_none() {
-                commands.fault.get_or_insert(Fault::Usage(path));
+                self.fault.get_or_insert(Fault::Usage(path));
             }
         }
     }

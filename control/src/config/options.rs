@@ -15,6 +15,8 @@ pub enum Invocation {
     Run(Options),
     /// Check this configuration and the files that it names, and end.
     Check(Options),
+    /// Write the descriptions of all API messages into this folder.
+    ApiJson(PathBuf),
     /// Print the version.
     Version,
     /// Print the options.
@@ -38,6 +40,7 @@ impl Invocation {
 usage: ferrovia [OPTIONS] [CONFIGURATION]
   -c, --config FILE        configuration file
       --check              check the configuration and the files of commands in it
+      --api-json FOLDER    write the descriptions of all API messages, *.api.json
   -i, --interactive        command line on standard input
   -v, --version            print the version
   -h, --help               print this
@@ -58,6 +61,11 @@ Without -c the configuration is given in words: unix { nodaemon } cpu { workers 
                     options.config = Some(file.ok_or_else(missing)?.into());
                 }
                 "--check" => checks = true,
+                "--api-json" => {
+                    let folder = argv.next();
+                    let missing = || Error::new("--api-json needs a folder");
+                    return Ok(Self::ApiJson(folder.ok_or_else(missing)?.into()));
+                }
                 "-i" | "--interactive" => options.interactive = true,
                 "-v" | "--version" => return Ok(Self::Version),
                 "-h" | "--help" => return Ok(Self::Help),

@@ -61,6 +61,7 @@ impl HostTx {
 
 impl Node for HostTx {
     const NAME: &'static str = "host-tx";
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = TxError;
     type Count = Count;

@@ -161,6 +161,7 @@ impl<Q> Clone for DeviceInput<Q> {
 
 impl<Q: Queue> Input for DeviceInput<Q> {
     const NAME: &'static str = Q::NODE;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Q::Error;
     type Count = Infallible;

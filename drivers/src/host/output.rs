@@ -78,6 +78,7 @@ impl<S> Clone for DeviceTx<S> {
 
 impl<S: Sender> Node for DeviceTx<S> {
     const NAME: &'static str = S::NODE;
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = S::Error;
     type Count = Infallible;

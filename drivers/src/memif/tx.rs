@@ -64,6 +64,7 @@ impl MemifTx {
 
 impl Node for MemifTx {
     const NAME: &'static str = "memif-tx";
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = Error;
     type Count = Infallible;

@@ -73,6 +73,7 @@ fn look(p: &mut Packet<'_, PgTx>, shape: Shape, whole: &mut u64) {
 
 impl Node for PgTx {
     const NAME: &'static str = "pg-tx";
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = Infallible;
     type Count = Count;

@@ -106,6 +106,7 @@ fn write(fd: BorrowedFd<'_>, header: &Header, p: &Buffer<'_>) -> Result<usize, E
 
 impl Node for TapTx {
     const NAME: &'static str = "tap-tx";
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = TxError;
     type Count = Count;

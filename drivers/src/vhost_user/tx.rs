@@ -77,6 +77,7 @@ impl VhostTx {
 
 impl Node for VhostTx {
     const NAME: &'static str = "vhost-user-tx";
+    const HOT: bool = true;
     type Next = Infallible;
     type Error = Error;
     type Count = Infallible;

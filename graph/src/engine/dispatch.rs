@@ -152,7 +152,7 @@ fn take_default<N: Node, P: Part<N>>(
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! variants {
-    ($($variant:ident $body:ident $poll:ident $take:ident $($features:literal)+;)*) => {
+    ($($variant:ident $(| $more:ident)? : $body:ident $poll:ident $take:ident $($features:literal)+;)*) => {
         $(
             #[target_feature($(enable = $features),+)]
             #[inline(never)]
@@ -176,38 +176,42 @@ macro_rules! variants {
             }
         )*
         fn body<N: Node>(variant: Variant) -> Body<N> {
+            if !N::HOT {
+                return body_default::<N>;
+            }
             match variant {
                 // SAFETY: a variant is chosen only where `Variant::is_supported` says that this
                 // processor has its features.
-                $(Variant::$variant => |n, f| unsafe { $body(n, f) },)*
+                $(Variant::$variant $(| Variant::$more)? => |n, f| unsafe { $body(n, f) },)*
                 _ => body_default::<N>,
             }
         }
         fn poll<N: Input>(variant: Variant) -> Poll<N> {
+            if !N::HOT {
+                return poll_default::<N>;
+            }
             match variant {
                 // SAFETY: as above.
-                $(Variant::$variant => |n, i| unsafe { $poll(n, i) },)*
+                $(Variant::$variant $(| Variant::$more)? => |n, i| unsafe { $poll(n, i) },)*
                 _ => poll_default::<N>,
             }
         }
         pub(super) fn take<N: Node, P: Part<N>>(variant: Variant) -> Take<N, P> {
             match variant {
                 // SAFETY: as above: it is that of the node whose part it is.
-                $(Variant::$variant => |p, a, e, s| unsafe { $take(p, a, e, s) },)*
+                $(Variant::$variant $(| Variant::$more)? => |p, a, e, s| unsafe { $take(p, a, e, s) },)*
                 _ => take_default::<N, P>,
             }
         }
     };
 }
 
+// Ice Lake runs the code for Skylake: what it has beyond that no node was faster with.
 #[cfg(target_arch = "x86_64")]
 variants! {
-    Hsw body_hsw poll_hsw take_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
-    Skx body_skx poll_skx take_skx "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+    Hsw: body_hsw poll_hsw take_hsw "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt";
+    Skx | Icl: body_skx poll_skx take_skx "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
         "avx512f,avx512bw,avx512cd,avx512dq,avx512vl";
-    Icl body_icl poll_icl take_icl "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
-        "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
-        "avx512bitalg,avx512vpopcntdq";
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -175,6 +175,7 @@ struct Known<'e> {
 impl<F: FastPath> Node for EthernetInput<F> {
     const NAME: &'static str = NAME;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -172,6 +172,7 @@ impl InterfaceOutput {
 impl Node for InterfaceOutput {
     const NAME: &'static str = "interface-output";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -255,6 +256,7 @@ pub(super) enum EndError {
 impl Node for ArcEnd {
     const NAME: &'static str = INTERFACE_OUTPUT.end;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = EndNext;
     type Error = EndError;
     type Count = Infallible;

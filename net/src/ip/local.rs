@@ -45,6 +45,7 @@ pub enum Received<V: Version> {
 impl<V: Version> Node for Receive<V> {
     const NAME: &'static str = V::NODES.receive;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Received<V>;
     type Error = Infallible;
     type Count = Infallible;
@@ -113,6 +114,7 @@ impl<V: Version> Node for Local<V> {
     const NAME: &'static str = V::NODES.local;
     const COUNTED_AT: &'static str = V::LOCAL_COUNTED_AT;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Sorted<V>;
     type Error = V::Error;
     type Count = Infallible;

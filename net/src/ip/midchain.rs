@@ -62,6 +62,7 @@ impl<V: Version> Node for Midchain<V> {
     const NAME: &'static str = V::NODES.midchain;
     const COUNTED_AT: &'static str = V::NODES.input;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;
@@ -254,6 +255,7 @@ impl Stacked {
 impl Node for Transmit {
     const NAME: &'static str = TRANSMIT;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = TransmitNext;
     type Error = TransmitError;
     type Count = Infallible;

@@ -90,6 +90,7 @@ impl OutputArcEnd {
 impl Node for OutputArcEnd {
     const NAME: &'static str = "interface-output";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -62,6 +62,7 @@ impl<V: Version> Node for Rewrite<V> {
     const NAME: &'static str = V::NODES.rewrite;
     const COUNTED_AT: &'static str = V::NODES.input;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -33,6 +33,7 @@ impl<V: Version> Node for RewriteMulticast<V> {
     const NAME: &'static str = V::NODES.rewrite_mcast;
     const COUNTED_AT: &'static str = V::NODES.input;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = Infallible;

@@ -32,6 +32,7 @@ pub enum Error {
 impl<V: Version> Node for UdpLookup<V> {
     const NAME: &'static str = V::NODES.udp_lookup;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Delivery<V>;
     type Error = Error;
     type Count = Infallible;

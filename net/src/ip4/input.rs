@@ -103,6 +103,7 @@ impl<C: Checksum> Node for Input<C> {
     const NAME: &'static str = C::NAME;
     const COUNTED_AT: &'static str = C::COUNTED_AT;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

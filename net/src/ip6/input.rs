@@ -57,6 +57,7 @@ impl Input {
 impl Node for Input {
     const NAME: &'static str = "ip6-input";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -41,6 +41,7 @@ impl<F: Multicast> graph::Next for ToRpf<F> {
 impl<F: Multicast> Node for Lookup<F> {
     const NAME: &'static str = F::NODES.lookup;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = ToRpf<F>;
     type Error = Infallible;
     type Count = Infallible;
@@ -96,6 +97,7 @@ impl<F: Multicast> Node for Rpf<F> {
     const NAME: &'static str = F::NODES.rpf;
     const COUNTED_AT: &'static str = <F::Version as Version>::NODES.input;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = ForwardNext<F>;
     type Error = <F::Version as Version>::Error;
     type Count = Infallible;

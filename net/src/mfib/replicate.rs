@@ -61,6 +61,7 @@ pub enum Error {
 impl<F: Multicast> Node for Replicate<F> {
     const NAME: &'static str = F::NODES.replicate;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = To<F>;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -250,6 +250,7 @@ fn rewind<const IS_6: bool>(p: &mut Buffer<'_>, carried: Link) -> Option<()> {
 impl<K: Decapsulate, const IS_6: bool> Node for Input<K, IS_6> {
     const NAME: &'static str = K::INPUT[IS_6 as usize];
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = K::Error;
     type Count = K::Count;

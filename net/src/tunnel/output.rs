@@ -109,6 +109,7 @@ impl ToOutput {
 impl Node for ToOutput {
     const NAME: &'static str = "tunnel-output-no-count";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Unsent;
     type Count = Infallible;
@@ -179,6 +180,7 @@ impl<K: Encapsulate> Output<K> {
 impl<K: Encapsulate> Node for Output<K> {
     const NAME: &'static str = "tunnel-output";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = K::Error;
     type Count = K::Count;

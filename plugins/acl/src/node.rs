@@ -274,6 +274,7 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Node
 {
     const NAME: &'static str = name::<V>(path(BRIDGED), DIRECTION);
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V, BRIDGED, DIRECTION>;
     type Error = Error;
     type Count = Count;

@@ -217,6 +217,7 @@ type Tally = [u64; 3];
 impl<V: Classified<USE>, const USE: u8> Node for Classify<V, USE> {
     const NAME: &'static str = NAMES[USE as usize][V::KIND];
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = V::Next;
     type Error = V::Error;
     type Count = Count<USE>;

@@ -137,7 +137,7 @@ impl Command for SetTranslation {
         let text = args.rest().replace("->", " -> ");
         let mut words = Args::new(&text);
         if let Some(router) = args.context::<Router>() {
-            words = words.in_context(router);
+            words = words.in_context(router.as_any());
         }
         if is_del {
             let Translation { vip, protocol, .. } = translation(&mut words)?;

@@ -147,6 +147,7 @@ struct Visit<'a, V: Translated> {
 
 impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
     const NAME: &'static str = V::NAMES[AT];
+    const HOT: bool = true;
     type Next = Next<V, AT>;
     type Error = Error;
     type Count = Count;

@@ -140,6 +140,7 @@ fn look(p: &Buffer<'_>) -> Option<Seen<[u8; 4]>> {
 
 impl Node for In2Out {
     const NAME: &'static str = "det44-in2out";
+    const HOT: bool = true;
     type Next = NextOut;
     type Error = Outward;
     type Count = Sent;
@@ -196,6 +197,7 @@ impl Node for In2Out {
 
 impl Node for Out2In {
     const NAME: &'static str = "det44-out2in";
+    const HOT: bool = true;
     type Next = NextIn;
     type Error = Inward;
     type Count = Received;

@@ -84,6 +84,7 @@ fn end_of(b4: Ipv6Addr, seen: &Seen<[u8; 4]>) -> sessions::Flow6 {
 
 impl Node for In2Out {
     const NAME: &'static str = "dslite-in2out";
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -34,6 +34,7 @@ pub enum Next {
 
 impl Node for Out2In {
     const NAME: &'static str = "dslite-out2in";
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -145,6 +145,7 @@ pub struct Firewalled<V: Guard, const AT: usize> {
 impl<V: Guard, const AT: usize> Node for Firewalled<V, AT> {
     const NAME: &'static str = name::<V>(AT);
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V, AT>;
     type Error = Error;
     type Count = Count;

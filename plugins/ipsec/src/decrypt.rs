@@ -353,6 +353,7 @@ impl<const AT: usize> Decrypt<AT> {
 impl<const AT: usize> Node for Decrypt<AT> {
     const NAME: &'static str = NODES[AT];
     const INPUT: &'static str = Work::NAME;
+    const HOT: bool = true;
     type Next = Next<AT>;
     type Error = Error;
     type Count = Count;

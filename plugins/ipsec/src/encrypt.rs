@@ -297,6 +297,7 @@ impl<const AT: usize> Encrypt<AT> {
 impl<const AT: usize> Node for Encrypt<AT> {
     const NAME: &'static str = NODES[AT];
     const INPUT: &'static str = if AT < TUNNELS { Work::NAME } else { "" };
+    const HOT: bool = true;
     type Next = Next<AT>;
     type Error = Error;
     type Count = Count;

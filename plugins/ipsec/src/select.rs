@@ -194,6 +194,7 @@ impl Policies {
 
 impl<const IS_6: bool> Node for Input<IS_6> {
     const NAME: &'static str = INPUT[IS_6 as usize];
+    const HOT: bool = true;
     type Next = InputNext<IS_6>;
     type Error = InputError;
     type Count = InputCount;
@@ -315,6 +316,7 @@ pub enum OutputCount {
 
 impl<const IS_6: bool> Node for Output<IS_6> {
     const NAME: &'static str = OUTPUT[IS_6 as usize];
+    const HOT: bool = true;
     type Next = OutputNext<IS_6>;
     type Error = OutputError;
     type Count = OutputCount;

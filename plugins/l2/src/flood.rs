@@ -86,6 +86,7 @@ pub enum Count {
 impl Node for Flood {
     const NAME: &'static str = "l2-flood";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

@@ -116,6 +116,7 @@ impl Tables {
 impl Node for Forward {
     const NAME: &'static str = "l2-fwd";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

@@ -91,6 +91,7 @@ fn note_any(p: &mut Buffer<'_>, port: &PortSeen, bits: u64) -> Option<u32> {
 impl Node for Input {
     const NAME: &'static str = "l2-input";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;

@@ -87,6 +87,7 @@ pub fn is_known(entry: Entry, expected: Entry) -> bool {
 impl Node for Learn {
     const NAME: &'static str = "l2-learn";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Count;

@@ -76,6 +76,7 @@ fn edit(p: &mut Buffer<'_>, edits: &[Edit]) -> Option<()> {
 impl Node for Output {
     const NAME: &'static str = "l2-output";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -151,6 +152,7 @@ pub enum RewriteCount {
 impl Node for InputRewrite {
     const NAME: &'static str = "l2-input-vtr";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Continue;
     type Error = RewriteError;
     type Count = RewriteCount;

@@ -64,6 +64,7 @@ pub enum Next4 {
 
 impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
     const NAME: &'static str = if TRANSLATES { "ip4-map-t" } else { "ip4-map" };
+    const HOT: bool = true;
     type Next = Next4;
     type Error = Error;
     type Count = Infallible;
@@ -224,6 +225,7 @@ pub enum Next6 {
 
 impl Node for Ip6Map {
     const NAME: &'static str = "ip6-map";
+    const HOT: bool = true;
     type Next = Next6;
     type Error = Error;
     type Count = Infallible;

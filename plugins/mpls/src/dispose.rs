@@ -151,6 +151,7 @@ impl<V: Below> graph::Next for Next<V> {
 impl<V: Below, const UNIFORM: bool> Node for Dispose<V, UNIFORM> {
     const NAME: &'static str = V::NAMES[UNIFORM as usize];
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<V>;
     type Error = V::Error;
     type Count = std::convert::Infallible;

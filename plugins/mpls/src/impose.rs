@@ -201,6 +201,7 @@ impl<C: Carried> graph::Next for Next<C> {
 impl<C: Carried> Node for Impose<C> {
     const NAME: &'static str = C::IMPOSE[0];
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<C>;
     type Error = Error;
     type Count = Infallible;

@@ -50,6 +50,7 @@ pub enum Next {
 impl Node for Input {
     const NAME: &'static str = "mpls-input";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;
@@ -138,6 +139,7 @@ impl<const PUNT: bool> graph::Next for Ends<PUNT> {
 impl<const PUNT: bool> Node for End<PUNT> {
     const NAME: &'static str = if PUNT { "mpls-punt" } else { "mpls-drop" };
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Ends<PUNT>;
     type Error = Infallible;
     type Count = Infallible;

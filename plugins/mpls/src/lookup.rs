@@ -118,6 +118,7 @@ pub struct Lookup<const AGAIN: bool> {
 impl<const AGAIN: bool> Node for Lookup<AGAIN> {
     const NAME: &'static str = if AGAIN { "lookup-mpls-dst" } else { "mpls-lookup" };
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = To;
     type Error = Error;
     type Count = Infallible;
@@ -190,6 +191,7 @@ pub struct Balance {
 impl Node for Balance {
     const NAME: &'static str = "mpls-load-balance";
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = To;
     type Error = Error;
     type Count = Infallible;

@@ -49,6 +49,7 @@ pub enum Next {
 impl<const CHAIN: bool> Node for Output<CHAIN> {
     const NAME: &'static str = if CHAIN { "mpls-midchain" } else { "mpls-output" };
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

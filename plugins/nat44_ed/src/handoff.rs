@@ -65,6 +65,7 @@ impl<P> HandOff<P> {
 
 impl<P: HandsOff> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
+    const HOT: bool = true;
     type Next = Next<P>;
     type Error = Congestion;
     type Count = Count;

@@ -116,6 +116,7 @@ pub struct Work<'a> {
 
 impl<P: Place> Node for Fast<P> {
     const NAME: &'static str = P::FAST;
+    const HOT: bool = true;
     type Next = Next<P>;
     type Error = P::Error;
     type Count = std::convert::Infallible;
@@ -262,6 +263,7 @@ pub enum Out {
 
 impl<P: Place> Node for Slow<P> {
     const NAME: &'static str = P::SLOW;
+    const HOT: bool = true;
     type Next = Out;
     type Error = P::Error;
     type Count = std::convert::Infallible;

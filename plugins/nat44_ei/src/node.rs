@@ -237,6 +237,7 @@ pub fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
 
 impl<P: Place> Node for Translate<P> {
     const NAME: &'static str = P::NAME;
+    const HOT: bool = true;
     type Next = Next<P>;
     type Error = P::Error;
     type Count = std::convert::Infallible;

@@ -103,6 +103,7 @@ fn translate(
 
 impl Node for In2Out {
     const NAME: &'static str = "nat64-in2out";
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -49,6 +49,7 @@ pub enum Error {
 
 impl Node for Out2In {
     const NAME: &'static str = "nat64-out2in";
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -51,6 +51,7 @@ impl<S: Station> graph::Next for Next<S> {
 
 impl<S: Station> Node for Police<S> {
     const NAME: &'static str = S::NAMES[0];
+    const HOT: bool = true;
     type Next = Next<S>;
     type Error = S::Error;
     type Count = S::Count;

@@ -69,6 +69,7 @@ fn is_discovery(packet: &[u8]) -> bool {
 
 impl<F: Family> Node for Input<F> {
     const NAME: &'static str = NAMES[F::KIND as usize];
+    const HOT: bool = true;
     type Next = Next<F>;
     type Error = Infallible;
     type Count = Infallible;

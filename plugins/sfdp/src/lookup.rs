@@ -113,6 +113,7 @@ struct Pass<'f, F: Family> {
 
 impl<F: Family> Node for Lookup<F> {
     const NAME: &'static str = F::LOOKUP;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Count;
@@ -383,6 +384,7 @@ pub enum IcmpError {
 
 impl<F: Family> Node for LookupIcmp<F> {
     const NAME: &'static str = [ICMP4, ICMP6][F::KIND as usize];
+    const HOT: bool = true;
     type Next = Next;
     type Error = IcmpError;
     type Count = std::convert::Infallible;

@@ -128,6 +128,7 @@ fn decapsulate(p: &mut Buffer<'_>, to: Decap) -> Result<(Next, usize), Error> {
 impl Node for Decapsulate {
     const NAME: &'static str = NAME;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

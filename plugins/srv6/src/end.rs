@@ -117,6 +117,7 @@ impl<const KIND: u8> Node for End<KIND> {
         _ => MICRO_FAST,
     };
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = Infallible;

@@ -334,6 +334,7 @@ impl<W: Imposition> Put<W> {
 impl<W: Imposition> Node for Put<W> {
     const NAME: &'static str = W::NAME;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Next<W>;
     type Error = Error;
     type Count = Count;

@@ -110,6 +110,7 @@ pub enum Count {
 
 impl<P: Place> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
+    const HOT: bool = true;
     type Next = Next<P>;
     type Error = Congestion;
     type Count = Count;

@@ -56,6 +56,7 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
 {
     const NAME: &'static str = F::NODES[OUT as usize][STRICT as usize];
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = Continue;
     type Error = Error;
     type Count = Infallible;

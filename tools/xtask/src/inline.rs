@@ -10,8 +10,8 @@ pub fn check(source: &Source) -> Vec<Finding> {
         let rest = &source.code[at..];
         let header = &rest[..rest.find(['{', ';']).unwrap_or(rest.len())];
         let function = match trait_of(header) {
-            Some("Node") => "fn process(",
-            Some("Input") => "fn poll(",
+            Some("Node") => "fn process",
+            Some("Input") => "fn poll",
             _ => continue,
         };
         let body = &source.code[at..source.end_of_item(at)];
@@ -19,7 +19,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
         let line = source.line_of(at + found);
         if !source.is_test_line(line) && !is_marked(source, line) {
             let message = format!("`{}` of a node without #[inline(always)]", &function[3..]);
-            findings.push(Finding::new(&source.path, line + 1, message.replace('(', "")));
+            findings.push(Finding::new(&source.path, line + 1, message));
         }
     }
     findings
@@ -48,7 +48,7 @@ mod tests {
     fn unmarked_nodes_are_found() {
         let text = "impl Node for A {\n    const X: u8 = 1;\n    fn process(&mut self) {}\n}\n\
             impl<F> graph::Input for B<F> {\n    #[inline(always)]\n    // Why.\n\
-                fn poll() {}\n}\n\
+                fn poll<On: Cpu>() {}\n}\n\
             impl Other for C {\n    fn process() {}\n}\n";
         let source = Source::new("a/src/lib.rs".into(), text.into());
         let lines: Vec<_> = check(&source).iter().map(|finding| finding.line).collect();

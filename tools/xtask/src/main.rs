@@ -1,9 +1,9 @@
 //! Chores of the workspace.
 //!
 //! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
-//! the present unsafe counts. `cargo xtask closures` checks a release build. `cargo xtask man DIR`
-//! writes the manual pages of a terminal. It has no
-//! dependencies, so that it builds in a second.
+//! the present unsafe counts. `cargo xtask closures` checks a release build, `cargo xtask weight` says
+//! what it weighs and holds it against a budget. `cargo xtask man DIR` writes the manual pages of a
+//! terminal. It has no dependencies, so that it builds in a second.
 #![forbid(unsafe_code)]
 
 mod closures;
@@ -16,10 +16,11 @@ mod modules;
 mod names;
 mod source;
 mod tree;
+mod weight;
 mod words;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tree::Tree;
@@ -50,19 +51,23 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(&Tree::read(&root)),
         Some("bless") => bless(&root),
-        Some("closures") => {
-            let program = std::env::args_os().nth(2).map(PathBuf::from);
-            closures::check(&program.unwrap_or_else(|| root.join("target/release/ferrovia")))
-        }
+        Some("closures") => closures::check(&program(&root)),
+        Some("weight") => weight::check(&program(&root), &root),
         Some("man") if std::env::args().nth(2).is_some() => {
             let folder = std::env::args_os().nth(2).map(PathBuf::from).unwrap_or_default();
             man::write(&root, &folder)
         }
         _ => {
-            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA] | man DIR");
+            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA] | weight [FERROVIA] | man DIR");
             ExitCode::from(2)
         }
     }
+}
+
+/// The built daemon to look at.
+fn program(root: &Path) -> PathBuf {
+    let named = std::env::args_os().nth(2).map(PathBuf::from);
+    named.unwrap_or_else(|| root.join("target/release/ferrovia"))
 }
 
 fn tidy(tree: &Tree) -> ExitCode {
@@ -89,7 +94,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn bless(root: &std::path::Path) -> ExitCode {
+fn bless(root: &Path) -> ExitCode {
     let counts = fence::counts(&Tree::read(root));
     match std::fs::write(root.join(fence::COUNTS), counts) {
         Ok(()) => ExitCode::SUCCESS,

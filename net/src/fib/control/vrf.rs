@@ -25,14 +25,81 @@ macro_rules! twin {
     };
 }
 
-impl Router {
+/// Public functions on tables of a family, compiled here for each one: what is generic over families
+/// would be compiled by every crate that calls it, with all that it calls.
+macro_rules! gates {
+    ($($(#[$doc:meta])* $name:ident = $inner:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
+        impl Router {
+            $(
+                $(#[$doc])*
+                pub fn $name<F: Family>(&mut self, $($arg: $type),*) -> $out {
+                    fn once(link: Link, router: &mut Router, $($arg: $type),*) -> $out {
+                        match link {
+                            Link::Ip4 => router.$inner::<Ip4>($($arg),*),
+                            _ => router.$inner::<Ip6>($($arg),*),
+                        }
+                    }
+                    once(F::LINK, self, $($arg),*)
+                }
+            )*
+        }
+    };
+}
+
+gates! {
     /// Adds a table that the operator calls `id`, for unicast and multicast. One that is there for
     /// unicast only gets its multicast part.
     ///
     /// # Errors
     /// [`Error::TableExists`], [`Error::Full`].
-    pub fn add_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
-        let added = match self.add_unicast_table::<F>(id) {
+    add_table = add_table_of(id: u32) -> Result<TableIndex, Error>;
+    /// Adds a table for unicast only. Interfaces that look up there use table 0 for multicast.
+    ///
+    /// # Errors
+    /// [`Error::TableExists`], [`Error::Full`].
+    add_unicast_table = add_unicast_of(id: u32) -> Result<TableIndex, Error>;
+    /// Deletes a table and the routes that clients and the operator put in. While interfaces or
+    /// routes of other tables look up there it stays with what it has from others; it goes with the
+    /// last of those.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
+    remove_table = remove_table_of(id: u32) -> Result<(), Error>;
+    /// As [`remove_table`](Self::remove_table), but while others look up there its routes stay.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
+    give_up_table = give_up_of(id: u32) -> Result<(), Error>;
+    /// Takes out of a table what some sources put in.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    flush_table = flush_of(table: TableIndex, of: &[Source]) -> Result<(), Error>;
+    /// Begins to replace what [`Source::API`] put into a table: all that is not put in anew until
+    /// [`Router::end_replace`] goes then.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    begin_replace = begin_replace_of(table: TableIndex) -> Result<(), Error>;
+    /// Ends it.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`].
+    end_replace = end_replace_of(table: TableIndex) -> Result<(), Error>;
+    /// Finds a table for a use that keeps it, or makes one that goes with its last use.
+    ///
+    /// # Errors
+    /// [`Error::Full`].
+    hold_table = hold_of(id: u32) -> Result<TableIndex, Error>;
+    /// Ends a use.
+    release_table = release_of(table: TableIndex) -> ();
+    /// Counts an interface that looks up in a table, or no longer does.
+    use_table = count_use(table: TableIndex, uses: bool) -> ();
+}
+
+impl Router {
+    fn add_table_of<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+        let added = match self.add_unicast_of::<F>(id) {
             Err(e) if e != Error::TableExists => return Err(e),
             added => added,
         };
@@ -46,11 +113,7 @@ impl Router {
         }
         if lacks_multicast { Ok(table) } else { added }
     }
-    /// Adds a table for unicast only. Interfaces that look up there use table 0 for multicast.
-    ///
-    /// # Errors
-    /// [`Error::TableExists`], [`Error::Full`].
-    pub fn add_unicast_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+    fn add_unicast_of<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
         if let Some(table) = F::tables(&self.fib).named(id) {
             self.finish_deferred::<F>(table);
         }
@@ -71,23 +134,13 @@ impl Router {
         self.note_table::<F>(table, "added");
         Ok(table)
     }
-    /// Deletes a table and the routes that clients and the operator put in. While interfaces or
-    /// routes of other tables look up there it stays with what it has from others; it goes with the
-    /// last of those.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
-    pub fn remove_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
+    fn remove_table_of<F: Family>(&mut self, id: u32) -> Result<(), Error> {
         let table = self.fib.removable_table::<F>(id)?;
         self.finish_deferred::<F>(table);
         self.sweep::<F>(table, |_, _, source, _| source.is_client(), Self::unwant_table::<F>);
         Ok(())
     }
-    /// As [`remove_table`](Self::remove_table), but while others look up there its routes stay.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`]; [`Error::TableInUse`] for table 0.
-    pub fn give_up_table<F: Family>(&mut self, id: u32) -> Result<(), Error> {
+    fn give_up_of<F: Family>(&mut self, id: u32) -> Result<(), Error> {
         let table = self.fib.removable_table::<F>(id)?;
         self.unwant_table::<F>(table);
         Ok(())
@@ -112,15 +165,7 @@ impl Router {
             Link::Mpls | Link::Ethernet => (),
         }
     }
-    /// Takes out of a table what some sources put in.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`].
-    pub fn flush_table<F: Family>(
-        &mut self,
-        table: TableIndex,
-        of: &[Source],
-    ) -> Result<(), Error> {
+    fn flush_of<F: Family>(&mut self, table: TableIndex, of: &[Source]) -> Result<(), Error> {
         F::tables(&self.fib).at(table).ok_or(Error::NoTable)?;
         self.finish_deferred::<F>(table);
         for source in of {
@@ -172,12 +217,7 @@ impl Router {
             true
         });
     }
-    /// Begins to replace what [`Source::API`] put into a table: all that is not put in anew until
-    /// [`Router::end_replace`] goes then.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`].
-    pub fn begin_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
+    fn begin_replace_of<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
         self.finish_deferred::<F>(table);
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         (t.is_replacing, t.round) = (true, t.round.wrapping_add(1));
@@ -185,11 +225,7 @@ impl Router {
         twin!(F, self.mark_mtable(table));
         Ok(())
     }
-    /// Ends it.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`].
-    pub fn end_replace<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
+    fn end_replace_of<F: Family>(&mut self, table: TableIndex) -> Result<(), Error> {
         self.finish_deferred::<F>(table);
         let t = F::tables_mut(&mut self.fib).at_mut(table).ok_or(Error::NoTable)?;
         let was_replacing = std::mem::replace(&mut t.is_replacing, false);
@@ -244,22 +280,18 @@ impl Router {
         self.fib.hashes4.set_seed(seed);
         self.fib.hashes6.set_seed(seed);
     }
-    /// Finds a table for a use that keeps it, or makes one that goes with its last use.
-    ///
-    /// # Errors
-    /// [`Error::Full`].
-    pub fn hold_table<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
+    fn hold_of<F: Family>(&mut self, id: u32) -> Result<TableIndex, Error> {
         let table = match F::tables(&self.fib).named(id) {
             Some(table) => table,
             None => {
-                let table = self.add_table::<F>(id)?;
+                let table = self.add_table_of::<F>(id)?;
                 if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
                     t.is_wanted = false;
                 }
                 table
             }
         };
-        self.use_table::<F>(table, true);
+        self.count_use::<F>(table, true);
         Ok(table)
     }
     /// As [`hold_table`](Self::hold_table), of the family of a link.
@@ -272,9 +304,8 @@ impl Router {
             _ => self.hold_table::<Ip4>(id),
         }
     }
-    /// Ends a use.
-    pub fn release_table<F: Family>(&mut self, table: TableIndex) {
-        self.use_table::<F>(table, false);
+    fn release_of<F: Family>(&mut self, table: TableIndex) {
+        self.count_use::<F>(table, false);
     }
     /// Counts a use of a table of the family of a link, or its end.
     pub fn use_table_of(&mut self, link: impl Into<Link>, table: TableIndex, uses: bool) {
@@ -283,8 +314,7 @@ impl Router {
             _ => self.use_table::<Ip4>(table, uses),
         }
     }
-    /// Counts an interface that looks up in a table, or no longer does.
-    pub(crate) fn use_table<F: Family>(&mut self, table: TableIndex, uses: bool) {
+    fn count_use<F: Family>(&mut self, table: TableIndex, uses: bool) {
         if let Some(t) = F::tables_mut(&mut self.fib).at_mut(table) {
             t.interfaces = if uses { t.interfaces + 1 } else { t.interfaces.saturating_sub(1) };
         }

@@ -27,6 +27,7 @@ impl<F: Headers> LoadBalanceNode<F> {
 impl<F: Headers> Node for LoadBalanceNode<F> {
     const NAME: &'static str = F::LINK.load_balance_node();
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = F::BalanceNext;
     type Error = Infallible;
     type Count = Infallible;

@@ -123,6 +123,7 @@ pub struct Lookup<F: Family> {
 impl<F: Headers> Node for Lookup<F> {
     const NAME: &'static str = F::LOOKUP;
     const EXPLAINABLE: bool = true;
+    const HOT: bool = true;
     type Next = F::LookupNext;
     type Error = Infallible;
     type Count = Infallible;

@@ -72,6 +72,7 @@ pub enum Count {
 
 impl<const IS_6: bool> Node for TunInput<IS_6> {
     const NAME: &'static str = NODES[IS_6 as usize];
+    const HOT: bool = true;
     type Next = Next<IS_6>;
     type Error = Error;
     type Count = Count;
@@ -149,6 +150,7 @@ pub enum Unsent {
 
 impl Node for Nowhere {
     const NAME: &'static str = "ipsec-tx";
+    const HOT: bool = true;
     type Next = std::convert::Infallible;
     type Error = Unsent;
     type Count = std::convert::Infallible;
