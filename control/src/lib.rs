@@ -15,8 +15,13 @@ pub mod events;
 pub mod feature;
 pub mod log;
 pub mod origin;
+pub mod private_file;
 pub mod process;
+mod secret;
 pub mod session;
 pub mod socket;
 pub mod stats;
+mod turn;
 pub mod wall;
+
+pub use secret::{HIDDEN, Secret, Secrets};

@@ -86,6 +86,8 @@ pub struct Processes<C> {
     next_turn: u64,
     /// Tick of the next turn, as far as the main loop knows.
     expected: u64,
+    /// Place in the list of the process with signals that comes first in the next turn.
+    first: usize,
     clocks: fn() -> u64,
     log: Logger,
     noted: EventLog,
@@ -132,6 +134,7 @@ impl<C> Processes<C> {
             wheel: Wheel::new(MILLISECOND),
             next_turn: 0,
             expected: u64::MAX,
+            first: 0,
             clocks,
             log,
             noted,
@@ -305,7 +308,9 @@ impl<C> Processes<C> {
         // Whoever runs this is told the next time at the end: nothing in between wakes it.
         this.expected = 0;
         this.hear();
-        let signalled: Vec<_> = this.signalled().collect();
+        let mut signalled: Vec<_> = this.signalled().collect();
+        let first = signalled.partition_point(|index| *index < this.first);
+        signalled.rotate_left(first);
         for _ in 0..MAX_TURN {
             match of(cx).wheel.pop(tick) {
                 Some(Due::Process(index)) => Self::run_one(cx, of, index, now, true),
@@ -319,6 +324,10 @@ impl<C> Processes<C> {
         for index in signalled {
             if of(cx).list[index].has_signals() {
                 Self::run_one(cx, of, index, now, false);
+            }
+            of(cx).first = index + 1;
+            if is_over() {
+                break;
             }
         }
         let this = of(cx);
@@ -534,6 +543,28 @@ mod tests {
         assert_eq!(r.seen.len(), 3);
         while Processes::run_some(&mut r, |r| &mut r.processes, 2.0, third).is_some() {}
         assert!(r.seen.iter().map(|s| s.1).eq((0..10).map(Event::Signal)));
+    }
+
+    #[test]
+    fn processes_that_signal_themselves_for_ever_all_have_their_turns() {
+        let mut r = router();
+        for name in ["first", "second", "third"] {
+            let body = move |r: &mut Router, event| {
+                r.seen.push((name, event));
+                r.processes.signal(name, 1);
+                Wake::OnEvent
+            };
+            r.processes.spawn(name, Box::new(body));
+        }
+        run(&mut r, 0.0);
+        r.seen.clear();
+        for turn in 0..9 {
+            // Each turn is over at once.
+            let next = Processes::run_some(&mut r, |r| &mut r.processes, 1.0, || true);
+            assert_eq!((next, r.seen.len()), (Some(1.0), turn + 1));
+        }
+        let count = |name| r.seen.iter().filter(|seen| seen.0 == name).count();
+        assert_eq!(["first", "second", "third"].map(count), [3; 3]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::net::{
@@ -63,6 +63,26 @@ pub fn receive_with_many(
     Ok(got.bytes)
 }
 
+/// Whether a folder is this user's and nobody else may put files there: for those in `/tmp`, where
+/// others might have been first.
+///
+/// # Errors
+/// It is not: the reason.
+pub fn is_own_folder(folder: &Path) -> Result<(), String> {
+    let about = fs::symlink_metadata(folder).map_err(|e| crate::cli::io_text(&e));
+    let about = about.map_err(|e| format!("{}: {e}", folder.display()))?;
+    let why = if !about.is_dir() {
+        "is no folder"
+    } else if about.uid() != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else if about.mode() & 0o022 != 0 {
+        "is open to other users: its mode allows them to write"
+    } else {
+        return Ok(());
+    };
+    Err(format!("{} {why}", folder.display()))
+}
+
 /// A socket in the file system, which goes away when this is dropped.
 #[derive(Debug)]
 pub struct SocketFile {
@@ -75,7 +95,8 @@ impl SocketFile {
     /// below `/run` are made, others must be there; a socket that nobody serves is replaced.
     ///
     /// # Errors
-    /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells.
+    /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells; `AlreadyExists`
+    /// when it is no socket.
     pub fn appear<S>(
         path: &Path,
         is_served: impl FnOnce(&Path) -> bool,
@@ -83,6 +104,11 @@ impl SocketFile {
     ) -> io::Result<(S, Self)> {
         if is_served(path) {
             return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let there = fs::symlink_metadata(path).map(|about| about.file_type());
+        if there.is_ok_and(|kind| !kind.is_socket() && !kind.is_symlink()) {
+            let why = "something that is no socket is there already";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let folder = path.parent().filter(|folder| folder.starts_with("/run"));
         folder.map_or(Ok(()), fs::create_dir_all)?;
@@ -132,6 +158,23 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_others_are_not_used() {
+        let folder = std::env::temp_dir().join(format!("control-folder-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let set = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        set(0o700);
+        assert_eq!(is_own_folder(&folder), Ok(()));
+        set(0o777);
+        assert!(is_own_folder(&folder).unwrap_err().contains("open to other users"));
+        let link = folder.with_extension("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(is_own_folder(&link).unwrap_err().ends_with("is no folder"));
+        assert!(is_own_folder(&folder.join("none")).unwrap_err().contains("No such file"));
+        fs::remove_file(link).unwrap();
+        fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
     fn paths_may_be_as_long_as_the_kernel_takes() {
         let folder = std::env::temp_dir().join(format!("control-socket-{}", std::process::id()));
         let deep = "x".repeat(107 - "/cli.sock".len() - 1 - folder.as_os_str().len());
@@ -146,6 +189,10 @@ mod tests {
         assert_eq!(appear(&path).map(drop).map_err(|e| e.kind()), Err(io::ErrorKind::AddrInUse));
         drop(file);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
+        fs::write(&path, "root").unwrap();
+        let kind = appear(&path).map(drop).map_err(|e| e.kind());
+        assert_eq!(kind, Err(io::ErrorKind::AlreadyExists), "files are not replaced");
+        assert_eq!(fs::read(&path).unwrap(), b"root");
         fs::remove_dir_all(folder.parent().unwrap()).unwrap();
     }
 }

@@ -53,6 +53,14 @@ impl fmt::Display for Error {
     }
 }
 
+/// Whether a file that begins with these bytes is a capture, of either format.
+pub fn is_capture(beginning: &[u8]) -> bool {
+    beginning.first_chunk().is_some_and(|magic| {
+        let known = [MICROSECONDS, NANOSECONDS, NEXT_GENERATION];
+        known.contains(&u32::from_le_bytes(*magic)) || known.contains(&u32::from_be_bytes(*magic))
+    })
+}
+
 /// Reads a file and hands its packets on, in order.
 ///
 /// # Errors

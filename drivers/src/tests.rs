@@ -78,10 +78,13 @@ fn the_generator_is_driven_by_message() {
         };
         local.call(router, &v2).unwrap();
         assert!(router.interfaces.named("pg6").is_some());
-        let bad = [make(7, 0, 0, 9), make(7, 2, 0, 0), make(7, 2, 99_999, 0), make(!0, 0, 0, 0)];
+        let bad = [make(7, 0, 0, 9), make(7, 2, 99_999, 0), make(!0, 0, 0, 0)];
         for m in &bad {
             assert_eq!(local.call(router, m).err(), Some(Retval::INVALID_VALUE));
         }
+        // Offloads need no size of segments.
+        let pg8 = local.call(router, &make(8, 6, 0, 0)).unwrap().sw_if_index;
+        assert!(router.interfaces.at(pg8).is_some_and(|i| i.offloads.gso));
         let coalesce = |sw_if_index, coalesce_enabled| PgInterfaceEnableDisableCoalesce {
             sw_if_index,
             coalesce_enabled,

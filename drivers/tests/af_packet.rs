@@ -392,11 +392,16 @@ fn wrong_input_changes_nothing() {
     let device = hosts.device("l");
     let files = open_files();
     for (line, answer) in [
-        ("create host-interface name nosuchif", "create host-interface: Invalid interface name"),
+        (
+            "create host-interface name nosuchif",
+            "create host-interface: Invalid interface name: there is no such device in this \
+             network namespace",
+        ),
         ("delete host-interface name nosuchif", "delete host-interface: Invalid interface name"),
         (
             "create host-interface name way-too-long-for-linux",
-            "create host-interface: Invalid interface name",
+            "create host-interface: Invalid interface name: there is no such device in this \
+             network namespace",
         ),
         (
             &format!("create host-interface name {device} mode ip"),

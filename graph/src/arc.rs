@@ -179,6 +179,7 @@ impl<'f> Start<'f> {
     /// Of an arc that does not start here.
     pub(crate) const NONE: Self = Self { features: Features::NONE, base: 0, is_used: false };
 
+    #[inline]
     pub(crate) fn of(edges: &'f crate::engine::ArcEdges) -> Self {
         let features = edges.features.features();
         Self { features, base: edges.base, is_used: !features.words.is_empty() }
@@ -237,6 +238,7 @@ impl<'f> ArcPart<'f> {
         end: 0,
     };
 
+    #[inline]
     pub fn of(edges: &'f crate::engine::ArcEdges) -> Self {
         let features = edges.features.features();
         let (arc, side) = (Some(edges.arc), edges.arc.side);

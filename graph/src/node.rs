@@ -24,8 +24,8 @@ pub trait Node: Clone + Send + 'static {
     type Count: Count;
     /// Payload it expects on arriving packets, by [`Payload::NAME`]; empty for none.
     const INPUT: &'static str = "";
-    /// Whether it is compiled for each CPU variant, not only for the oldest processor: for nodes that
-    /// most packets of a busy router pass, as each variant is another copy of its code.
+    /// Whether it is compiled for each CPU variant, not only for the oldest processor. That is for
+    /// nodes that most packets of a busy router pass: each variant is another copy of its code.
     const HOT: bool = false;
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";

@@ -143,6 +143,10 @@ pub fn load(router: &mut Router, file: &Path) -> Result<String, Error> {
     if let Some(feature) = file.to_str().and_then(|word| built_in::find(router, word)) {
         return built_in::load(router, &feature).map(|()| feature.name.to_owned());
     }
+    if router.is_trial() {
+        let name = file.display();
+        return Err(Error(format!("{name}: not a built-in plugin, and a trial loads no files")));
+    }
     let file = router.own::<Loader>().find(file);
     let of_file = |why: String| Error(format!("{}: {why}", file.display()));
     let stamp = stamp::read(&file).map_err(of_file)?;

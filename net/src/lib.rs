@@ -35,7 +35,7 @@ pub mod tunnel;
 pub use interface::api::InterfaceReply;
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{
-    Assembly, Configuration, Feature, OnThreads, Origin, Parts, Register, Router, refuse,
+    Assembly, Configuration, Feature, OnThreads, Origin, Parts, Register, Router, Trial, refuse,
 };
 
 /// The features of this crate, in the order in which they register.

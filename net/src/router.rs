@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use control::api::{Api, Clients};
 use control::cli::{self, Cli};
 use control::config::Stanza;
-use control::configuration::Configured;
+use control::configuration::{Collection, Configured};
 use control::events::{EventLog, Topic};
 use control::feature::{Owner, Refused, Registered};
 use control::log::Log;
@@ -51,6 +51,8 @@ pub struct Router {
     /// Called when the data-plane threads change, while old and new ones are there, with the
     /// numbers of those that stay.
     pub on_threads: Registered<OnThreads>,
+    /// Called before the data plane goes over to other threads: whether that is refused.
+    pub before_threads: Registered<OnThreads>,
     /// Called before nodes of a feature leave the graph: whoever sends packets to one of them by
     /// number stops.
     pub on_leaving: Registered<fn(&mut Self, &HashSet<NodeIndex>)>,
@@ -92,6 +94,9 @@ pub type OnPeer = fn(&mut Router, (InterfaceIndex, IpAddr));
 
 /// Moves what a feature has on threads that are about to end. The text of an error is its own.
 pub type OnThreads = fn(&mut Router, &Range<usize>) -> Result<(), String>;
+
+/// Marks a router that only tries a configuration; put in as state before its features.
+pub struct Trial;
 
 /// A router with its commands and messages.
 pub struct Assembly {
@@ -206,6 +211,7 @@ impl Router {
             on_adjacency: Registered::default(),
             on_peer: Registered::default(),
             on_threads: Registered::default(),
+            before_threads: Registered::default(),
             on_leaving: Registered::default(),
             events: Events::default(),
             processes: Processes::new(log.class("process", "default"), event_log.clone(), clocks),
@@ -271,6 +277,15 @@ impl Router {
     pub fn until_next_second(&self) -> f64 {
         let now = self.now();
         now.floor() + 1.0 - now
+    }
+    /// Begins to collect the configuration.
+    pub fn collect(&self) -> Collection<Self> {
+        Collection::new(self, |router| &router.configured)
+    }
+    /// Whether the router only tries a configuration: nothing outside it is opened, made or
+    /// removed.
+    pub fn is_trial(&self) -> bool {
+        self.state::<Trial>().is_some()
     }
     /// Does what is due: what the data plane reports, processes and timers, one turn of them;
     /// returns when the next turn is, as [`Processes::run_due`].
@@ -385,14 +400,14 @@ mod tests {
 
     #[test]
     fn features_read_their_stanzas() {
-        let config = "punt { socket /a }\npunt { other }\npunt { socket /b }\nip { socket /c }";
+        let config = "punt { socket /a }\npunt { }\npunt { socket /b }\nip { route-counters on }";
         let mut rig = Rig::new(&[]);
         let (cli, api) = (rig.cli.clone(), rig.api.clone());
         let parts = Parts { router: &mut rig.router, cli, api };
         parts.router.stanzas = control::config::Config::parse(config, &[]).unwrap().others;
         assert_eq!(parts.startup("punt", "socket"), Ok(Some("/b".to_owned())));
         assert_eq!(parts.startup::<u32>("punt", "nothing"), Ok(None));
-        assert!(parts.startup::<u32>("ip", "socket").unwrap_err().0.contains("/c"));
+        assert!(parts.startup::<u32>("ip", "route-counters").unwrap_err().0.contains("on"));
     }
 
     #[test]

@@ -559,6 +559,18 @@ fn tcp4(back: bool, flags: tcp::Flags) -> Vec<u8> {
     ip4(src, dst, Protocol::TCP, header.as_bytes())
 }
 
+/// The same over either version, from this port of the near end.
+fn tcp_of(is_6: bool, back: bool, flags: tcp::Flags, port: u16) -> Vec<u8> {
+    let ports = if back { (80, port) } else { (port, 80) };
+    let header = tcp::Header::new(ports.0, ports.1, 3, 4, flags);
+    let ends = [["10.0.0.2", "16.0.0.1"], ["2001:db8::2", "2001:db8:ff::1"]][usize::from(is_6)];
+    let (src, dst) = if back { (ends[1], ends[0]) } else { (ends[0], ends[1]) };
+    match is_6 {
+        false => ip4(src, dst, Protocol::TCP, header.as_bytes()),
+        true => ip6(src, dst, Protocol::TCP, header.as_bytes()),
+    }
+}
+
 /// A bridge whose `pg0` begins sessions with what it receives, and sends nothing else.
 fn reflecting() -> Bench {
     let mut bench = bridge();
@@ -651,6 +663,119 @@ fn sessions_are_over_after_their_timeout_and_established_ones_later() {
     assert_eq!(cross(&mut bench, "pg0", &[tcp4(false, fin)]), 1);
     wait(&mut bench, 11.0);
     assert_eq!(cross(&mut bench, "pg1", &[tcp4(true, ack)]), 0);
+}
+
+#[test]
+fn transient_sessions_end_though_the_far_end_goes_on() {
+    for is_6 in [false, true] {
+        for reflects in ["input", "output"] {
+            let mut bench = reflecting();
+            if reflects == "output" {
+                // What `pg1` sends begins sessions there.
+                for line in [
+                    "set acl-plugin interface pg0 input acl 0 del",
+                    "set acl-plugin interface pg0 output acl 1 del",
+                    "set acl-plugin interface pg1 output acl 0",
+                    "set acl-plugin interface pg1 input acl 1",
+                ] {
+                    run(&mut bench, line);
+                }
+            }
+            run(&mut bench, "set acl-plugin session timeout tcp transient 10");
+            let packet = |back, flags, port| tcp_of(is_6, back, flags, port);
+            let send = |bench: &mut Bench, back: bool, flags, port| {
+                cross(bench, if back { "pg1" } else { "pg0" }, &[packet(back, flags, port)])
+            };
+            let (syn, ack) = (tcp::Flags::SYN, tcp::Flags::ACK);
+            let fin = tcp::Flags::FIN | ack;
+            let open: [(bool, tcp::Flags); 3] = [(false, syn), (true, syn | ack), (false, ack)];
+            let close = [(true, fin), (false, fin), (true, ack)];
+            let closed = [&open[..], &close].concat();
+            let lives = [(1000, &open[..2]), (1001, &open[..1]), (1002, &closed[..])];
+            for (port, steps) in lives {
+                for (back, flags) in steps {
+                    assert_eq!(send(&mut bench, *back, *flags, port), 1, "{port} {flags}");
+                }
+            }
+            send(&mut bench, false, syn, 1003);
+            send(&mut bench, true, syn | ack, 1003);
+            send(&mut bench, false, ack, 1003);
+            for second in 1..=12 {
+                bench.control(|r| r.engine.clock().adjust(1.0));
+                for (port, _) in lives {
+                    let passes = send(&mut bench, true, ack, port);
+                    // The first packet of the far end is a step.
+                    let end = if port == 1001 { 11 } else { 10 };
+                    assert_eq!(passes == 1, second < end, "{port} after {second} s");
+                }
+                assert_eq!(send(&mut bench, true, ack, 1003), 1, "it is established");
+            }
+        }
+    }
+}
+
+#[test]
+fn idle_sessions_behind_busy_ones_end() {
+    let mut bench = reflecting();
+    run(&mut bench, "set acl-plugin session timeout udp idle 10");
+    let (busy, idle) =
+        (udp4("10.0.0.2", "16.0.0.1", 53, b"x"), udp4("10.0.0.2", "16.0.0.2", 53, b"x"));
+    cross(&mut bench, "pg0", std::slice::from_ref(&busy));
+    cross(&mut bench, "pg0", std::slice::from_ref(&idle));
+    for _ in 0..20 {
+        bench.control(|r| r.engine.clock().adjust(1.0));
+        cross(&mut bench, "pg0", std::slice::from_ref(&busy));
+        bench.control(|r| r.run_due());
+        bench.graph.run();
+    }
+    let shown = run(&mut bench, "show acl-plugin sessions verbose 1");
+    assert!(shown.contains("add 2 - del 1 = 1"), "{shown}");
+    assert!(shown.contains("thread 0 index 0  sw_if_index"), "{shown}");
+    let of = |bench: &mut Bench, which: &str| {
+        run(bench, &format!("show acl-plugin sessions {which}")).matches("16.0.0.1").count()
+    };
+    assert_eq!(of(&mut bench, "thread 0 index 0"), 1);
+    assert_eq!(of(&mut bench, "thread 0 index 1"), 0);
+    assert_eq!(of(&mut bench, "thread 1"), 0);
+}
+
+#[test]
+fn words_may_stand_in_any_order_and_those_of_the_original_are_taken() {
+    let mut bench = plain();
+    for line in [
+        "set acl-plugin acl count 2 src 10.0.0.0/8 proto 6 permit tcpflags 2 18, action 2 proto 17 \
+         tag a",
+        "set acl-plugin interface input pg0 add acl 0",
+        "set acl-plugin macip acl mac 02:00:00:00:00:01 src 10.0.0.2/32 permit, action 0",
+        "set acl-plugin session table event-trace 1",
+        "set acl-plugin session table max-entries 1000 hash-table-memory 64m hash-table-buckets 64",
+        "set acl-plugin event-trace 1",
+        "set acl-plugin heap main validate 1",
+        "set acl-plugin heap hash trace 0",
+        "set acl-plugin l4-match-nonfirst-fragment 1",
+        "set acl-plugin skip-ipv6-extension-header 43 1",
+    ] {
+        let said = run(&mut bench, line);
+        assert!(said.is_empty() || said.starts_with("ACL index:0"), "{line}: {said}");
+    }
+    let shown = run(&mut bench, "show acl-plugin interface sw_if_index 1 detail");
+    assert!(shown.contains("permit src 10.0.0.0/8 dst 0.0.0.0/0 proto 6 tcpflags 2 mask 18"));
+    assert!(shown.contains("permit+reflect src 0.0.0.0/0 dst 0.0.0.0/0 proto 17"), "{shown}");
+    let shown = run(&mut bench, "show acl-plugin macip acl");
+    assert!(shown.contains("permit ip 10.0.0.2/32 mac 02:00:00:00:00:01 mask ff:"), "{shown}");
+    for (line, why) in [
+        ("set acl-plugin acl action 3 proto 6", "invalid action `3 proto 6'"),
+        ("set acl-plugin acl proto 6", "expected permit, deny or permit+reflect"),
+        ("set acl-plugin acl permit proto 6 deny", "unknown input `deny'"),
+        ("set acl-plugin macip acl permit+reflect", "expected permit or deny"),
+        ("set acl-plugin interface input acl 0", "expected an interface"),
+        ("set acl-plugin session table hash-table-memory 6q", "invalid hash-table-memory `6q'"),
+        ("set acl-plugin l4-match-nonfirst-fragment 0", "are about all fragments"),
+        ("set acl-plugin skip-ipv6-extension-header 43 0", "all extension headers are skipped"),
+    ] {
+        let said = bench.run(line).err().map_or_else(String::new, |why| why.to_string());
+        assert!(said.contains(why), "{line}: {said}");
+    }
 }
 
 #[test]

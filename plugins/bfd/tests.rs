@@ -501,8 +501,12 @@ fn clients_and_operators_are_told_what_is_wrong() {
             events.iter().map(|e| (e.session.state, e.session.sw_if_index)).collect();
         let on = InterfaceIndex(1);
         assert_eq!(states, [(BfdState::ADMIN_DOWN, on), (BfdState::DOWN, on)]);
-        let set =
-            |auth_type, key_len| BfdAuthSetKey { conf_key_id: 1, key_len, auth_type, key: [1; 20] };
+        let set = |auth_type, key_len| BfdAuthSetKey {
+            conf_key_id: 1,
+            key_len,
+            auth_type,
+            key: [1; 20].into(),
+        };
         assert_eq!(local.call(router, &set(2, 9)), Err(Retval::BFD_NOTSUPP));
         assert_eq!(local.call(router, &set(4, 21)), Err(Retval::INVALID_ARGUMENT));
         assert_eq!(local.call(router, &set(4, 20)), Ok(()));

@@ -273,7 +273,7 @@ fn what_cannot_be_is_refused() {
         ("bond add BondEthernet0 BondEthernet0", "only Ethernet interfaces"),
         ("bond del pg2", "the interface is no member"),
         ("set interface bond pg2 weight 3", "the interface is no member"),
-        ("set interface bond pg1", "expected weight"),
+        ("set interface bond pg1", "missing weight"),
         ("delete bond pg1", "no such interface"),
     ] {
         let said = b.cli(line);

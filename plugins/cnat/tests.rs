@@ -788,7 +788,7 @@ to -> 10.0.1.2 8080 to -> 10.0.1.3 8080 no-nat
     again.set("cnat translation add proto udp real pg0 53 to -> pg1 53 to -> 10.0.1.2 53");
     // What takes the lines back, from the last one.
     let rows = again.control(|router, _| {
-        let mut all = control::configuration::Collection::new(router.configured.clone());
+        let mut all = router.collect();
         while all.advance(router) {}
         all.rows()
     });

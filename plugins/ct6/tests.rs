@@ -129,7 +129,8 @@ fn clients_and_commands_set_both_sides() {
     assert_eq!(b.cli("show configuration ct6"), "set ct6 outside pg1\n");
     assert_eq!(b.cli("set ct6 outside pg1 disable"), "");
     assert_eq!(b.cli("show configuration ct6"), "");
-    assert!(b.cli("set ct6 beside pg1").contains("inside or outside"));
+    assert!(b.cli("set ct6 beside pg1").contains("unknown interface `beside pg1'"));
+    assert!(b.cli("set ct6 pg1").contains("inside or outside"));
     // The one that was silent longest made room.
     assert_eq!(b.cli("test ip6 connection-tracker"), "Start state: 1 2 3\nEnd state: 2 3 4\n");
 }

@@ -9,6 +9,7 @@ use wire::Ip4Prefix;
 
 use super::nat44_ed::{end, ends, pass, udp};
 use super::translation::between;
+use super::translation_both::answer;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
 fn bench(more: &[&str]) -> Bench {
@@ -127,4 +128,24 @@ proptest! {
         let (addr2, ports2) = map.forward(host(other)).unwrap();
         prop_assert!(host(seed) == host(other) || addr != addr2 || !ports2.contains(&port));
     }
+}
+
+#[test]
+fn networks_outside_are_answered_for_there() {
+    let mut b = bench(&["det44 add in 10.0.0.0/24 out 10.0.1.64/30"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    for (on, target, is_answered) in [
+        (pg1, "10.0.1.63", false),
+        (pg1, "10.0.1.64", true),
+        (pg1, "10.0.1.67", true),
+        (pg1, "10.0.1.68", false),
+        (pg0, "10.0.1.64", false),
+    ] {
+        assert_eq!(answer(&mut b, on, target).is_some(), is_answered, "{target}");
+    }
+    b.set("det44 plugin disable");
+    assert_eq!(answer(&mut b, pg1, "10.0.1.64"), None);
+    b.set("det44 plugin outside vrf 0 enable inside vrf 0");
+    b.set("det44 add out 10.0.1.64/30 in 10.0.0.0/24");
+    assert!(b.cli("det44 plugin inside vrf 0").contains("expected enable or disable"));
 }

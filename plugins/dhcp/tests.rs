@@ -6,7 +6,7 @@ use dhcp::*;
 use graph::testing::Caught;
 use net::InterfaceIndex;
 use net::interface::Kind;
-use net::testing::Rig;
+use net::testing::{Rig, whole};
 use net::tunnel::testing::*;
 use wire::MacAddr;
 use wire::dhcp::{Entry, Header, find, kind, kind_of, message, option, read};
@@ -123,6 +123,159 @@ fn a_lease_ends_and_the_client_begins_anew() {
     assert!(!rig.run("show ip fib").contains("10.7.0.9"));
 }
 
+/// Waits so long; messages that are sent meanwhile, and where they go.
+fn wait(rig: &mut Rig, seconds: f64) -> Vec<(bool, Vec<u8>)> {
+    rig.control(|router| router.engine.clock().adjust(seconds));
+    let frames = settle_all(rig);
+    let is_broadcast = frames.iter().map(|frame| frame[30..34] == [255; 4]);
+    is_broadcast.zip(frames.iter().map(|frame| frame[FRONT..].to_vec())).collect()
+}
+
+#[test]
+fn a_renewal_is_for_the_server_and_from_t2_on_for_any() {
+    let mut rig = bench();
+    bind(&mut rig, 24);
+    rig.set("set ip neighbor pg2 10.7.0.1 02:00:00:00:00:99");
+    settle_all(&mut rig);
+    let mut at = 0.0;
+    let mut sent = Vec::new();
+    while at < 23.5 {
+        at += 0.5;
+        sent.extend(wait(&mut rig, 0.5).into_iter().map(|(all, message)| (at, all, message)));
+    }
+    let first = sent.first().unwrap();
+    assert!((12.0..13.0).contains(&first.0), "T1 is half of the lease");
+    assert!(sent.len() >= 4, "it is asked for more than once in each state");
+    for (at, is_broadcast, message) in &sent {
+        let (header, options) = read(message).unwrap();
+        assert_eq!((kind_of(options), header.client), (Some(kind::REQUEST), LEASED));
+        assert_eq!(*is_broadcast, *at >= 21.0, "{at}: T2 is seven eighths");
+        assert_eq!(find(options, option::REQUESTED_ADDRESS), None);
+        assert_eq!(find(options, option::SERVER_ID), None);
+    }
+    // Another server gives more time.
+    let more = ack(&sent.last().unwrap().2, 3600);
+    receive(&mut rig, "pg2", &more);
+    assert!(wait(&mut rig, 1700.0).is_empty());
+    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24"));
+}
+
+#[test]
+fn classless_routes_and_an_mtu_are_asked_for_and_used() {
+    let mut rig = bench();
+    rig.set("set dhcp client intfc pg2");
+    let discover = messages(&settle_all(&mut rig)).remove(0);
+    let asked = find(read(&discover).unwrap().1, option::PARAMETERS).unwrap().to_vec();
+    let place = |code| asked.iter().position(|asked| *asked == code);
+    assert!(place(option::CLASSLESS_ROUTES).unwrap() < place(option::ROUTER).unwrap());
+    assert!(place(option::INTERFACE_MTU).is_some() && place(option::REBINDING_TIME).is_some());
+    let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+    let request = messages(&receive(&mut rig, "pg2", &offer)).remove(0);
+    let routes = [&[32, 10, 9, 9, 9, 0, 0, 0, 0][..], &[0, 10, 9, 9, 9], &[20, 192, 168, 16]];
+    // The option is in two parts.
+    let (first, second) = (routes.concat(), [10, 7, 0, 2]);
+    let given: [Entry<'_>; 6] = [
+        (option::SUBNET_MASK, &[255, 255, 255, 0]),
+        (option::ROUTER, &[10, 7, 0, 1]),
+        (option::LEASE_TIME, &[0, 0, 14, 16]),
+        (option::INTERFACE_MTU, &[5, 20]),
+        (option::CLASSLESS_ROUTES, &first),
+        (option::CLASSLESS_ROUTES, &second),
+    ];
+    receive(&mut rig, "pg2", &answer(&request, kind::ACK, LEASED, &given));
+    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24 gw 10.9.9.9"));
+    let default = rig.run("show ip fib 0.0.0.0/0");
+    assert!(default.contains("10.9.9.9") && !default.contains("10.7.0.1"), "{default}");
+    assert!(rig.run("show ip fib 192.168.16.0/20").contains("10.7.0.2"));
+    assert!(rig.run("show ip fib 10.9.9.9/32").contains("pg2"));
+    let pg2 = rig.interface("pg2");
+    let mtu = |rig: &mut Rig| rig.control(move |r| r.interfaces.mtu_of(pg2, |m| m.for_ip4()));
+    assert_eq!(mtu(&mut rig), 1300);
+    let configuration = rig.run("show configuration");
+    assert!(!configuration.contains("1300") && !configuration.contains("10.9.9.9"));
+    rig.set("set dhcp client del intfc pg2");
+    assert!(mtu(&mut rig) > 1300, "it goes with the lease");
+    let fib = rig.run("show ip fib");
+    assert!(!fib.contains("10.9.9.9") && !fib.contains("192.168.16.0"));
+    // The operator's counts.
+    rig.set("set interface mtu ip4 1200 pg2");
+    bind(&mut rig, 3600);
+    assert_eq!(mtu(&mut rig), 1200);
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_declined_and_asked_for_later() {
+    let mut rig = bench();
+    rig.set("set interface ip address pg0 10.7.0.7/24");
+    rig.set("set dhcp client intfc pg2");
+    let mut discover = messages(&settle_all(&mut rig)).remove(0);
+    for _ in 0..2 {
+        let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+        let request = messages(&receive(&mut rig, "pg2", &offer)).remove(0);
+        let after = messages(&receive(&mut rig, "pg2", &ack(&request, 3600)));
+        assert_eq!(after.len(), 1, "nothing but the refusal");
+        let (header, options) = read(&after[0]).unwrap();
+        assert_eq!((kind_of(options), header.client), (Some(kind::DECLINE), [0; 4]));
+        assert_eq!(find(options, option::REQUESTED_ADDRESS), Some(&LEASED[..]));
+        assert_eq!(find(options, option::SERVER_ID), Some(&[10, 7, 0, 1][..]));
+        assert_eq!(find(options, option::PARAMETERS), None);
+        let shown = rig.run("show dhcp client");
+        let said = "DISCOVER no address declined 10.7.0.9: conflicts with 10.7.0.7/24";
+        assert!(shown.contains(said), "{shown}");
+        assert!(wait(&mut rig, 9.5).is_empty(), "it waits ten seconds");
+        rig.set("set interface state pg2 down");
+        rig.set("set interface state pg2 up");
+        assert!(messages(&settle_all(&mut rig)).is_empty(), "whatever its interface does");
+        discover = wait(&mut rig, 1.0).remove(0).1;
+        assert_eq!(kind_of(read(&discover).unwrap().1), Some(kind::DISCOVER));
+    }
+    let entries = rig.control(|router| router.log.entries());
+    let said = entries.iter().filter(|entry| entry.text.contains("conflicts with 10.7.0.7/24"));
+    assert_eq!(said.count(), 1, "once");
+    rig.set("set interface ip address del pg0 10.7.0.7/24");
+    let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+    let request = messages(&receive(&mut rig, "pg2", &offer)).remove(0);
+    receive(&mut rig, "pg2", &ack(&request, 3600));
+    assert!(!rig.run("show dhcp client").contains("declined"));
+}
+
+#[test]
+fn a_server_that_refuses_what_it_offers_is_not_asked_without_pause() {
+    let mut rig = bench();
+    rig.set("set dhcp client intfc pg2");
+    let mut discover = messages(&settle_all(&mut rig)).remove(0);
+    for round in 0..2 {
+        let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+        let request = messages(&receive(&mut rig, "pg2", &offer)).remove(0);
+        let nak = answer(&request, kind::NAK, [0; 4], &[]);
+        let again = messages(&receive(&mut rig, "pg2", &nak));
+        assert_eq!(again.len(), 1 - round);
+        again.into_iter().for_each(|message| discover = message);
+    }
+    assert!(wait(&mut rig, 9.5).is_empty());
+    assert_eq!(wait(&mut rig, 1.0).len(), 1);
+}
+
+#[test]
+fn priority_bits_of_a_tag_follow_the_mark_of_messages() {
+    let mut b = whole::Bench::plugged(&[l2::FEATURE, mpls::FEATURE, qos::FEATURE, FEATURE]);
+    for line in [
+        "create sub-interfaces pg1 100",
+        "set interface state pg1.100 up",
+        "qos egress map id 1 [ip][46]=4",
+        "qos mark vlan pg1.100 id 1",
+        "set dhcp client intfc pg1.100 dscp 46",
+    ] {
+        b.cli(line);
+    }
+    let out = b.settle();
+    let all = whole::sent(&out);
+    let discover = all.iter().find(|frame| frame[12..14] == [0x81, 0]).unwrap();
+    assert_eq!(discover[..6], [255; 6]);
+    assert_eq!((discover[14] >> 4, discover[15]), (4, 100), "the map's four bits");
+    assert_eq!(discover[19], 46, "the byte of the header");
+}
+
 #[test]
 fn a_client_heeds_only_what_is_for_it() {
     let mut rig = bench();
@@ -194,6 +347,15 @@ fn messages_are_relayed_to_servers_and_back() {
     refused(&bad, "Bad DHCP option 82 address value");
     let bad = message(header, &[(option::MESSAGE_TYPE, &[kind::OFFER])], 0);
     refused(&from_server("20.0.0.1", "10.0.1.1", 67, &bad), "DHCP option 82 missing");
+    let mut reply = *header;
+    reply.op = 2;
+    let entries: [Entry<'_>; 2] =
+        [(option::MESSAGE_TYPE, &[kind::ACK]), (option::RELAY_AGENT, &agent)];
+    let back = from_server("20.0.0.1", "10.0.1.1", 67, &message(&reply, &entries, 0));
+    let got = messages(&receive(&mut rig, "pg1", &back)).remove(0);
+    let (header, options) = read(&got).unwrap();
+    assert_eq!((header.op, header.relay, kind_of(options)), (2, [10, 0, 1, 1], Some(kind::ACK)));
+    assert_eq!(find(options, option::RELAY_AGENT), None, "it is between relay and server");
     let told = "set dhcp proxy server 20.0.0.1 src-address 10.0.1.1\n\
                 set dhcp proxy server 20.0.0.2 src-address 10.0.1.1\n\
                 set dhcp option-82 vss table 0 vpn-ascii-id net\n";
@@ -201,6 +363,63 @@ fn messages_are_relayed_to_servers_and_back() {
     rig.set("set dhcp proxy del server 20.0.0.1 src-address 10.0.1.1");
     rig.set("set dhcp proxy del server 20.0.0.2 src-address 10.0.1.1");
     assert!(messages(&receive(&mut rig, "pg0", &asked(kind::DISCOVER))).is_empty());
+}
+
+#[test]
+fn messages_of_other_relays_keep_their_option_and_go_back_to_them() {
+    let mut rig = bench();
+    rig.set("set dhcp proxy server 20.0.0.1 src-address 10.0.1.1");
+    let theirs: &[u8] = &[1, 2, 9, 9];
+    let send = |rig: &mut Rig, relay: [u8; 4], agent: Option<&[u8]>| {
+        let mut header = Header::of_client(7, MacAddr([8; 6]), 0);
+        (header.relay, header.hops) = (relay, 1);
+        let kind: Entry<'_> = (option::MESSAGE_TYPE, &[kind::DISCOVER]);
+        let agent = agent.map(|agent| (option::RELAY_AGENT, agent));
+        let entries: Vec<_> = [Some(kind), agent].into_iter().flatten().collect();
+        let packet = from_server("10.0.0.9", "10.0.0.1", 67, &message(&header, &entries, 0));
+        rig.graph.moved_counters();
+        messages(&receive(rig, "pg0", &packet))
+    };
+    for agent in [Some(theirs), None] {
+        let relayed = send(&mut rig, [10, 8, 0, 1], agent).remove(0);
+        let (header, options) = read(&relayed).unwrap();
+        assert_eq!((header.relay, header.hops), ([10, 8, 0, 1], 2));
+        assert_eq!(find(options, option::RELAY_AGENT), agent);
+    }
+    for relay in [[0; 4], [10, 0, 1, 1]] {
+        assert!(send(&mut rig, relay, Some(theirs)).is_empty());
+        let moved = rig.graph.moved_counters();
+        let why = ("dhcp-proxy-to-server", "DHCP option 82 of no relay");
+        assert!(moved.iter().any(|m| (m.0.as_str(), m.1) == why), "{relay:?}: {moved:?}");
+    }
+}
+
+#[test]
+fn a_network_is_taken_back_by_what_set_it_and_saved_with_its_table() {
+    let mut rig = bench();
+    for (plain, of) in [("set dhcp option-82 vss", "ip"), ("set dhcpv6 vss", "ip6")] {
+        rig.set(&format!("{of} table add 2"));
+        for which in ["vpn-ascii-id abc", "oui 1 vpn-id 2", ""] {
+            rig.set(format!("{plain} table 2 {which}").trim());
+            rig.set(format!("{plain} table 2 {which} delete").trim());
+            assert!(!rig.run("show configuration").contains(plain));
+        }
+        rig.set(&format!("{plain} table 2 oui 1 vpn-id 2"));
+        assert!(rig.run("show configuration").contains(plain));
+        // The network holds its table, so a new router takes both.
+        rig.set(&format!("{of} table del 2"));
+        let saved = rig.run("show configuration");
+        let mut other = bench();
+        let tables = format!("{of} table");
+        let is_told = |line: &&str| line.contains(&tables) || line.contains(plain);
+        let lines: Vec<_> = saved.lines().filter(is_told).collect();
+        other.attempt(&lines.join("\n")).unwrap();
+        let told = format!("{plain} table 2 oui 1 vpn-id 2\n");
+        assert!(saved.contains(&told) && other.run("show configuration").contains(&told));
+        rig.set(&format!("{plain} table 2 delete"));
+        let left = rig.run("show configuration");
+        assert!(!left.contains(plain) && !left.contains(&format!("{of} table add 2")), "{left}");
+    }
 }
 
 #[test]
@@ -246,4 +465,49 @@ fn requests_that_cannot_be_are_refused() {
         assert_eq!(proxy("20.0.0.1", "10.0.1.1", 0, true), Ok(()));
         assert_eq!(proxy("20.0.0.1", "10.0.1.1", 0, true), Err(Retval::VALUE_EXIST));
     });
+}
+
+/// A message of another server than the one that gave the lease.
+fn of_another(asked: &[u8], kind: u8, yours: [u8; 4]) -> Vec<u8> {
+    let mut header = *read(asked).unwrap().0;
+    (header.op, header.yours) = (2, yours);
+    let kind = [kind];
+    let options: [Entry<'_>; 2] =
+        [(option::MESSAGE_TYPE, &kind), (option::SERVER_ID, &[10, 7, 0, 66])];
+    from_server("10.7.0.66", "255.255.255.255", 68, &message(&header, &options, 300))
+}
+
+#[test]
+fn a_client_heeds_only_the_server_that_it_asked_and_only_then() {
+    let mut rig = bench();
+    rig.set("set dhcp client intfc pg2");
+    let discover = messages(&settle_all(&mut rig)).remove(0);
+    let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+    let request = messages(&receive(&mut rig, "pg2", &offer)).remove(0);
+    for bad in
+        [of_another(&request, kind::NAK, [0; 4]), of_another(&request, kind::ACK, [10, 7, 0, 200])]
+    {
+        assert!(messages(&receive(&mut rig, "pg2", &bad)).is_empty());
+        assert!(!rig.run("show dhcp client").contains("BOUND"));
+    }
+    receive(&mut rig, "pg2", &ack(&request, 100));
+    let is_bound = |rig: &mut Rig| rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24");
+    assert!(is_bound(&mut rig));
+    for unasked in [
+        answer(&request, kind::NAK, [0; 4], &[]),
+        answer(&request, kind::ACK, [10, 7, 0, 200], &[]),
+        of_another(&request, kind::NAK, [0; 4]),
+    ] {
+        receive(&mut rig, "pg2", &unasked);
+        assert!(is_bound(&mut rig));
+    }
+    rig.set("set ip neighbor pg2 10.7.0.1 02:00:00:00:00:99");
+    rig.control(|router| router.engine.clock().adjust(51.0));
+    let renewal = messages(&settle_all(&mut rig)).remove(0);
+    receive(&mut rig, "pg2", &of_another(&renewal, kind::NAK, [0; 4]));
+    assert!(is_bound(&mut rig));
+    let nak = answer(&renewal, kind::NAK, [0; 4], &[]);
+    let again = messages(&receive(&mut rig, "pg2", &nak)).remove(0);
+    assert_eq!(kind_of(read(&again).unwrap().1), Some(kind::DISCOVER));
+    assert_ne!(read(&again).unwrap().0.xid.get(), read(&renewal).unwrap().0.xid.get() + 1);
 }

@@ -16,10 +16,10 @@ use zerocopy::IntoBytes;
 
 /// Bytes in front of a message, with Ethernet.
 const FRONT: usize = 62;
-const SERVER: &[u8] = b"\0\x03\0\x01server";
+pub(super) const SERVER: &[u8] = b"\0\x03\0\x01server";
 const OWN: &str = "fe80::ff:fe00:2";
 
-fn bench() -> Rig {
+pub(super) fn bench() -> Rig {
     let mut rig = rig(FEATURE);
     rig.add_interface("pg2", Kind::Ethernet, 2);
     settle(&mut rig);
@@ -35,7 +35,7 @@ fn sent(out: &[Caught]) -> Vec<Vec<u8>> {
 }
 
 /// Has control do what is to be done; messages that are sent.
-fn settle(rig: &mut Rig) -> Vec<Vec<u8>> {
+pub(super) fn settle(rig: &mut Rig) -> Vec<Vec<u8>> {
     let mut all = sent(&rig.graph.run());
     for _ in 0..4 {
         rig.control(|router| router.run_due());
@@ -45,43 +45,44 @@ fn settle(rig: &mut Rig) -> Vec<Vec<u8>> {
 }
 
 /// Messages that are sent until so many seconds have passed.
-fn wait(rig: &mut Rig, seconds: f64) -> Vec<Vec<u8>> {
+pub(super) fn wait(rig: &mut Rig, seconds: f64) -> Vec<Vec<u8>> {
     rig.control(|router| router.engine.clock().adjust(seconds));
     settle(rig)
 }
 
-fn kind_of(message: &[u8]) -> u8 {
+pub(super) fn kind_of(message: &[u8]) -> u8 {
     message[0]
 }
 
 /// The only message, of this type.
 #[track_caller]
-fn only(mut all: Vec<Vec<u8>>, kind: u8) -> Vec<u8> {
+pub(super) fn only(mut all: Vec<Vec<u8>>, kind: u8) -> Vec<u8> {
     assert_eq!(all.iter().map(|m| kind_of(m)).collect::<Vec<_>>(), [kind]);
     all.remove(0)
 }
 
-fn find(message: &[u8], code: u16) -> Option<&[u8]> {
+pub(super) fn find(message: &[u8], code: u16) -> Option<&[u8]> {
     dhcp6::find(&message[4..], code)
 }
 
-fn association(message: &[u8], code: u16) -> Association<'_> {
+pub(super) fn association(message: &[u8], code: u16) -> Association<'_> {
     Association::read(find(message, code).unwrap()).unwrap()
 }
 
 /// What a server gives.
-struct Given<'a> {
-    code: u16,
-    times: (u32, u32),
-    leases: &'a [Lease],
-    status: u16,
-    more: &'a [(u16, &'a [u8])],
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) code: u16,
+    pub(super) times: (u32, u32),
+    pub(super) leases: &'a [Lease],
+    pub(super) status: u16,
+    pub(super) more: &'a [(u16, &'a [u8])],
 }
 
-const NOTHING: Given<'_> =
+pub(super) const NOTHING: Given<'_> =
     Given { code: option::IA_NA, times: (0, 0), leases: &[], status: 0, more: &[] };
 
-fn answer(asked: &[u8], kind: u8, given: &Given<'_>) -> Vec<u8> {
+pub(super) fn answer(asked: &[u8], kind: u8, given: &Given<'_>) -> Vec<u8> {
     let header = dhcp6::read(asked).unwrap().0;
     let mut bytes = Header { kind, ..header }.bytes().to_vec();
     dhcp6::put(&mut bytes, option::CLIENT_ID, &[find(asked, option::CLIENT_ID).unwrap()]);
@@ -104,7 +105,7 @@ fn answer(asked: &[u8], kind: u8, given: &Given<'_>) -> Vec<u8> {
 }
 
 /// A server's message comes in; messages that are sent then.
-fn receive(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn receive(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
     let mut all = queue(rig, message);
     all.extend(settle(rig));
     all
@@ -123,12 +124,12 @@ fn queue(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
     sent(&rig.graph.send("ip6-input", &[packet], move |p| p.set_rx(rx)))
 }
 
-fn lease(addr: &str, len: u8, preferred: u32, valid: u32) -> Lease {
+pub(super) fn lease(addr: &str, len: u8, preferred: u32, valid: u32) -> Lease {
     Lease { addr: addr.parse().unwrap(), len, preferred, valid }
 }
 
 /// Begins with a command; the first message.
-fn solicit(rig: &mut Rig, line: &str) -> Vec<u8> {
+pub(super) fn solicit(rig: &mut Rig, line: &str) -> Vec<u8> {
     rig.set(line);
     let mut all = settle(rig);
     all.extend(wait(rig, 1.0));
@@ -136,7 +137,7 @@ fn solicit(rig: &mut Rig, line: &str) -> Vec<u8> {
 }
 
 /// Carries a client on to its leases; the request.
-fn bind(rig: &mut Rig, line: &str, given: &Given<'_>) -> Vec<u8> {
+pub(super) fn bind(rig: &mut Rig, line: &str, given: &Given<'_>) -> Vec<u8> {
     let solicit = solicit(rig, line);
     let best = Given { more: &[(option::PREFERENCE, &[255])], ..*given };
     let request = only(receive(rig, &answer(&solicit, kind::ADVERTISE, &best)), kind::REQUEST);
@@ -145,7 +146,7 @@ fn bind(rig: &mut Rig, line: &str, given: &Given<'_>) -> Vec<u8> {
     request
 }
 
-const PD: &str = "dhcp6 pd client pg2 prefix group wan";
+pub(super) const PD: &str = "dhcp6 pd client pg2 prefix group wan";
 
 #[test]
 fn a_client_gets_an_address_and_gives_it_back() {
@@ -215,15 +216,17 @@ fn a_server_without_the_lease_is_asked_for_it() {
 }
 
 #[test]
-fn the_best_offer_is_taken_and_bad_ones_are_not() {
+fn the_first_offer_that_can_be_used_is_taken_at_once() {
     let mut rig = bench();
     let asked = solicit(&mut rig, "dhcp6 client pg2");
     let leases = [lease("2001:db8:7::9", 128, 60, 100)];
+    let odd = [lease("2001:db8:7::9", 128, 100, 60)];
     let good = Given { leases: &leases, ..NOTHING };
     let bad = [
         answer(&asked, kind::ADVERTISE, &NOTHING),
         answer(&asked, kind::ADVERTISE, &Given { status: status::NO_ADDRESS, ..good }),
         answer(&asked, kind::ADVERTISE, &Given { times: (50, 30), ..good }),
+        answer(&asked, kind::ADVERTISE, &Given { leases: &odd, ..good }),
         answer(&asked, kind::REPLY, &good),
     ];
     for message in &bad {
@@ -243,15 +246,18 @@ fn the_best_offer_is_taken_and_bad_ones_are_not() {
     other[8] ^= 1;
     count(&mut rig, &other, "DHCPv6 answer is for another client");
     count(&mut rig, &offer[..20], "DHCPv6 message is malformed");
-    count(&mut rig, &[&[9], &offer[1..]].concat(), "DHCPv6 message is no answer to a client");
-    assert!(receive(&mut rig, &offer).is_empty(), "others may be better");
-    let preferred = Given { more: &[(option::PREFERENCE, &[7])], ..good };
-    let mut better = answer(&asked, kind::ADVERTISE, &preferred);
-    let at = better.windows(6).position(|w| w == b"server").unwrap();
-    better[at..at + 6].copy_from_slice(b"better");
-    assert!(receive(&mut rig, &better).is_empty());
-    let request = wait(&mut rig, 1.1);
-    assert_eq!(find(&request[0], option::SERVER_ID), Some(&b"\0\x03\0\x01better"[..]));
+    for kind in [kind::SOLICIT, kind::REQUEST, kind::RENEW, kind::RELEASE, 10] {
+        let other = [&[kind], &offer[1..]].concat();
+        count(&mut rig, &other, "DHCPv6 message is no answer to a client");
+    }
+    let again = wait(&mut rig, 1.2);
+    assert_eq!(kind_of(&again[0]), kind::SOLICIT, "the exchange goes on");
+    let elapsed = |message: &[u8]| find(message, option::ELAPSED).unwrap().to_vec();
+    assert_eq!(elapsed(&asked), [0, 0]);
+    assert_ne!(elapsed(&again[0]), [0, 0]);
+    let request = only(receive(&mut rig, &offer), kind::REQUEST);
+    assert_eq!(find(&request, option::SERVER_ID), Some(SERVER));
+    assert_eq!(elapsed(&request), [0, 0]);
 }
 
 #[test]
@@ -315,7 +321,11 @@ fn a_link_that_was_down_is_asked_about() {
     only(after, kind::SOLICIT);
 }
 
-fn message(msg_type: Dhcpv6MsgType, on: InterfaceIndex, stop: bool) -> Dhcp6PdSendClientMessage {
+pub(super) fn message(
+    msg_type: Dhcpv6MsgType,
+    on: InterfaceIndex,
+    stop: bool,
+) -> Dhcp6PdSendClientMessage {
     let prefix = Ip6Prefix { address: "2001:db8:aa00::".parse().unwrap(), len: 56 };
     Dhcp6PdSendClientMessage {
         message: ClientMessage {
@@ -416,4 +426,22 @@ fn what_cannot_be_is_refused() {
     rig.set("set dhcpv6 proxy server 2a01::1 src-address 2001:db8::1");
     rig.set("dhcp6 client pg2 disable");
     rig.set("set dhcpv6 proxy del server 2a01::1 src-address 2001:db8::1");
+}
+
+#[test]
+fn only_the_server_that_was_asked_answers() {
+    let mut rig = bench();
+    let leases = [lease("2001:db8:7::9", 128, 60, 100)];
+    let given = Given { times: (30, 50), leases: &leases, ..NOTHING };
+    bind(&mut rig, "dhcp6 client pg2", &given);
+    let renew = only(wait(&mut rig, 31.0), kind::RENEW);
+    let other = [lease("2001:db8:7::66", 128, 60, 100)];
+    let good = answer(&renew, kind::REPLY, &Given { leases: &other, ..given });
+    let mut bad = good.clone();
+    let at = bad.windows(6).position(|bytes| bytes == b"server").unwrap();
+    bad[at] ^= 1;
+    receive(&mut rig, &bad);
+    assert!(!rig.run("show dhcp6 addresses").contains("7::66"));
+    receive(&mut rig, &good);
+    assert!(rig.run("show dhcp6 addresses").contains("7::66"));
 }

@@ -234,3 +234,34 @@ fn the_name_for_an_address_is_written_backwards() {
     let long = message::reverse(ip6);
     assert!(long.starts_with("9.0.0.0.") && long.ends_with(".8.b.d.0.1.0.0.2.ip6.arpa"), "{long}");
 }
+
+#[test]
+fn who_does_not_see_the_question_guesses_server_port_and_number() {
+    let mut rig = bench();
+    rig.set("dns name-server 20.0.0.54");
+    let (asked, to, own) = only(&ask(&mut rig, "www.example", kind::A));
+    assert_eq!(to, [20, 0, 0, 53], "the other was not asked");
+    let mut ports = std::collections::HashSet::from([own]);
+    let mut numbers = std::collections::HashSet::from([asked.id]);
+    for n in 0..40 {
+        let (other, _, port) = only(&ask(&mut rig, &format!("n{n}.example"), kind::A));
+        ports.insert(port);
+        numbers.insert(other.id);
+    }
+    assert!(ports.len() > 10 && numbers.len() > 35, "{ports:?} {numbers:?}");
+    let answers = vec![record("www.example", 100, "6.6.6.6")];
+    let good = Message { flags: flag::RESPONSE, answers, ..asked.clone() };
+    let another = *ports.iter().find(|port| **port != own).unwrap();
+    for (server, port) in [(SERVER, another), ("20.0.0.54", own), ("20.0.0.54", another)] {
+        rig.graph.moved_counters();
+        let out = receive(&mut rig, "pg1", (server, 53), port, &good.bytes(512));
+        assert!(out.is_empty(), "{server} {port}");
+        let moved = rig.graph.moved_counters();
+        let why = ("dns46_reply", "No unresolved entry for pkt");
+        assert!(moved.iter().any(|m| (m.0.as_str(), m.1) == why), "{moved:?}");
+    }
+    assert!(rig.run("show dns cache verbose").contains("[P] www.example: A"));
+    assert_eq!(receive(&mut rig, "pg1", (SERVER, 53), own, &good.bytes(512)).len(), 1);
+    rig.set("dns disable");
+    rig.set("dns enable");
+}

@@ -10,6 +10,7 @@ use wire::{Protocol, checksum, icmp6, ip4};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::translation::with;
+use super::translation_both::answer;
 
 const B4: &str = "2001:db8:1::2";
 const AFTR: &str = "2001:db8:ffff::1";
@@ -150,6 +151,23 @@ fn packets_that_are_too_long_for_the_tunnel_are_cut_outside() {
     let port = ends(&one(&mut b, true, &asked))[0].1;
     let back = through(&mut b, false, &[udp4(SERVER, POOL, port, &[7; 1460])]);
     assert_eq!(back.iter().map(|p| p[6]).collect::<Vec<_>>(), [44, 44]);
+}
+
+#[test]
+fn hosts_of_customers_are_told_what_fits_outside() {
+    let mut b = bench(&["set interface mtu packet 1400 pg0"]);
+    let asked = |len: usize, fragment: u16| {
+        let inner = udp4(HOST_INSIDE, SERVER, 53, &vec![7; len - 28]);
+        tunnelled(B4, &changed4(inner, |h| h.fragment = fragment.into()))
+    };
+    assert_eq!(one(&mut b, true, &asked(1400, ip4::DONT_FRAGMENT)).len(), 1400);
+    let error = one(&mut b, true, &asked(1401, ip4::DONT_FRAGMENT));
+    assert_eq!((error[6], &error[24..40]), (4, &octets(B4)[..]), "in its tunnel");
+    let error = &error[40..];
+    assert_eq!((&error[16..20], error[20], error[21]), (&[192, 168, 1, 1][..], 3, 4));
+    assert_eq!(error[26..28], 1400_u16.to_be_bytes());
+    assert_eq!((&error[40..44], &error[48..50]), (&[192, 168, 1, 1][..], &[4, 210][..]));
+    assert_eq!(through(&mut b, true, &[asked(1401, 0)]).len(), 2);
 }
 
 /// Both fragments of an IPv4 packet, of which the first has `len` bytes of data.
@@ -336,4 +354,20 @@ fn at_the_customer_s_edge_packets_go_into_the_tunnel_and_come_out_of_it() {
     assert_eq!(one(&mut b, true, &ping)[40], 129);
     let told = b.run("show dslite b4-tunnel-endpoint-address");
     assert_eq!(told, "2001:db8:2::1\n");
+}
+
+#[test]
+fn addresses_of_the_pool_are_answered_for_where_they_are_of_the_network() {
+    let mut b = bench(&["dslite add pool address 10.0.0.70 - 10.0.0.79"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    for (on, target, is_answered) in [
+        (pg0, "10.0.0.70", true),
+        (pg0, "10.0.0.80", false),
+        (pg0, "192.0.2.1", false),
+        (pg1, "10.0.0.70", false),
+    ] {
+        assert_eq!(answer(&mut b, on, target).is_some(), is_answered, "{target}");
+    }
+    b.set("dslite add pool address 10.0.0.70 - 10.0.0.79 del");
+    assert_eq!(answer(&mut b, pg0, "10.0.0.70"), None);
 }

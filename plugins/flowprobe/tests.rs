@@ -148,6 +148,43 @@ fn cut(set: &(u16, Vec<u8>)) -> Vec<Cut> {
 }
 
 #[test]
+fn times_and_types_are_written_as_collectors_want_them() {
+    let params = "flowprobe params active 0 ethertype network record l2 timestamps milliseconds";
+    let mut b = bench(&[params, "flowprobe feature add-del ip4 pg0 rx"]);
+    let shown = b.cli("show flowprobe params");
+    assert!(
+        shown.ends_with("passive: 120 timestamps: milliseconds ethertype: network\n"),
+        "{shown}"
+    );
+    let line = "flowprobe params record l2 active 0 timestamps milliseconds ethertype network\n";
+    assert!(b.cli("show configuration").contains(line));
+    let (_, mut all) = through(&mut b, &[datagram(7)]);
+    all.extend(flushed(&mut b));
+    let fields = all.iter().find(|set| set.0 == 2).map(|set| template(&set.1).1).unwrap();
+    assert_eq!(fields, [10, 14, 61, 2, 152, 153, 56, 80, 256]);
+    let record = &all.iter().find(|set| set.0 != 2).unwrap().1;
+    let [from, to] = [17, 25].map(|at| u64::from_be_bytes(*record[at..].first_chunk().unwrap()));
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    assert!(from <= to && now.abs_diff(to) < 60_000, "{from} {to} {now}");
+    assert_eq!(record[33 + 12..33 + 14], [8, 0]);
+    // Clients that know nothing of it leave it as it is.
+    b.set("flowprobe feature add-del ip4 pg0 rx disable");
+    b.talk(|local, router| {
+        let record_flags = FlowprobeRecordFlags(1);
+        let set = FlowprobeSetParams { record_flags, active_timer: 5, passive_timer: 10 };
+        local.call(router, &set).unwrap();
+    });
+    assert!(b.cli("show flowprobe params").contains("timestamps: milliseconds"));
+    for (line, why) in [
+        ("flowprobe params l2", "expected record, and l2, l3 or l4"),
+        ("flowprobe params record l2 timestamps seconds", "expected nanoseconds or milliseconds"),
+        ("flowprobe feature add-del ip4", "expected an interface"),
+    ] {
+        assert!(b.cli(line).contains(why), "{line}");
+    }
+}
+
+#[test]
 fn without_timers_each_packet_is_a_record() {
     let mut b = bench(&[
         "flowprobe params record l2 l3 l4 active 0",

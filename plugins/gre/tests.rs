@@ -139,6 +139,19 @@ fn clients_make_list_and_delete_tunnels() {
     assert_eq!(rig.run("show gre tunnel"), "No GRE tunnels configured...\n");
 }
 
+#[test]
+fn words_of_commands_are_those_of_the_original() {
+    let mut rig = rig(FEATURE);
+    rig.set("ip table add 7");
+    let line = "create gre tunnel outer-table-id 7 dst 20.0.0.1 src 10.0.1.1 instance 4";
+    assert_eq!(rig.run(line), "gre4\n");
+    let line = "create gre tunnel flags encap-copy-df src 10.0.1.1 dst 20.0.0.2 teb";
+    assert_eq!(rig.run(line), "gre0\n");
+    assert_eq!(rig.run("show gre tunnel").lines().count(), 2);
+    let shown = rig.run("show gre tunnel 4");
+    assert!(shown.lines().count() == 1 && shown.contains("src 10.0.1.1"), "{shown}");
+}
+
 /// A frame for `pg0` with a packet of some kind, chosen by `n`, for hosts behind `gre0` most of all.
 fn any(n: u64) -> Vec<u8> {
     let net = [30, 30, 30, 30, 31, 32, 99][(n % 7) as usize];

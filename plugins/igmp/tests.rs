@@ -139,6 +139,28 @@ fn a_host_answers_what_it_is_asked_for() {
 }
 
 #[test]
+fn groups_are_reported_in_the_order_in_which_they_were_asked_for() {
+    let groups = ["239.1.1.9", "239.1.1.1", "239.1.1.5"];
+    let mut b = bench(&["igmp enable host pg0"]);
+    for group in ["239.1.1.7", groups[0], groups[1], groups[2]] {
+        assert_eq!(b.cli(&format!("igmp listen int pg0 saddr 1.1.1.1 gaddr {group}")), "");
+    }
+    assert_eq!(b.cli("igmp listen disable int pg0 saddr 1.1.1.1 gaddr 239.1.1.7"), "");
+    assert_eq!(b.cli("igmp listen int pg0 saddr 1.1.1.2 gaddr 239.1.1.9"), "");
+    let pg0 = b.pg0;
+    b.wait(2.0);
+    let mut out = b.receive(pg0, &[query(Ipv4Addr::UNSPECIFIED, &[])]);
+    out.extend(b.wait(1.5));
+    let told = records(&out, pg0).into_iter().map(|r| r.1.to_string()).collect::<Vec<_>>();
+    assert_eq!(told, groups);
+    b.cli("set interface state pg0 down");
+    b.wait(0.0);
+    b.cli("set interface state pg0 up");
+    let told = records(&b.wait(0.5), pg0).into_iter().map(|r| r.1.to_string());
+    assert_eq!(told.collect::<Vec<_>>(), groups);
+}
+
+#[test]
 fn reports_are_as_long_as_the_link_allows() {
     let mut b = bench(&["igmp enable host pg0", "set interface mtu 92 pg0"]);
     let pg0 = b.pg0;
@@ -288,7 +310,8 @@ fn clients_and_operators_hear_what_is_wrong() {
     for (line, error) in [
         ("igmp enable host pg1", "takes part as a router already"),
         ("igmp disable router pg0", "takes part as a host already"),
-        ("igmp enable guest pg0", "expected host or router"),
+        ("igmp enable guest pg0", "unknown interface `guest pg0'"),
+        ("igmp enable pg0", "missing mode"),
         ("igmp listen int pg1 gaddr 239.1.1.1", "takes part as a router already"),
         ("igmp listen int pg0 gaddr 224.0.0.5", "must be a multicast address that routers"),
         ("igmp listen int pg0 saddr 239.1.1.9 gaddr 239.1.1.1", "must be a unicast address"),

@@ -184,6 +184,24 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn words_of_commands_are_those_of_the_original() {
+    let mut rig = rig(FEATURE);
+    for (line, name) in [
+        ("create ipip tunnel p2p src 10.0.1.1 dst 20.0.0.1", "ipip0\n"),
+        ("create ipip tunnel mp src 10.0.1.1", "ipip1\n"),
+    ] {
+        assert_eq!(rig.run(line), name, "{line}");
+    }
+    let said = rig.run("create ipip tunnel mp p2p src 10.0.1.1");
+    assert!(said.contains("either p2p or p2mp"), "{said}");
+    assert_eq!(rig.run("show ipip tunnel").lines().count(), 2);
+    assert_eq!(rig.run("show ipip tunnel 1").lines().count(), 1);
+    let number = rig.interface("ipip1").0;
+    rig.set(&format!("delete ipip tunnel sw_if_index {number}"));
+    assert_eq!(rig.run("show ipip tunnel").lines().count(), 1);
+}
+
+#[test]
 fn far_ends_are_found_in_addresses() {
     let mut rig = rig(FEATURE);
     let line = "create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1 \
@@ -198,6 +216,7 @@ fn far_ends_are_found_in_addresses() {
         let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
         assert_eq!((outer.src, outer.dst, outer.tos), ([10, 0, 1, 1], far, 0xb9));
         assert!(outer.is_checksum_valid() && usize::from(outer.total_len.get()) == out.len());
+        assert_eq!((outer.ttl, outer.fragment.get(), outer.protocol), (64, 0, Protocol::IP6));
         assert_eq!(inner, changed6(packet, |h| h.hop_limit -= 1));
     }
     rig.graph.moved_counters();

@@ -345,7 +345,6 @@ fn packets_that_others_signed_are_let_through_once_and_only_as_they_were() {
             let mut long = travelled.clone();
             long[header + 1] = 200;
             refused(long, "no_tail_space");
-            refused(changed4(travelled, |h| h.fragment = 0x2000.into()), "drop_fragments");
         }
     }
 }
@@ -607,4 +606,282 @@ fn congestion_marks_of_outer_headers_go_on_where_they_are_to() {
             assert_eq!((clear[9], clear[1]), (17, expected), "{suite} {flags}");
         }
     }
+}
+
+/// Associations of a protocol in either mode, and policies for them between `HOST4` or `HOST6` and
+/// what is behind `pg1`.
+fn protected_rig(suite: &str, is_tunnel: bool, is_6: bool) -> Rig {
+    let mut rig = rig();
+    let (ends, family, to) = match is_6 {
+        false => ("tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1", "ip4", "20.9.0.0 - 20.9.255.255"),
+        true => ("tunnel-src 2001:db8:1::1 tunnel-dst 2a01::1", "ip6", "2a01:9:: - 2a01:9:ffff::"),
+    };
+    let ends = if is_tunnel { ends } else { "" };
+    rig.set(&format!("ipsec sa add 1 spi 1000 {suite} {ends}"));
+    rig.set(&format!("ipsec sa add 2 spi 1000 {suite} {ends} inbound"));
+    for line in [
+        "ipsec spd add 1",
+        "set interface ipsec spd pg1 1",
+        &format!(
+            "ipsec policy add spd 1 priority 9 outbound {family} remote-ip-range {to} action protect sa 1"
+        ),
+        &format!("ipsec policy add spd 1 priority 1 outbound {family} action bypass"),
+        "ipsec spd add 2",
+        "set interface ipsec spd pg0 2",
+        &format!("ipsec policy add spd 2 priority 9 inbound {family} action protect sa 2"),
+        &format!("ipsec policy add spd 2 priority 1 inbound {family} protocol 17 action bypass"),
+        &format!("ipsec policy add spd 2 priority 1 outbound {family} action bypass"),
+    ] {
+        rig.set(line);
+    }
+    settle(&mut rig);
+    rig
+}
+
+const ESP: &str = "esp crypto-alg aes-cbc-128 crypto-key 4a506a794f5742655645516965374d68 \
+    integ-alg sha1-96 integ-key 4339314b555239474d793547";
+const AH: &str = "ah integ-alg sha1-96 integ-key 4339314b555239474d793547";
+
+/// A datagram of so many bytes to a far host.
+fn datagram(is_6: bool, len: usize) -> Vec<u8> {
+    match is_6 {
+        false => udp4(HOST4, "20.9.9.9", 7, &vec![0x11; len - 28]),
+        true => udp6(HOST6, "2a01:9::9", 7, &vec![0x11; len - 48]),
+    }
+}
+
+/// Fragments of a packet, of at most 1000 bytes of data each.
+fn fragments(packet: &[u8]) -> Vec<Vec<u8>> {
+    let is_6 = packet[0] >> 4 == 6;
+    let (header, data) = packet.split_at(if is_6 { 40 } else { 20 });
+    let count = data.len().div_ceil(1000);
+    let piece = |(n, data): (usize, &[u8])| {
+        let (at, more) = ((n * 1000) as u16, u16::from(n + 1 < count));
+        if is_6 {
+            let [high, low] = (at | more).to_be_bytes();
+            let body = [&[header[6], 0, high, low, 0, 0, 0, 9], data].concat();
+            let mut piece = [header, &body].concat();
+            piece[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
+            piece[6] = 44;
+            return piece;
+        }
+        changed4([header, data].concat(), |h| {
+            h.total_len = ((20 + data.len()) as u16).into();
+            h.fragment = ((at / 8) | (more << 13)).into();
+        })
+    };
+    data.chunks(1000).enumerate().map(piece).collect()
+}
+
+/// Fragments as the packet that they are of.
+fn joined(pieces: &[Vec<u8>]) -> Vec<u8> {
+    let is_6 = pieces[0][0] >> 4 == 6;
+    let mut body = Vec::new();
+    for (n, piece) in pieces.iter().enumerate() {
+        let (at, place) = match is_6 {
+            true => (48, usize::from(u16::from_be_bytes([piece[42], piece[43]]))),
+            false => (20, usize::from(u16::from_be_bytes([piece[6], piece[7]])) << 3),
+        };
+        let more = if is_6 { place & 1 } else { place >> 16 };
+        assert_eq!((place & 0xfff8, more), (body.len(), usize::from(n + 1 < pieces.len())));
+        body.extend_from_slice(&piece[at..]);
+    }
+    let first = &pieces[0];
+    let mut whole = [&first[..if is_6 { 40 } else { 20 }], &body].concat();
+    if is_6 {
+        whole[6] = first[40];
+        whole[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
+        return whole;
+    }
+    changed4(whole, |h| {
+        h.total_len = ((20 + body.len()) as u16).into();
+        h.fragment = 0.into();
+    })
+}
+
+/// The packets that were sent, behind the Ethernet header.
+fn all_sent(out: &[Caught]) -> Vec<Vec<u8>> {
+    out.iter().filter(|caught| caught.at == "sent").map(|c| c.bytes[14..].to_vec()).collect()
+}
+
+#[test]
+fn sealed_packets_that_come_in_fragments_are_put_together_and_opened() {
+    for (suite, is_tunnel, is_6) in [ESP, AH]
+        .iter()
+        .flat_map(|s| [(s, true, false), (s, false, false), (s, true, true), (s, false, true)])
+    {
+        let mut rig = protected_rig(suite, is_tunnel, is_6);
+        let input = if is_6 { "ip6-input" } else { "ip4-input" };
+        let sealed = only(send(&mut rig, input, &[datagram(is_6, 1600)]));
+        assert!(sealed.len() > 1600);
+        rig.set("set interface ipsec spd pg1 1 del");
+        let mut pieces = fragments(&sealed);
+        assert_eq!(pieces.len(), 2);
+        pieces.reverse();
+        let clear = only(send(&mut rig, input, &pieces));
+        let protocol = if is_6 { clear[6] } else { clear[9] };
+        assert_eq!((protocol, clear.len()), (17, 1600), "{suite} tunnel: {is_tunnel}");
+        // With reassembly on the interface they come in whole.
+        let pg0 = rig.interface("pg0");
+        let set = |rig: &mut Rig, on| {
+            rig.control(|r| r.enable_reassembly(pg0, reassembly::Kind::Full, [on; 2])).unwrap();
+        };
+        set(&mut rig, true);
+        assert_eq!(only(send(&mut rig, input, &pieces)).len(), 1600);
+        set(&mut rig, false);
+        // Fragments between others pass as they are.
+        let others = fragments(&datagram(is_6, 1600));
+        assert_eq!(all_sent(&send(&mut rig, input, &others)).len(), 2);
+    }
+}
+
+#[test]
+fn datagrams_are_sealed_whole_and_cut_where_they_leave() {
+    for (suite, is_tunnel, is_6) in [ESP, AH]
+        .iter()
+        .flat_map(|s| [(s, true, false), (s, false, false), (s, true, true), (s, false, true)])
+    {
+        let mut rig = protected_rig(suite, is_tunnel, is_6);
+        rig.set("set interface mtu packet 1500 pg1");
+        let lookup = if is_6 { "ip6-lookup" } else { "ip4-lookup" };
+        let input = if is_6 { "ip6-input" } else { "ip4-input" };
+        for len in [1490, 3000, 8800] {
+            let pg0 = rig.interface("pg0").0;
+            let out = rig.graph.send(lookup, &[datagram(is_6, len)], move |p| {
+                p.set_rx(pg0);
+                p.add_flags(graph::Flags::LOCAL);
+            });
+            let pieces = all_sent(&out);
+            assert!(pieces.len() > 1 && pieces.iter().all(|p| p.len() <= 1500), "{out:?}");
+            let whole = joined(&pieces);
+            rig.set("set interface ipsec spd pg1 1 del");
+            rig.set("set interface mtu packet 9000 pg1");
+            assert_eq!(
+                only(send(&mut rig, input, &[whole])).len(),
+                len,
+                "{suite} tunnel: {is_tunnel}"
+            );
+            rig.set("set interface ipsec spd pg1 1");
+            rig.set("set interface mtu packet 1500 pg1");
+        }
+        // What no policy protects is cut in front of its link all the same.
+        let other = match is_6 {
+            false => udp4(HOST4, "20.8.8.8", 7, &[1; 3000]),
+            true => udp6(HOST6, "2a01:8::8", 7, &[1; 3000]),
+        };
+        let pg0 = rig.interface("pg0").0;
+        let out = rig.graph.send(lookup, std::slice::from_ref(&other), move |p| {
+            p.set_rx(pg0);
+            p.add_flags(graph::Flags::LOCAL);
+        });
+        assert_eq!(joined(&all_sent(&out)).len(), other.len());
+    }
+}
+
+#[test]
+fn senders_are_told_what_fits_when_it_is_sealed() {
+    // ESP: eight bytes of header, 16 each of vector and blocks, 12 to check.
+    for (suite, is_6, fits) in
+        [(ESP, false, 1458), (AH, false, 1476), (ESP, true, 1462), (AH, true, 1476)]
+    {
+        let mut rig = protected_rig(suite, false, is_6);
+        rig.set("set interface mtu packet 1500 pg1");
+        let of = |len| match is_6 {
+            true => datagram(true, len),
+            false => changed4(datagram(false, len), |h| h.fragment = 0x4000.into()),
+        };
+        let input = if is_6 { "ip6-input" } else { "ip4-input" };
+        assert!(only(send(&mut rig, input, &[of(fits)])).len() <= 1500);
+        for len in [fits + 1, 1500] {
+            let told = only(send(&mut rig, input, &[of(len)]));
+            let icmp = if is_6 { &told[40..] } else { &told[20..] };
+            let mtu = u32::from_be_bytes(*icmp[4..].first_chunk().unwrap());
+            let kind = if is_6 { (2, 0) } else { (3, 4) };
+            assert_eq!(((icmp[0], icmp[1]), mtu as usize), (kind, fits), "{suite}");
+        }
+    }
+    // Outer packets that must not be cut.
+    for (flags, bound) in [("encap-copy-df", 0x4000_u16), ("encap-set-df", 0x4000)] {
+        let mut rig = protected_rig(&format!("{ESP} {flags}"), true, false);
+        rig.set("set interface mtu packet 1500 pg1");
+        let packet = changed4(datagram(false, 1500), |h| h.fragment = bound.into());
+        let told = only(send(&mut rig, "ip4-input", &[packet]));
+        assert_eq!((told[20], told[21], &told[26..28]), (3, 4, &1438_u16.to_be_bytes()[..]));
+    }
+}
+
+#[test]
+fn hops_go_on_from_what_ah_carries_unless_they_are_set() {
+    for (more, hops) in [("", 62), ("hop-limit 255", 62), ("hop-limit 9", 9)] {
+        for is_6 in [false, true] {
+            let mut rig = protected_rig(&format!("{AH} {more}"), true, is_6);
+            let input = if is_6 { "ip6-input" } else { "ip4-input" };
+            let sealed = only(send(&mut rig, input, &[datagram(is_6, 100)]));
+            assert_eq!(sealed[if is_6 { 7 } else { 8 }], hops, "{more}");
+        }
+    }
+}
+
+#[test]
+fn ciphers_have_the_names_of_associations_and_those_of_engines() {
+    let mut rig = rig();
+    for (id, cipher) in (1..).zip(&crypto::CIPHERS[1..]) {
+        let key = "5a".repeat(cipher.key);
+        let name = if id % 2 == 0 { cipher.name } else { cipher.sa_name };
+        rig.set(&format!("ipsec sa add {id} spi {id} esp crypto-key {key} crypto-alg {name}"));
+        let shown = rig.run("show ipsec sa");
+        assert!(shown.contains(&format!("crypto alg {} integrity", cipher.sa_name)), "{shown}");
+    }
+    for name in [
+        "aes-cbc-128",
+        "aes-cbc-192",
+        "aes-cbc-256",
+        "aes-ctr-128",
+        "aes-ctr-192",
+        "aes-ctr-256",
+        "aes-gcm-128",
+        "aes-gcm-192",
+        "aes-gcm-256",
+        "aes-null-gmac-128",
+        "aes-null-gmac-192",
+        "aes-null-gmac-256",
+        "des-cbc",
+        "3des-cbc",
+        "chacha20-poly1305",
+    ] {
+        assert!(crypto::CIPHERS.iter().any(|cipher| cipher.sa_name == name), "{name}");
+        assert!(rig.run(&format!("show crypto algorithm {name}")).lines().count() == 2);
+    }
+    let said = rig.run("ipsec sa add 99 spi 5 esp crypto-alg rot13");
+    assert!(said.contains("expected one of none, aes-cbc-128"), "{said}");
+}
+
+#[test]
+fn words_of_commands_come_in_any_order() {
+    let mut rig = rig();
+    assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.1"), "ipip0\n");
+    for line in [
+        &format!(
+            "ipsec sa add 1 inbound anti-replay-size 128 {ESP} spi 9 tunnel src 10.0.1.1 dst 20.0.0.1 hop-limit 9 p2p"
+        ),
+        &format!(
+            "ipsec sa add 2 tunnel dst 20.0.0.1 encap-copy-df src 10.0.1.1 {ESP} spi 8 salt 0x7"
+        ),
+        "ipsec spd add 1",
+        "ipsec policy outbound sa 2 remote-ip-range 20.9.0.0 - 20.9.9.9 action protect priority 5 spd 1 add",
+        "ipsec policy spd 1 inbound protocol 50 action bypass priority 4",
+        "ipsec tunnel protect sa-in 1 sa-out 2 ipip0 add",
+    ] {
+        rig.set(line);
+    }
+    let shown = rig.run("show ipsec spd");
+    assert!(shown.contains("action protect sa 2 protocol any"), "{shown}");
+    let shown = rig.run("show ipsec spd bindings");
+    assert_eq!(shown, "spd 1\n interfaces: \n");
+    assert_eq!(rig.run("show ipsec sa detail"), rig.run("show ipsec sa"));
+    assert!(rig.run("show ipsec protect").contains("ipip0"));
+    rig.set("ipsec tunnel protect del ipip0");
+    rig.set("ipsec policy del spd 1 action protect sa 2 outbound remote-ip-range 20.9.0.0 - 20.9.9.9 priority 5");
+    let said = rig.run("ipsec policy spd 1 outbound action bypass sa 2");
+    assert!(said.contains("sa is for action protect"), "{said}");
 }

@@ -7,7 +7,7 @@ use l2::state::Bridging;
 use l2::*;
 use net::interface::SubInterface;
 use net::testing::{Bench, packets};
-use net::{InterfaceIndex, ethernet, fast_path};
+use net::{InterfaceIndex, Router, ethernet, fast_path};
 use wire::{MacAddr, arp, icmp6};
 use zerocopy::IntoBytes;
 
@@ -243,6 +243,46 @@ fn no_more_is_learned_than_the_limits_allow() {
 }
 
 #[test]
+fn a_domain_made_again_under_its_number_begins_anew() {
+    let mut b = bridge();
+    let hosts: Vec<_> = (1..=5).map(|n| plain(ALL, mac(n))).collect();
+    let learned = |b: &Bench| b.router.state::<Bridging>().unwrap().learned.at(0);
+    for round in 0..4 {
+        b.set("set bridge-domain learn-limit 1 2");
+        b.set("set bridge-domain uu-flood 1 disable");
+        b.set(&format!("set bridge-domain arp entry 1 10.0.0.9 02:00:00:00:00:0{round}"));
+        assert_eq!(send(&mut b, "pg0", &hosts).len(), 15);
+        assert_eq!(learned(&b), 2, "round {round}");
+        for n in 0..4 {
+            b.set(&format!("set interface l3 pg{n}"));
+        }
+        b.set("create bridge-domain 1 del");
+        assert!(b.run("create bridge-domain 1 del").is_err());
+        b.talk(|local, router| {
+            let all = BridgeDomainDump { bd_id: 1, sw_if_index: InterfaceIndex(u32::MAX) };
+            assert!(local.dump(router, &all).is_empty());
+        });
+        if round % 2 == 1 {
+            look_through(&mut b);
+        }
+        assert_eq!(b.run("create bridge-domain 1").unwrap(), "bridge-domain 1\n");
+        for n in 0..4 {
+            b.set(&format!("set interface l2 bridge pg{n} 1"));
+        }
+        let known = [plain(mac(1), mac(6))];
+        assert_eq!(send(&mut b, "pg1", &known).len(), 3, "nobody is where it was");
+        assert_eq!(send(&mut b, "pg0", &hosts).len(), 15);
+        // Those of the old one are taken out in slices.
+        (0..10).for_each(|_| look_through(&mut b));
+        assert_eq!(learned(&b), 6, "and the limits are those of a new one");
+        assert_eq!(outputs(&send(&mut b, "pg1", &known)), ["pg0"]);
+        let shown = b.run("show bridge-domain 1 arp").unwrap();
+        assert!(!shown.contains("10.0.0.9"), "{shown}");
+        b.set("clear l2fib");
+    }
+}
+
+#[test]
 fn old_addresses_are_forgotten_and_clients_told() {
     let mut b = bridge();
     b.set("set bridge-domain mac-age 1 2");
@@ -346,6 +386,11 @@ fn the_router_is_a_port_by_its_virtual_interface() {
     let at = send(&mut b, "pg0", std::slice::from_ref(&to_router));
     assert_eq!(outputs(&at), ["ip4-lookup of bvi0"]);
     assert_eq!(at[0].1.len(), packet.len());
+    b.set("set interface ip address bvi0 2001:db8:9::1/64");
+    let packet = packets::udp6("2001:db8:9::2", "2001:db8:1::2", 80, &[1; 20]);
+    let mut to_router6 = frame(own, mac(1), &[], &packet);
+    to_router6[12..14].copy_from_slice(&[0x86, 0xdd]);
+    assert_eq!(outputs(&send(&mut b, "pg0", &[to_router6])), ["ip6-lookup of bvi0"]);
     let ask = arp_request(mac(1), "10.9.0.2", "10.9.0.1");
     assert_eq!(outputs(&send(&mut b, "pg0", &[ask])), ["arp-input of bvi0", "pg1", "pg2", "pg3"]);
     // What the router sends there is switched as any port's.
@@ -417,6 +462,62 @@ fn requests_are_answered_where_the_owner_is_known() {
         let gone = local.call(router, &BdIpMacAddDel { is_add: false, entry }).err();
         assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
     });
+}
+
+#[test]
+fn clients_hear_once_of_each_host_that_asks_while_they_want_to() {
+    let mut b = bridge();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    b.talk(|local, router| {
+        let want = |enable| WantL2ArpTermEvents { enable, pid: 7 };
+        let told = |router: &mut Router, ip: &str, interface, n| {
+            let (ip, mac) = (ip.parse().unwrap(), MacAddr(mac(n)));
+            router.events.sender().send(Heard { ip, mac, interface });
+            router.handle_events();
+            let is_told = router.clients.waiting(local.index()) > 0;
+            router.clients.take(local.index());
+            is_told
+        };
+        assert!(!told(router, "10.9.0.1", pg0, 1), "nobody wants to");
+        local.call(router, &want(true)).unwrap();
+        for ip in ["10.9.0.1", "2001:db8:9::1"] {
+            assert_eq!(
+                [1, 1, 2, 2, 1].map(|n| told(router, ip, pg0, n)),
+                [true, false, true, false, true]
+            );
+            assert!(told(router, ip, pg1, 1), "it has moved");
+        }
+        assert!(!told(router, "10.9.0.1", pg1, 1), "by ARP nobody else has asked meanwhile");
+        local.call(router, &want(true)).unwrap();
+        assert!(told(router, "10.9.0.1", pg1, 1), "it is new to whoever begins to listen");
+        local.call(router, &want(false)).unwrap();
+        for ip in ["10.9.0.1", "2001:db8:9::1"] {
+            assert!(!told(router, ip, pg0, 3));
+        }
+    });
+}
+
+#[test]
+fn a_domain_is_made_again_with_the_number_of_one_just_deleted() {
+    let mut b = bridge();
+    b.set("set bridge-domain arp entry 1 10.9.0.5 02:00:00:01:00:05");
+    for _ in 0..3 {
+        send(&mut b, "pg0", &[plain(mac(2), mac(1))]);
+        for n in 0..4 {
+            b.set(&format!("set interface l3 pg{n}"));
+        }
+        b.set("create bridge-domain 1 del");
+        let made = b.run("create bridge-domain 1 learn 1 forward 1 uu-flood 1 flood 1 arp-term 1");
+        assert_eq!(made.unwrap(), "bridge-domain 1\n");
+        for n in 0..4 {
+            b.set(&format!("set interface l2 bridge pg{n} 1"));
+        }
+        let asked = send(&mut b, "pg1", &[arp_request(mac(3), "10.9.0.1", "10.9.0.5")]);
+        assert_eq!(outputs(&asked), ["pg0", "pg2", "pg3"], "no owner is known any more");
+        let sent = send(&mut b, "pg1", &[plain(mac(1), mac(2))]);
+        assert_eq!(outputs(&sent), ["pg0", "pg2", "pg3"], "no address either");
+        b.set("set bridge-domain arp entry 1 10.9.0.5 02:00:00:01:00:05");
+    }
 }
 
 #[test]

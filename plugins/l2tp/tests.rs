@@ -117,8 +117,8 @@ fn messages_make_list_and_refuse_sessions() {
         our_address: addr(OUR),
         local_session_id: 17,
         remote_session_id: 18,
-        local_cookie: 1,
-        remote_cookie: 2,
+        local_cookie: 1.into(),
+        remote_cookie: 2.into(),
         l2_sublayer_present: true,
         encap_vrf_id: 0,
     };
@@ -140,7 +140,7 @@ fn messages_make_list_and_refuse_sessions() {
             (rows[1].sw_if_index, rows[1].interface_name.as_str()),
             (made, "l2tpv3_tunnel1")
         );
-        assert_eq!((rows[1].local_cookie, rows[1].remote_cookie), ([1, 1], 2));
+        assert_eq!((rows[1].local_cookie.0, rows[1].remote_cookie.0), ([1, 1], 2));
         // Both have one address of this router.
         let key = |key| L2tpv3SetLookupKey { key };
         let refused = client.call(router, &key(LookupKey::DST_ADDR)).unwrap_err();
@@ -148,10 +148,21 @@ fn messages_make_list_and_refuse_sessions() {
         assert_eq!(client.call(router, &key(LookupKey(9))).unwrap_err(), Retval::INVALID_VALUE);
         let wrong = L2tpv3SetTunnelCookies {
             sw_if_index: InterfaceIndex(0),
-            new_local_cookie: 1,
-            new_remote_cookie: 1,
+            new_local_cookie: 1.into(),
+            new_remote_cookie: 1.into(),
         };
         assert_eq!(client.call(router, &wrong).unwrap_err(), Retval::INVALID_SW_IF_INDEX);
     });
     assert!(rig.run("show l2tpv3 verbose").contains("session local 7 remote 8"));
+}
+
+#[test]
+fn words_of_commands_are_those_of_the_original() {
+    let mut rig = rig(FEATURE);
+    rig.set("ip6 table add 7");
+    let line = format!(
+        "create l2tpv3 tunnel fib-id 7 our {OUR} client {CLIENT} remote-session-id 8 \
+         local-session-id 7"
+    );
+    assert_eq!(rig.run(&line), "l2tpv3_tunnel0\n");
 }

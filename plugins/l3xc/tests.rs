@@ -44,6 +44,46 @@ fn packets_leave_by_the_paths_whatever_their_destination() {
 }
 
 #[test]
+fn a_cross_connect_is_deleted_without_its_paths_or_when_they_are_gone() {
+    let mut b = bench();
+    let pg2 = b.add_interface("pg2", net::interface::Kind::Ethernet, 0xac);
+    for (add, del) in [
+        ("l3xc add pg0 via pg1", "l3xc del pg0"),
+        ("l3xc add pg0 ip6 via pg1", "l3xc pg0 del"),
+        ("l3xc pg0 ip6 add via pg1", "l3xc del pg0 ip6"),
+        ("l3xc pg0 via 2001:db8:1::2 pg1", "l3xc del ip6 pg0 via pg1"),
+        ("l3xc pg0 via 10.0.1.2 pg1", "l3xc del pg0 via 10.0.1.2 pg9"),
+    ] {
+        assert_eq!(b.cli(add), "", "{add}");
+        assert_eq!(b.cli("show l3xc").lines().count(), 2, "{add}");
+        let printed = b.cli("show configuration l3xc");
+        let again = printed.lines().find(|line| line.starts_with("l3xc")).unwrap().to_owned();
+        assert_eq!(b.cli(del), "", "{del}");
+        assert_eq!(b.cli("show l3xc"), "", "{del}");
+        assert_eq!(b.cli(&again), "", "{again}");
+        assert_eq!(b.cli("show configuration l3xc"), printed);
+        b.cli("l3xc del pg0");
+    }
+    assert!(b.cli("l3xc del pg0").contains("no such cross-connect"));
+    assert!(b.cli("l3xc add pg0").contains("expected via"));
+    assert!(b.cli("l3xc add").contains("expected an interface"));
+    // Both versions at once, or one of them.
+    for (del, left) in [("l3xc del pg0", 0), ("l3xc del pg0 ip4", 2)] {
+        b.cli("l3xc add pg0 via 10.0.1.2 pg1");
+        b.cli("l3xc add pg0 via 2001:db8:1::2 pg1");
+        assert_eq!(b.cli(del), "");
+        assert_eq!(b.cli("show l3xc").lines().count(), left);
+    }
+    // An interface that takes no packets yet says so.
+    let hint = b.cli("l3xc add pg2 via pg1");
+    assert!(hint.contains("until it has an address, or `enable ip4 interface pg2'"), "{hint}");
+    assert!(b.cli("l3xc add pg2 ip6 via pg1").contains("enable ip6 interface pg2"));
+    b.set("enable ip4 interface pg2");
+    assert_eq!(b.cli("l3xc add pg2 via pg1"), "");
+    b.control(|router, _| router.remove_interface(pg2));
+}
+
+#[test]
 fn other_paths_take_the_place_of_those_there_were() {
     let mut b = bench();
     let (pg0, pg1) = (b.pg0, b.pg1);
@@ -86,6 +126,7 @@ fn a_cross_connect_goes_with_its_interfaces() {
     for (from, to) in [("pg0", "pg2"), ("pg2", "pg1")] {
         let mut b = bench();
         let pg2 = b.add_interface("pg2", net::interface::Kind::Ethernet, 0xac);
+        b.set("enable ip4 interface pg2");
         assert_eq!(b.cli(&format!("l3xc add {from} via 10.0.1.2 {to} via 10.0.1.3 {to}")), "");
         b.control(|router, _| router.remove_interface(pg2));
         assert_eq!(b.cli("show l3xc"), "", "{from} {to}");

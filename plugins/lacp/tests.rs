@@ -283,7 +283,18 @@ fn markers_are_answered_and_the_rest_is_counted() {
         pad: [0; 2],
         rest: [[0; 23]; 4],
     };
+    b.set("trace add bond-input 1");
     let out = hear(&mut b, pg1, marker.as_bytes());
+    let trace = b.cli("show trace");
+    for line in [
+        "Markerv1\n",
+        "Marker Information TLV: type 1, length 16\n",
+        "Requester port: 7\n",
+        "Requester system: 02:00:00:00:00:77\n",
+        "Requester transaction ID: 16909060",
+    ] {
+        assert!(trace.contains(line), "{trace}");
+    }
     let answers: Vec<_> = out.iter().filter(|c| c.bytes[12..15] == [0x88, 9, 2]).collect();
     assert_eq!(answers.len(), 1);
     let answer = Marker::read_from_bytes(&answers[0].bytes[14..]).unwrap();
@@ -312,17 +323,28 @@ fn markers_are_answered_and_the_rest_is_counted() {
     for (line, error) in [
         ("debug lacp pg0 on", "no member of a bond in mode lacp"),
         ("debug lacp pg1", "expected on or off"),
+        ("debug lacp", "expected on or off"),
+        ("debug lacp pg9 on", "unknown interface `pg9 on'"),
         ("show lacp pg0", "no member of a bond in mode lacp"),
         ("show lacp pg9", "unknown interface"),
     ] {
         let said = b.cli(line);
         assert!(said.contains(error), "{line}: {said}");
     }
+    let told = |b: &Bench, text: &str| {
+        b.router.log.entries().iter().filter(|entry| entry.text.starts_with(text)).count()
+    };
     b.set("debug lacp pg1 on");
     b.set("set interface state pg1 down");
-    let told = b.router.log.entries();
-    let text = "pg1: receive PORT_DISABLED";
-    assert!(told.iter().any(|entry| entry.text.starts_with(text)), "{told:?}");
+    assert!(told(&b, "pg1: receive PORT_DISABLED") > 0);
+    assert_eq!(told(&b, "pg2: "), 0);
+    b.set("debug lacp on");
+    b.set("set interface state pg2 down");
+    assert!(told(&b, "pg2: receive PORT_DISABLED") > 0);
+    let before = told(&b, "pg2: ");
+    b.set("debug lacp off");
+    b.set("set interface state pg2 up");
+    assert_eq!(told(&b, "pg2: "), before);
 }
 
 #[test]

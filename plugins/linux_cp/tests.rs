@@ -70,6 +70,77 @@ fn groups_of_the_link_reach_the_host() {
     assert_eq!(b.graph.buffers_used(), 0);
 }
 
+/// A UDP packet to everybody, at layer 2 too.
+fn to_all(src: &str, dst: &str, port: u16) -> Vec<u8> {
+    let mut packet = frame(EtherType::IP4, &net::testing::packets::udp4(src, dst, port, &[1; 20]));
+    packet[..6].copy_from_slice(&[0xff; 6]);
+    packet
+}
+
+#[test]
+fn broadcasts_reach_the_host_as_long_as_there_is_a_pair() {
+    let (mut b, host) = bench();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let discover = to_all("0.0.0.0", "255.255.255.255", 67);
+    let of_subnet = to_all("10.0.0.2", "10.0.0.255", 9999);
+    let reaches = |b: &mut Bench, from, frame: &Vec<u8>| {
+        let out = b.receive(from, std::slice::from_ref(frame));
+        assert!(out.iter().all(|c| c.tx == host.0 && c.bytes == *frame), "{out:?}");
+        out.len()
+    };
+    for frame in [&discover, &of_subnet] {
+        assert_eq!((reaches(&mut b, pg0, frame), reaches(&mut b, pg1, frame)), (1, 0));
+    }
+    // Whatever comes and goes.
+    for line in [
+        "set interface ip address del pg0 10.0.0.1/24",
+        "set interface ip address pg0 10.0.0.1/24",
+        "ip route add 255.255.255.255/32 via local",
+    ] {
+        b.set(line);
+    }
+    b.wait(0.0);
+    for frame in [&discover, &of_subnet] {
+        assert_eq!(reaches(&mut b, pg0, frame), 1, "a port that nobody else takes");
+    }
+    b.set("ip route del 255.255.255.255/32");
+    b.set("ip table add 7");
+    b.set("set interface ip address del pg0 10.0.0.1/24");
+    b.set("set interface ip table pg0 7");
+    b.set("set interface ip address pg0 10.0.0.1/24");
+    b.wait(0.0);
+    for frame in [&discover, &of_subnet] {
+        assert_eq!(reaches(&mut b, pg0, frame), 1, "in another table");
+    }
+    let everybody = |b: &mut Bench, table| {
+        let shown = b.cli(&format!("show ip fib table {table} 255.255.255.255/32"));
+        shown.contains("dpo-punt")
+    };
+    assert_eq!((everybody(&mut b, 0), everybody(&mut b, 7)), (false, true));
+    // Nobody is told another address of layer 2 for it.
+    let ask = bytes(request(HOST, "10.0.0.2", "10.0.0.255"));
+    assert!(b.receive(pg0, &[ask]).iter().all(|c| c.tx != pg0.0));
+    assert_eq!(b.cli("test lcp del phy pg0 host host"), "");
+    for frame in [&discover, &of_subnet] {
+        assert_eq!(reaches(&mut b, pg0, frame), 0);
+    }
+    assert!(!everybody(&mut b, 7));
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn what_dhcp6_clients_send_to_all_servers_reaches_the_host() {
+    let (mut b, host) = bench();
+    let packet = net::testing::packets::udp6("fe80::2", "ff02::1:2", 547, &[1; 20]);
+    let mut solicit = frame(EtherType::IP6, &packet);
+    solicit[..6].copy_from_slice(&[0x33, 0x33, 0, 1, 0, 2]);
+    let out = b.receive(b.pg0, std::slice::from_ref(&solicit));
+    let to_host: Vec<_> = out.iter().filter(|c| c.tx == host.0).collect();
+    assert_eq!(to_host.len(), 1, "{out:?}");
+    assert_eq!(to_host[0].bytes, solicit);
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
 #[test]
 fn what_the_host_sends_goes_out_unchanged() {
     let (mut b, host) = bench();

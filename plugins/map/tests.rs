@@ -121,6 +121,85 @@ fn long_packets_are_cut_inside_or_outside_and_senders_told() {
     assert_eq!(one(&mut b, false, &expired)[20], 11);
 }
 
+/// The type, code and MTU of an ICMP error, of either version.
+fn told(packet: &[u8]) -> (u8, u8, u32) {
+    let icmp = if packet[0] >> 4 == 4 { &packet[20..] } else { &packet[40..] };
+    (icmp[0], icmp[1], u32::from_be_bytes(*icmp[4..].first_chunk().unwrap()))
+}
+
+/// A domain without an MTU of its own.
+fn unbound(domain: &str) -> String {
+    domain.rsplit_once(" mtu ").unwrap().0.to_owned()
+}
+
+#[test]
+fn what_does_not_fit_the_next_hop_is_cut_or_its_sender_told() {
+    for (domain, word, dst, port, growth) in
+        [(E, "", "192.168.1.1", 10000, 40), (T, "map-t", "192.168.0.1", 0xabcd, 20)]
+    {
+        let mut b = bench(&unbound(domain), word);
+        b.set("set interface mtu packet 1500 pg1");
+        let of = |len: usize| udp4(HOST4, dst, port, &vec![7; len - 28]);
+        let bound = |len| changed4(of(len), |h| h.fragment = ip4::DONT_FRAGMENT.into());
+        assert_eq!(one(&mut b, false, &bound(1500 - growth)).len(), 1500);
+        let pieces = through(&mut b, false, &of(1500));
+        assert!(pieces.iter().all(|p| p[6] == 44 && p.len() <= 1500), "{pieces:?}");
+        assert_eq!(pieces.iter().map(|p| p.len() - 48).sum::<usize>(), 1500 + growth - 40);
+        let error = one(&mut b, false, &bound(1500));
+        assert_eq!(
+            (told(&error), &error[16..20]),
+            ((3, 4, 1500 - growth as u32), &[10, 0, 0, 2][..])
+        );
+        // The least of several ways, one of them behind another lookup.
+        b.set("ip6 table add 7");
+        b.set("ip route add 2001::/16 table 7 via 2001:db8:1::2 pg1");
+        b.set("ip route del 2001::/16");
+        b.set("ip route add 2001::/16 via ip6-lookup-in-table 7");
+        b.wait(0.0);
+        assert_eq!(told(&one(&mut b, false, &bound(1500))).2, 1500 - growth as u32);
+        // What the domain says counts where it is less.
+        b.set("map del domain index 0");
+        b.set(&format!("{} mtu 1400", unbound(domain)));
+        assert_eq!(told(&one(&mut b, false, &bound(1500))).2, 1400 - growth as u32);
+        b.set("set interface mtu packet 1300 pg1");
+        assert_eq!(told(&one(&mut b, false, &bound(1500))).2, 1300 - growth as u32);
+    }
+}
+
+#[test]
+fn customers_are_told_what_fits_outside() {
+    let mut b = bench(&unbound(T), "map-t");
+    b.set("set interface mtu packet 1400 pg0");
+    let of = |len: usize| {
+        let mut packet = udp6(CUSTOMER_T, OUTSIDE_T, 80, &vec![7; len - 48]);
+        packet[40..42].copy_from_slice(&0xabcd_u16.to_be_bytes());
+        packet[46..48].fill(0);
+        let sum = sum6(&packet).checksum();
+        packet[46..48].copy_from_slice(sum.as_bytes());
+        packet
+    };
+    assert_eq!(one(&mut b, true, &of(1420)).len(), 1400);
+    let error = one(&mut b, true, &of(1421));
+    assert_eq!((told(&error), &error[24..40]), ((2, 0, 1420), &octets(CUSTOMER_T)[..]));
+    b.set("set interface mtu packet 1200 pg0");
+    assert_eq!(told(&one(&mut b, true, &of(1421))), (2, 0, 1280), "no less is told");
+    assert_eq!(through(&mut b, true, &of(1280)).len(), 2, "what is as long may be cut");
+
+    let mut b = bench(&unbound(E), "");
+    b.set("set interface mtu packet 1400 pg0");
+    let inner = |fragment: u16, len: usize| {
+        let mut inner = udp4("192.168.1.1", HOST4, 1234, &vec![7; len - 28]);
+        inner[20..22].copy_from_slice(&10000_u16.to_be_bytes());
+        inner[26..28].fill(0);
+        let inner = changed4(inner, |h| h.fragment = fragment.into());
+        ip6(CUSTOMER_E, "3000::1", Protocol::IP4, &inner)
+    };
+    assert_eq!(one(&mut b, true, &inner(ip4::DONT_FRAGMENT, 1400)).len(), 1400);
+    let error = one(&mut b, true, &inner(ip4::DONT_FRAGMENT, 1401));
+    assert_eq!((told(&error), &error[24..40]), ((2, 0, 1440), &octets(CUSTOMER_E)[..]));
+    assert_eq!(through(&mut b, true, &inner(0, 1401)).len(), 2);
+}
+
 #[test]
 fn fragments_are_mapped_by_the_ports_of_their_packet() {
     let mut b = bench(E, "");
@@ -172,6 +251,27 @@ fn packets_are_translated_both_ways() {
     b.set("map params icmp6 unreachables on");
     let told = one(&mut b, true, &tcp6(CUSTOMER_T, OUTSIDE_T, (0xdcba, 80)));
     assert_eq!((told[40], told[41]), (1, 5));
+}
+
+#[test]
+fn addresses_that_are_none_of_the_domains_do_not_pass() {
+    // All bits that are mapped are right; those of the domain's prefix are not.
+    let mut b = bench(T, "map-t");
+    one(&mut b, true, &tcp6(CUSTOMER_T, OUTSIDE_T, (0xabcd, 80)));
+    for spoofed in ["2001:db8:1f0::c0a8:101:f", "2001:db8:1f0::a00:1:f", "2001:db8:1f0::c0a8:1:e"] {
+        let packet = tcp6(spoofed, OUTSIDE_T, (0xabcd, 80));
+        assert_eq!(through(&mut b, true, &packet).len(), 0, "{spoofed}");
+        b.expect(&[("ip6-map-t", "sec_check", 1)]);
+    }
+    let mut b = bench(E, "");
+    let mut inner = udp4("192.168.1.1", HOST4, 1234, &[7; 20]);
+    inner[20..22].copy_from_slice(&10000_u16.to_be_bytes());
+    inner[26..28].fill(0);
+    one(&mut b, true, &ip6(CUSTOMER_E, "3000::1", Protocol::IP4, &inner));
+    let inner = changed4(inner, |h| h.src = [10, 168, 1, 1]);
+    let spoofed = "2001:0:101:7000:0:aa8:101:7";
+    assert_eq!(through(&mut b, true, &ip6(spoofed, "3000::1", Protocol::IP4, &inner)).len(), 0);
+    b.expect(&[("ip6-map", "decap_sec_check", 1)]);
 }
 
 #[test]

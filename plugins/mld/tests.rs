@@ -18,6 +18,11 @@ fn bench() -> Bench {
     b
 }
 
+/// The frames among these that are reports.
+fn reports(caught: Vec<Caught>) -> Vec<Caught> {
+    caught.into_iter().filter(|c| c.bytes[20] == 0).collect()
+}
+
 /// A query to `pg0`: `code` is how long answers may wait; `more` follows what versions share.
 fn query(src: &str, hops: u8, options: &[u8], group: Ipv6Addr, code: u16, more: &[u8]) -> Vec<u8> {
     let dst = if group == NONE { ALL_NODES } else { group };
@@ -61,7 +66,7 @@ fn records(caught: &Caught) -> Vec<(u8, Ipv6Addr)> {
 #[test]
 fn a_report_names_all_groups_but_all_nodes() {
     let mut b = bench();
-    let out = b.wait(0.0);
+    let out = reports(b.wait(0.0));
     assert_eq!(out.len(), 1);
     let joined = records(&out[0]);
     assert_eq!(joined.len(), 5);
@@ -74,12 +79,23 @@ fn a_report_names_all_groups_but_all_nodes() {
 }
 
 #[test]
+fn a_report_of_a_strict_interface_names_all_nodes_too() {
+    let mut b = Bench::plugged(&[mld::FEATURE]);
+    let pg0 = b.pg0;
+    b.control(|router, _| router.put(pg0, net::neighbor::Strict(true))).unwrap();
+    b.cli("set interface ip address pg0 2001:db8:9::5/64");
+    let out = reports(b.wait(0.0));
+    let joined = records(&out[0]);
+    assert_eq!((joined.len(), joined[0]), (6, (4, ALL_NODES)));
+}
+
+#[test]
 fn more_groups_than_a_packet_holds_are_told_in_several() {
     let mut b = Bench::plugged(&[mld::FEATURE]);
     for n in 0..70 {
         b.cli(&format!("set interface ip address pg0 2001:db8:9::{n:x}/64"));
     }
-    let last = b.wait(0.0);
+    let last = reports(b.wait(0.0));
     let told: Vec<_> = last.iter().rev().take(2).flat_map(records).collect();
     assert_eq!(told.len(), 73);
     assert!(last.iter().all(|c| c.bytes.len() <= 1280 + 14));

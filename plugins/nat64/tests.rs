@@ -12,6 +12,7 @@ use wire::{Protocol, checksum, icmp6, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::translation::with;
+use super::translation_both::answer as answer_for;
 
 const A: &str = "2001:db8::2";
 const B: &str = "2001:db8::3";
@@ -219,6 +220,48 @@ fn fragments_are_translated_in_any_order() {
     assert_eq!(out.len(), 0, "the sum is over the length of all fragments");
 }
 
+/// The type, code and MTU of an ICMP error, of either version.
+fn told(packet: &[u8]) -> (u8, u8, u32) {
+    let icmp = if packet[0] >> 4 == 4 { &packet[20..] } else { &packet[40..] };
+    (icmp[0], icmp[1], u32::from_be_bytes(*icmp[4..].first_chunk().unwrap()))
+}
+
+#[test]
+fn what_does_not_fit_on_the_other_side_is_cut_or_its_sender_told() {
+    let mut b = bench(&["set interface mtu packet 1500 pg0", "set interface mtu packet 1400 pg1"]);
+    let of = |len: usize| udp6(A, SERVER6, 53, &vec![7; len - 48]);
+    // The packet that would begin the session is judged as those behind it.
+    let error = one(&mut b, false, &of(1421));
+    assert_eq!(
+        (told(&error), &error[24..40]),
+        ((2, 0, 1420), &A.parse::<Ipv6Addr>().unwrap().octets()[..])
+    );
+    let out = one(&mut b, false, &of(1420));
+    assert_eq!(out.len(), 1400);
+    assert_eq!(told(&one(&mut b, false, &of(1500))), (2, 0, 1420));
+
+    let port = ends(&out)[0].1;
+    let back = |len: usize, fragment: u16| {
+        let mut p = udp4(SERVER, OUTSIDE, port, &vec![7; len - 28]);
+        p[20..22].copy_from_slice(&53_u16.to_be_bytes());
+        p[26..28].fill(0);
+        let sum = sum4(&p).checksum();
+        p[26..28].copy_from_slice(sum.as_bytes());
+        changed4(p, |h| h.fragment = fragment.into())
+    };
+    let whole = one(&mut b, true, &back(1480, ip4::DONT_FRAGMENT));
+    assert_eq!((whole.len(), whole[7]), (1500, 63));
+    let error = one(&mut b, true, &back(1481, ip4::DONT_FRAGMENT));
+    assert_eq!((told(&error), &error[16..20]), ((3, 4, 1480), &[10, 0, 1, 2][..]));
+    let pieces = through(&mut b, true, &[back(1500, 0)]);
+    assert!(pieces.iter().all(|p| p[6] == 44 && p[7] == 63 && p.len() <= 1500), "{pieces:?}");
+    assert_eq!(pieces.iter().map(|p| p.len() - 48).sum::<usize>(), 1480);
+    // A fragment that becomes too long is cut once more.
+    let pieces = through(&mut b, true, &[back(1500, ip4::MORE_FRAGMENTS)]);
+    let places = pieces.iter().map(|p| (p[6], u16::from_be_bytes([p[42], p[43]])));
+    assert_eq!(places.collect::<Vec<_>>(), [(44, 1), (44, (pieces[0].len() as u16 - 48) | 1)]);
+}
+
 #[test]
 fn mappings_stay_and_lead_inside_and_between_hosts() {
     let mut b = bench(&["nat64 add static bib 2001:db8::3 53 192.0.2.1 5353 udp"]);
@@ -411,4 +454,43 @@ fn sessions_that_come_and_go_are_logged() {
 fn settle(b: &mut Bench) -> Vec<Vec<u8>> {
     let out = b.wait(6.0);
     sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
+}
+
+#[test]
+fn addresses_outside_are_answered_for_there_in_any_order_of_commands() {
+    let mut b = bench(&["set interface nat64 out pg1 del"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    b.set("nat64 add pool address 10.0.1.70 - 10.0.1.79");
+    b.set("nat64 add static bib tcp 10.0.1.90 22 2001:db8::2 22");
+    assert_eq!(answer_for(&mut b, pg1, "10.0.1.70"), None);
+    b.set("set interface nat64 del in pg0");
+    b.set("set interface nat64 in pg0 out pg1");
+    for (on, target, is_answered) in [
+        (pg1, "192.0.2.1", true),
+        (pg1, "10.0.1.70", true),
+        (pg1, "10.0.1.79", true),
+        (pg1, "10.0.1.80", false),
+        (pg1, "10.0.1.90", true),
+        (pg0, "10.0.1.70", false),
+    ] {
+        assert_eq!(answer_for(&mut b, on, target).is_some(), is_answered, "{target}");
+    }
+    b.set("nat64 plugin disable");
+    assert_eq!(answer_for(&mut b, pg1, "10.0.1.70"), None);
+}
+
+#[test]
+fn packets_to_a_prefix_are_received_on_the_interface_that_translates() {
+    let mut b = bench(&["set interface nat64 in pg0 del"]);
+    let pg2 = b.add_interface("pg2", net::interface::Kind::Ethernet, 3);
+    b.set("set interface ip address pg2 2001:db8:2::1/64");
+    b.set("set interface nat64 in pg2");
+    let packet = udp6(A, SERVER6, 53, b"data");
+    b.set("nat64 add prefix 64:ff9b::/96 interface pg2");
+    let out = one(&mut b, false, &packet);
+    assert_eq!(out[12..20], [192, 0, 2, 1, 10, 0, 1, 2]);
+    let printed = b.cli("show configuration nat64");
+    assert!(printed.contains("nat64 add prefix 64:ff9b::/96 interface pg2\n"), "{printed}");
+    b.control(|r, _| r.remove_interface(pg2));
+    assert!(!b.cli("show ip6 fib").contains("64:ff9b::/96"));
 }

@@ -2,7 +2,7 @@ use control::api::Retval;
 use nat66::*;
 use net::InterfaceIndex;
 use net::testing::packets::*;
-use net::testing::whole::{Bench, HOST, PG0, PG1, sent};
+use net::testing::whole::{Bench, HOST, PG0, PG1, sent, solicitation, summed};
 use wire::ethernet::{EtherType, Header};
 use wire::icmp6;
 use zerocopy::IntoBytes;
@@ -126,4 +126,26 @@ fn clients_set_and_list_all_of_it() {
     });
     let told = b.run("show configuration nat66");
     assert_eq!(told, "");
+}
+
+#[test]
+fn neighbours_outside_find_mapped_addresses_here() {
+    let mut b = bench();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    b.set("nat66 add static mapping local 2001:db8::6 external 2001:db8:1::6");
+    let mut answers = |on, src: &str, target: &str, is_probe: bool| -> usize {
+        let mut frame = solicitation(src, target);
+        if is_probe {
+            frame.ethernet.dst = PG1;
+            frame.ip.dst = target.parse::<std::net::Ipv6Addr>().unwrap().octets();
+        }
+        let out = b.receive(on, &[summed(&frame, 0)]);
+        let is_answer = |f: &&[u8]| f[54] == icmp6::Type::NEIGHBOR_ADVERTISEMENT.0;
+        sent(&out).into_iter().filter(is_answer).count()
+    };
+    assert_eq!(answers(pg1, FAR, EXTERNAL, false), 1);
+    assert_eq!(answers(pg1, FAR, "2001:db8:1::6", false), 1);
+    assert_eq!(answers(pg1, FAR, EXTERNAL, true), 1, "whether it is there still");
+    assert_eq!(answers(pg1, FAR, "2001:db8:1::7", false), 0);
+    assert_eq!(answers(pg0, LOCAL, EXTERNAL, false), 0);
 }

@@ -239,7 +239,7 @@ rx-profile-def deny tx-profile-def deny invert 0 0
     assert_eq!(again.cli("show npol ipsets"), "[ipset#0 ipport: tcp 10.0.1.2 80]\n");
     // What takes the lines back, from the last one.
     let rows = again.control(|router, _| {
-        let mut all = control::configuration::Collection::new(router.configured.clone());
+        let mut all = router.collect();
         while all.advance(router) {}
         all.rows()
     });

@@ -4,7 +4,7 @@ use net::InterfaceIndex;
 use net::testing::Bench;
 use net::testing::packets::*;
 use pnat::*;
-use wire::ip4;
+use wire::{Protocol, ip4};
 use zerocopy::FromBytes;
 
 fn bench() -> Bench {
@@ -93,7 +93,15 @@ fn bindings_at_one_end_match_the_same_fields() {
     assert!(error.contains("same packets"), "{error}");
     assert_eq!(b.run("show pnat translations").unwrap().lines().count(), 2);
     assert!(b.run("show pnat interfaces").unwrap().contains("input: [0] [1]"));
-    assert!(b.run(&format!("{set} dport 9 rewrite dst 1.1.1.2 out")).is_err());
+    // The other end has fields of its own; ports need no protocol.
+    b.run(&format!("{set} dport 9 rewrite dst 1.1.1.2 out")).unwrap();
+    let error = b.run(&format!("{set} dst 16.0.0.2 rewrite dst 1.1.1.1 out")).unwrap_err();
+    assert!(error.contains("other fields"), "{error}");
+    let all = b.run("show pnat translations").unwrap();
+    let number = all.lines().find_map(|l| l.strip_suffix(" match dport 9 rewrite dst 1.1.1.2"));
+    let shown = b.run("show pnat interfaces").unwrap();
+    let ends = format!("input: [0] [1]\n  output: {}\n", number.unwrap());
+    assert!(shown.contains(&ends), "{shown}");
     assert!(
         b.run(&format!("{set} dst 1.1.1.1 rewrite sideways 4 out"))
             .unwrap_err()
@@ -184,4 +192,23 @@ fn fragments_are_matched_by_the_ports_of_their_packet() {
     let out = b.send("ip4-input", &[second, first]);
     let to: Vec<_> = out.iter().map(|c| c.bytes[16..20].to_vec()).collect();
     assert_eq!(to, [[10, 0, 1, 2]; 2]);
+}
+
+#[test]
+fn ports_count_for_every_protocol_without_one() {
+    let mut b = bench();
+    let line = "set pnat translation interface pg0 match dst 16.0.0.1 dport 53";
+    b.run(&format!("{line} rewrite dst 10.0.1.2 in")).unwrap();
+    let tcp = [&[0, 9, 0, 53], &[0; 8][..], &[0x50, 2], &[0; 6]].concat();
+    let tcp = ip4(HOST4, "16.0.0.1", Protocol::TCP, &tcp);
+    for packet in [udp4(HOST4, "16.0.0.1", 53, &[1]), tcp] {
+        let out = b.send("ip4-input", &[packet]);
+        assert_eq!(out[0].bytes[16..20], [10, 0, 1, 2]);
+    }
+    // The number of an echo is no port then, nor has every protocol ports.
+    let echo = ping4(HOST4, "16.0.0.1", &[5; 6]);
+    for other in [udp4(HOST4, "16.0.0.1", 54, &[1]), echo] {
+        assert_eq!(b.send("ip4-input", std::slice::from_ref(&other))[0].bytes, other);
+    }
+    b.expect(&[("pnat-input", "none", 2), ("pnat-input", "rewrite", 2)]);
 }

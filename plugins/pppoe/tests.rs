@@ -222,9 +222,9 @@ fn sessions_are_made_listed_and_ended() {
         assert_eq!(local.call(router, &cp(pg1, 0)).err(), Some(Retval::NO_SUCH_ENTRY));
     });
     for (line, error) in [
-        ("create pppoe session session-id 9", "expected client-ip"),
+        ("create pppoe session session-id 9", "missing client-ip"),
         ("create pppoe session client-ip 10.5.0.9 session-id 70000", "invalid session-id"),
-        ("create pppoe cp pg0", "expected cp-if-index"),
+        ("create pppoe cp pg0", "unknown input `pg0'"),
     ] {
         let said = b.cli(line);
         assert!(said.contains(error), "{line}: {said}");

@@ -231,3 +231,13 @@ fn a_route_to_the_far_end_through_the_tunnel_itself_is_not_used() {
         assert_eq!(datagrams(&send(&mut rig, node, &[packet])).len(), 1);
     }
 }
+
+#[test]
+fn words_of_commands_are_those_of_the_original() {
+    let mut rig = rig(FEATURE);
+    rig.set("ip table add 7");
+    let line = "pvti interface create underlay-fib 7 local-ip 10.0.1.1 peer 20.0.0.1 700 701";
+    let said = rig.run(&format!("{line} peer-address-from-payload"));
+    assert!(!said.starts_with("pvti0"), "{said}");
+    assert_eq!(rig.run(line), "pvti0\n");
+}

@@ -289,6 +289,53 @@ fn what_begins_without_a_handshake_is_blocked_by_the_check() {
 }
 
 #[test]
+fn the_check_and_the_life_of_a_session_agree_in_one_chain() {
+    for v in 0..2 {
+        let mut b = chained("sfdp-l4-lifecycle sfdp-tcp-check");
+        let (go, back) = ([IN[v], OUT[v]], [OUT[v], IN[v]]);
+        let send = |b: &mut Bench, from_outside: bool, flags, numbers| {
+            let ports = if from_outside { [80, 4000] } else { [4000, 80] };
+            let ends = if from_outside { back } else { go };
+            through(b, from_outside, &[segment(ends, ports, flags, numbers)]).len()
+        };
+        // What begins without a SYN is blocked for its timeout, whatever comes meanwhile.
+        assert_eq!(send(&mut b, false, ACK, [5, 5]), 0);
+        assert_eq!(left(&mut b), (0, 30));
+        b.wait(10.0);
+        assert_eq!(send(&mut b, true, ACK, [5, 6]), 0);
+        assert_eq!(send(&mut b, false, FIN_ACK, [5, 6]), 0);
+        assert_eq!(left(&mut b), (0, 20));
+        set(&mut b, "kill sfdp session all");
+        set(&mut b, "set sfdp tcp-check fsol-non-syn remove");
+        assert_eq!(send(&mut b, false, RST, [5, 5]), 0);
+        b.wait(0.01);
+        assert_eq!(dump(&mut b).len(), 0);
+        // A handshake, a FIN of either end, and a SYN anew.
+        for (from_outside, flags, numbers, expected) in [
+            (false, SYN, [100, 0], Some((0, 5))),
+            (true, SYN_ACK, [900, 101], Some((1, 5))),
+            (false, ACK, [101, 901], Some((1, 3600))),
+            (true, FIN_ACK, [901, 101], Some((1, 3600))),
+            (false, ACK, [101, 902], Some((1, 3600))),
+            (false, FIN_ACK, [101, 902], Some((1, 3600))),
+            (true, ACK, [902, 102], None),
+            (false, SYN, [700, 0], Some((0, 5))),
+        ] {
+            assert_eq!(send(&mut b, from_outside, flags, numbers), 1, "{flags}");
+            if expected.is_none() {
+                b.wait(0.01);
+                assert_eq!(dump(&mut b).len(), 0);
+                continue;
+            }
+            assert_eq!(Some(left(&mut b)), expected, "{flags}");
+        }
+        assert_eq!(send(&mut b, true, RST, [0, 701]), 1);
+        b.wait(0.01);
+        assert_eq!(dump(&mut b).len(), 0, "it was reset");
+    }
+}
+
+#[test]
 fn icmp_errors_go_the_way_of_the_session_that_they_are_about() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);

@@ -72,6 +72,36 @@ fn every_packet_or_none_of_a_direction_is_sampled() {
 }
 
 #[test]
+fn what_sub_interfaces_send_is_sampled_as_sent_by_their_parent() {
+    for is_later in [false, true] {
+        let mut bench = bench();
+        let pg1 = bench.pg1;
+        let add = move |router: &mut net::Router| {
+            router.add_sub_interface(pg1, SubInterface::dot1q(7, 7)).unwrap()
+        };
+        let early = (!is_later).then(|| bench.control(add));
+        bench.set("sflow sampling-rate 1");
+        bench.set("sflow direction both");
+        bench.set("sflow enable-disable enable pg1");
+        let sub = early.unwrap_or_else(|| bench.control(add));
+        bench.control(move |router| router.set_admin(sub, true));
+        for n in [1, 3, 4, 255, 256] {
+            let send = |bench: &mut Bench| {
+                bench.send_as("pg1-output", &vec![frame(1); n], move |p| p.set_tx(sub.0));
+                moved(bench, "sflow-egress")
+            };
+            let many = n as u64;
+            let sampled = [("sflow packets processed", many), ("sflow packets sampled", many)];
+            assert_eq!(send(&mut bench), sampled);
+            assert_eq!(told(&mut bench, "sflow-egress"), many);
+            bench.set("sflow direction rx");
+            assert_eq!(send(&mut bench), []);
+            bench.set("sflow direction both");
+        }
+    }
+}
+
+#[test]
 fn one_of_so_many_packets_is_sampled() {
     let mut bench = bench();
     bench.set("sflow sampling-rate 20");

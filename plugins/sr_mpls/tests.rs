@@ -70,6 +70,33 @@ fn prefixes_are_steered_by_policy_and_get_their_own_label_first() {
 }
 
 #[test]
+fn routes_and_tunnels_lead_through_the_label_of_a_policy() {
+    let mut bench = bench();
+    for line in [
+        "sr mpls policy add bsid 999 next 32",
+        "ip route add 20.0.0.1/32 via via-label 999 out-labels 55",
+        "ip route add 20.0.0.2/32 via via-label 999",
+        "mpls tunnel add via via-label 999 out-labels 44 46",
+        "set interface state mpls-tunnel0 up",
+        "ip route add 20.0.0.3/32 via mpls-tunnel0",
+        "ip route add 20.0.0.4/32 via mpls-tunnel0 out-labels 33",
+    ] {
+        set(&mut bench, line);
+    }
+    for segments in [&[32][..], &[32, 33, 34]] {
+        let own: &[&[u32]] = &[&[55], &[], &[44, 46], &[44, 46, 33]];
+        for (host, own) in (1..).zip(own) {
+            let all = [segments, own].concat();
+            let packet = to(&format!("20.0.0.{host}"));
+            assert_eq!(sent(&mut bench, "ip4-lookup", packet), [all], "20.0.0.{host}");
+        }
+        set(&mut bench, "sr mpls policy del bsid 999");
+        assert_eq!(sent(&mut bench, "ip4-lookup", to("20.0.0.1")), [[0; 0]; 0]);
+        set(&mut bench, "sr mpls policy add bsid 999 next 32 next 33 next 34");
+    }
+}
+
+#[test]
 fn a_colour_finds_the_policy_to_its_next_hop_or_one_that_will_do() {
     let mut bench = bench();
     set(&mut bench, "ip route add 1.1.1.1/32 via 10.0.1.2 pg1 out-labels 77");
@@ -78,6 +105,8 @@ fn a_colour_finds_the_policy_to_its_next_hop_or_one_that_will_do() {
     assert_eq!(sent(&mut bench, "ip4-lookup", to("20.1.1.1")), [[77]], "as its next hop");
     set(&mut bench, "sr mpls policy te bsid 999 endpoint 1.1.1.1 color 7");
     assert_eq!(sent(&mut bench, "ip4-lookup", to("20.1.1.1")), [[32, 33]]);
+    set(&mut bench, "sr mpls policy te clear bsid 999");
+    assert_eq!(sent(&mut bench, "ip4-lookup", to("20.1.1.1")), [[77]], "as before");
     for (endpoint, co, found) in
         [("0.0.0.0", 0, false), ("0.0.0.0", 1, true), ("2.2.2.2", 1, false), ("2.2.2.2", 2, true)]
     {

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use graph::testing::Caught;
 use net::testing::packets::*;
+use net::testing::whole;
 use srv6::FEATURE;
 use wire::{Protocol, ip6, srh};
 use zerocopy::{FromBytes, IntoBytes};
@@ -12,11 +13,57 @@ use super::mpls::{Bench, bench_with, set};
 
 /// Routes to all segments lead to one neighbour.
 fn bench() -> Bench {
-    let mut bench = bench_with(&[FEATURE]);
+    let mut bench = bench_of(&[FEATURE]);
     for prefix in ["a4::/16", "b4::/16"] {
         set(&mut bench, &format!("ip route add {prefix} via 2001:db8:1::2 pg1"));
     }
     bench
+}
+
+/// The rig of labels with layer 2 and these; both neighbours of `pg1` are known.
+pub(super) fn bench_of(own: &[net::Feature]) -> Bench {
+    let below = [net::neighbor::FEATURE, net::arp::FEATURE, l2::FEATURE];
+    let mut bench = bench_with(&[&below[..], own].concat());
+    for host in ["10.0.1.2", "2001:db8:1::2"] {
+        set(&mut bench, &format!("set ip neighbor pg1 {host} 02:00:00:00:00:bb static"));
+    }
+    bench.graph.moved_counters();
+    bench
+}
+
+/// A router with VLAN 9 of `pg0`, and segments behind `pg1`.
+pub(super) fn vlan_bench(own: &[net::Feature]) -> whole::Bench {
+    let mut b = whole::Bench::plugged(&[&[l2::FEATURE], own].concat());
+    for line in [
+        "set ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:bb",
+        "ip route add a4::/16 via 2001:db8:1::2 pg1",
+        "set sr encaps source addr a1::1",
+        "create sub-interfaces pg0 9",
+        "set interface state pg0.9 up",
+    ] {
+        assert!(["", "pg0.9\n"].contains(&b.cli(line).as_str()), "{line}");
+    }
+    b.wait(0.0);
+    b
+}
+
+/// A frame, and the same in VLAN 9.
+pub(super) fn frames() -> [Vec<u8>; 2] {
+    let bare = [&[2; 12][..], &[8, 0], &udp4(HOST4, "9.9.9.9", 7, b"data")].concat();
+    let tagged = [&bare[..12], &[0x81, 0, 0, 9], &bare[12..]].concat();
+    [bare, tagged]
+}
+
+/// The frames that are sent for one that an interface receives.
+pub(super) fn out_of(b: &mut whole::Bench, rx: net::InterfaceIndex, frame: &[u8]) -> Vec<Vec<u8>> {
+    let out = b.receive(rx, &[frame.to_vec()]);
+    out.into_iter().filter(|c| c.at == "sent").map(|c| c.bytes).collect()
+}
+
+/// The frame in which an interface receives a packet.
+pub(super) fn for_port(b: &mut whole::Bench, port: net::InterfaceIndex, packet: &[u8]) -> Vec<u8> {
+    let mac = b.control(|router, _| router.interfaces.at(port).unwrap().mac);
+    [&mac.0[..], &[2, 0, 0, 0, 0, 0xbb, 0x86, 0xdd], packet].concat()
 }
 
 fn segments(path: &[&str]) -> Vec<Ipv6Addr> {
@@ -284,6 +331,17 @@ fn a_binding_sid_puts_headers_in_front_of_the_next_segment() {
 }
 
 #[test]
+fn words_of_a_local_sid_come_in_any_order() {
+    let mut bench = bench();
+    set(&mut bench, "sr localsid behavior end.dt4 0 addr a3::1");
+    set(&mut bench, "sr localsid addr a3::2 behavior end psp");
+    let shown = bench.run("show sr localsids").unwrap();
+    assert!(shown.contains("a3::1") && shown.contains("a3::2"), "{shown}");
+    set(&mut bench, "sr localsid addr a3::1 del");
+    assert!(!bench.run("show sr localsids").unwrap().contains("a3::1"));
+}
+
+#[test]
 fn frames_of_an_interface_are_steered() {
     let mut bench = bench();
     set(&mut bench, "set sr encaps source addr a1::1");
@@ -295,6 +353,48 @@ fn frames_of_an_interface_are_steered() {
     assert_eq!((src.as_str(), dst.as_str(), left), ("a1::1", "a4::1", Some(1)));
     assert_eq!(below, frame);
     assert_eq!(out[0][40], srv6::ETHERNET.0, "what is behind the routing header");
+}
+
+#[test]
+fn frames_go_from_and_to_sub_interfaces_with_the_tags_they_have() {
+    let mut b = vlan_bench(&[FEATURE]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let [bare, tagged] = frames();
+    b.set("sr policy add bsid a9::9 next a4::1");
+    b.set("sr steer l2 pg0.9 via bsid a9::9");
+    b.set("sr localsid address a3::1 behavior end.dx2 pg0.9");
+    b.set("sr localsid address a3::2 behavior end.dx2 pg0.9");
+    let other = [&tagged[..15], &[8], &tagged[16..]].concat();
+    for (rewrite, inside) in [("", &tagged), ("pop 1", &bare)] {
+        if !rewrite.is_empty() {
+            b.set(&format!("set interface l2 tag-rewrite pg0.9 {rewrite}"));
+        }
+        let out = out_of(&mut b, pg0, &tagged);
+        assert_eq!(out.len(), 1, "{rewrite}");
+        let (src, dst, left, below) = read(&out[0][14..]);
+        assert_eq!((src.as_str(), dst.as_str(), left), ("a1::1", "a4::1", None));
+        assert_eq!((&below, out[0][14 + 6]), (inside, srv6::ETHERNET.0), "{rewrite}");
+        for frame in [&bare, &other] {
+            assert_eq!(out_of(&mut b, pg0, frame).len(), 0, "another's");
+        }
+        for sid in ["a3::1", "a3::2"] {
+            let packet = ip6(HOST6, sid, srv6::ETHERNET, inside);
+            let packet = for_port(&mut b, pg1, &packet);
+            assert_eq!(out_of(&mut b, pg1, &packet), std::slice::from_ref(&tagged), "{rewrite}");
+        }
+    }
+    // It is one of layer 3 again behind the last use.
+    let mode = |b: &mut whole::Bench| b.cli("show mode pg0.9");
+    for line in [
+        "sr localsid del address a3::1",
+        "sr steer del l2 pg0.9 via bsid a9::9",
+        "sr localsid del address a3::2",
+    ] {
+        assert!(mode(&mut b).contains("l2 feature"), "{line}");
+        b.set(line);
+    }
+    assert!(mode(&mut b).contains("l3"));
+    assert_eq!(out_of(&mut b, pg0, &tagged).len(), 0);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use net::testing::packets::*;
 use srv6_mobile::{FEATURE, SrMobileLocalsidAddDel, SrMobileNhtype, SrMobilePolicyAdd};
 use wire::{Protocol, srh};
 
-use super::mpls::{Bench, bench_with, set};
-use super::srv6::{routed, sent};
+use super::mpls::{Bench, set};
+use super::srv6::{bench_of, routed, sent};
 
 /// Routes to segments and to both ends of tunnels lead to the neighbours of `pg1`.
 fn bench() -> Bench {
-    let mut bench = bench_with(&[srv6::FEATURE, FEATURE]);
+    let mut bench = bench_of(&[srv6::FEATURE, FEATURE]);
     for prefix in ["d2::/16", "d4::/16", "a1::/16", "2001::/32"] {
         set(&mut bench, &format!("ip route add {prefix} via 2001:db8:1::2 pg1"));
     }

@@ -4,14 +4,14 @@ use net::testing::packets::*;
 use srv6_proxy::{DYNAMIC, FLOW, MASQUERADING, STATIC};
 use wire::{Protocol, srh};
 
-use super::mpls::{Bench, bench_with, set};
-use super::srv6::{routed, sent};
+use super::mpls::{Bench, set};
+use super::srv6::{bench_of, for_port, frames, out_of, routed, sent, vlan_bench};
 
 /// A service behind `pg1`, and a route to the next segments.
 fn bench() -> Bench {
     let own = [srv6::FEATURE, DYNAMIC, STATIC, MASQUERADING];
     let flows = [sessions::FEATURE, translation::FEATURE, FLOW];
-    let mut bench = bench_with(&[&own[..], &flows].concat());
+    let mut bench = bench_of(&[&own[..], &flows].concat());
     set(&mut bench, "ip route add a4::/16 via 2001:db8:1::2 pg1");
     bench
 }
@@ -125,4 +125,26 @@ fn a_dynamic_proxy_may_keep_the_headers_of_each_flow() {
     }
     let frames = "sr localsid address a3::1 behavior end.ad.flow oif pg1 iif pg0";
     assert!(bench.run(frames).unwrap_err().contains("missing nh"));
+}
+
+#[test]
+fn services_get_and_return_frames_on_sub_interfaces() {
+    let [_, tagged] = frames();
+    for words in ["end.ad", "end.as"] {
+        let mut b = vlan_bench(&[srv6::FEATURE, DYNAMIC, STATIC]);
+        let (pg0, pg1) = (b.pg0, b.pg1);
+        let more = if words == "end.as" { "src a1::1 next a4::1 next a4::2" } else { "" };
+        b.set(&format!("sr localsid address a3::1 behavior {words} oif pg0.9 iif pg0.9 {more}"));
+        let left = if words == "end.as" { 0 } else { 2 };
+        let route = if words == "end.as" { &["a3::1"][..] } else { &PATH };
+        let packet = for_port(&mut b, pg1, &routed(route, left, srv6::ETHERNET, &tagged));
+        assert_eq!(out_of(&mut b, pg1, &packet), std::slice::from_ref(&tagged), "{words}");
+        b.wait(0.0);
+        let out = out_of(&mut b, pg0, &tagged);
+        assert_eq!(out.len(), 1, "{words}");
+        let place = srh::find(&out[0][14..]).unwrap();
+        assert_eq!((usize::from(place.segments_left), out[0].ends_with(&tagged)), (1, true));
+        b.set("sr localsid del address a3::1");
+        assert!(b.cli("show mode pg0.9").contains("l3"));
+    }
 }

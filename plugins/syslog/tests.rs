@@ -33,6 +33,40 @@ fn events_reach_the_collector_as_the_standard_writes_them() {
 }
 
 #[test]
+fn an_event_can_be_sent_by_command() {
+    let mut b = Bench::plugged(&[FEATURE]);
+    b.set("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb");
+    b.set("set syslog sender collector 10.0.1.2 src 10.0.1.1");
+    b.wait(0.0);
+    for (line, text) in [
+        ("local7 emerg app ID", "<184>1 app 1 ID -"),
+        (
+            "kern err - - sd-id a sd-id b sd-param x 1 sd-param y 2",
+            "<3>1 - 2 - [a][b x=\"1\" y=\"2\"]",
+        ),
+        ("cron info app ID all  went well", "<126>1 app 3 ID - all  went well"),
+    ] {
+        b.set(&format!("test syslog {line}"));
+        let out = b.settle();
+        let packet = &sent(&out)[0][14..];
+        let all = std::str::from_utf8(&packet[28..]).unwrap();
+        let (head, rest) = all.split_once(" 10.0.1.1 ").unwrap();
+        let (priority, _) = head.split_once(' ').unwrap();
+        assert_eq!(format!("{priority} {rest}"), text);
+    }
+    b.set("test syslog user dbg app ID");
+    assert!(sent(&b.settle()).is_empty(), "less severe than the filter says");
+    for (line, error) in [
+        ("test syslog nosuch err a b", "invalid facility `nosuch err a b'"),
+        ("test syslog user loud a b", "invalid severity `loud a b'"),
+        ("test syslog user err a", "missing message-id"),
+        ("test syslog user err a b sd-param x 1", "no sd-id before `sd-param x 1'"),
+    ] {
+        assert!(b.attempt(line).unwrap_err().contains(error), "{line}");
+    }
+}
+
+#[test]
 fn times_and_absent_fields_have_their_signs() {
     let empty = Message { application: "", id: "", text: "hello", ..message(Severity::Err, &[]) };
     let time = std::time::Duration::from_micros(1_000_000_000_000_123);

@@ -172,3 +172,13 @@ fn messages_set_and_list_checks() {
         assert_eq!(local.dump(router, &dump(u32::MAX)).len(), 1);
     });
 }
+
+#[test]
+fn strict_follows_a_look_in_another_table() {
+    let mut b = bench();
+    b.set("ip table add 7\nip route add 19.0.0.0/8 table 7 via 10.0.1.2 pg1");
+    b.set("ip route add 19.0.0.0/8 via ip4-lookup-in-table 7");
+    b.set("set urpf ip4 rx strict pg0\nset urpf ip4 rx strict pg1");
+    assert!(may_pass(&mut b, "pg1", "19.0.0.9"));
+    assert!(!may_pass(&mut b, "pg0", "19.0.0.9"));
+}

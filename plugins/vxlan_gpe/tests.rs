@@ -85,3 +85,13 @@ fn clients_make_list_and_delete_tunnels() {
         assert!(client.dump(router, &all).is_empty());
     });
 }
+
+#[test]
+fn words_of_commands_are_those_of_the_original() {
+    let mut rig = rig(FEATURE);
+    let line = "create vxlan-gpe tunnel remote_port 5 local 10.0.1.1 local_port 4 vni 7 \
+        remote 20.0.0.1";
+    let said = rig.run(&format!("{line} next-nsh"));
+    assert!(said.contains("no node takes these packets"), "{said}");
+    assert_eq!(rig.run(line), "vxlan_gpe_tunnel0\n");
+}

@@ -341,8 +341,8 @@ fn messages_refuse_what_cannot_be_and_list_what_is() {
             show_private_key,
             sw_if_index: InterfaceIndex(u32::MAX),
         };
-        assert_eq!(client.dump(router, &all(false))[0].interface.private_key, [0; 32]);
-        assert_eq!(client.dump(router, &all(true))[0].interface.private_key, [1; 32]);
+        assert_eq!(client.dump(router, &all(false))[0].interface.private_key.0, [0; 32]);
+        assert_eq!(client.dump(router, &all(true))[0].interface.private_key.0, [1; 32]);
         client.call(router, &WireguardInterfaceDelete { sw_if_index: wg0 }).unwrap();
         assert!(client.dump(router, &WireguardPeersV2Dump { peer_index: u32::MAX }).is_empty());
     });

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
@@ -196,5 +200,52 @@ fn a_configuration_is_checked_before_a_start() {
     fs::write(folder.join("setup"), "# a tap\nset interface state tap7 up\n").unwrap();
     let (is_right, said) = check();
     assert!(!is_right && said.contains("setup:2: ") && said.contains("tap7"), "{said}");
+
+    // What looks or acts is passed over, files that others name are looked into, and nothing is
+    // made or taken, be it a socket that a router has.
+    let _punt = UnixDatagram::bind(folder.join("punt.sock")).unwrap();
+    let inode = || fs::symlink_metadata(folder.join("punt.sock")).map(|about| about.ino()).ok();
+    let before = inode();
+    let words = format!(
+        "unix {{ nodaemon runtime-dir {dir} startup-config {dir}/setup log {dir}/log }} \
+         punt {{ socket {dir}/punt.sock }}"
+    );
+    fs::write(folder.join("startup.conf"), words).unwrap();
+    let setup = format!("show vlib graphviz {dir}/graph\nwait 100\nexec {dir}/more\n");
+    fs::write(folder.join("setup"), setup).unwrap();
+    fs::write(folder.join("more"), "ip table add 7\npunt socket register udp 5000 socket /x\n")
+        .unwrap();
+    assert_eq!(check(), (true, String::new()));
+    fs::write(folder.join("more"), "ip table add 7\nip tabel add 8\n").unwrap();
+    let (is_right, said) = check();
+    assert!(!is_right && said.contains("more:2: ") && said.contains("tabel"), "{said}");
+    assert_eq!(inode(), before);
+    assert!(!folder.join("graph").exists() && !folder.join("log").exists());
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn standard_input_is_checked_and_compared() {
+    let daemon = Daemon::start(&[]);
+    daemon.tell("ip table add 7");
+    let give = |words: &[&str], text: &str| {
+        let mut command = daemon.fvctl_command();
+        let command = command.args(words).stdin(Stdio::piped());
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("fvctl");
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let text = "# two { tables\n\nip table add 7\nip table add 8\n";
+    let (said, wrong) = give(&["configure", "check", "-"], text);
+    assert_eq!((&*said, &*wrong), ("2 commands: 0 would go, 1 would come\n", ""));
+    assert_eq!(give(&["show", "configuration", "diff", "-"], text).0, "+ ip table add 8\n");
+    let (_, wrong) = give(&["configure", "check", "-"], "ip table add 7\nip tabel add 8\n");
+    assert!(wrong.contains("standard input:2: "), "{wrong}");
+    assert_eq!(give(&["configure", "replace", "-", "confirm", "5"], text).1, "");
+    assert!(daemon.tell("show configuration").contains("ip table add 8\n"));
+    let (_, wrong) = give(&["configure", "check", "-"], "comment {");
+    assert!(wrong.contains("braces"), "{wrong}");
 }

@@ -33,9 +33,9 @@ fn the_stanzas_of_the_configuration_are_listed() {
     let mut text = "# startup.conf
 
 The stanzas of the start-up configuration (`ferrovia -c FILE`, or the same in words on the command line).
-`#` begins a comment. Stanzas of the original that are not here are accepted, without effect; an unknown
-stanza, or an unknown word in one of these, is an error. Made by a test from what is read
-(`FERROVIA_BLESS=1` writes it anew).
+`#` begins a comment. An unknown stanza and an unknown word are errors, with their line. Words of the original
+that have no effect here are accepted; `ferrovia --check`, the log and `show health` name each of them. They are
+in [the last section](#words-without-effect). Made by a test from what is read (`FERROVIA_BLESS=1` writes it anew).
 "
     .to_owned();
     for (stanza, about, words) in control::config::REFERENCE {
@@ -44,7 +44,29 @@ stanza, or an unknown word in one of these, is an error. Made by a test from wha
             writeln!(text, "- `{usage}`: {about}").unwrap();
         }
     }
+    text += "\n## Words without effect\n\nAccepted, and why nothing follows from them. Lines with `(!)` are about things \
+             that the router does not do\nor does by other means; the others ask for what is so anyway.\n";
+    let mut last = "";
+    for (stanza, weight, why, words) in control::config::IGNORED {
+        if last != *stanza {
+            write!(text, "\n### {stanza}\n\n").unwrap();
+        }
+        last = stanza;
+        let words: Vec<_> = words.iter().map(|usage| format!("`{usage}`")).collect();
+        let words = if words.is_empty() { "the stanza".to_owned() } else { words.join(", ") };
+        writeln!(text, "- {words}: {why}{}", mark(*weight)).unwrap();
+    }
+    text += "\n### Stanzas of other versions\n\nWith any words in them.\n\n";
+    for (names, weight, why) in control::config::FORMER {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        writeln!(text, "- {}: {why}{}", names.join(", "), mark(*weight)).unwrap();
+    }
     compare("startup-conf.md", &text);
+}
+
+/// The sign of words whose loss may matter.
+fn mark(weight: control::config::Weight) -> &'static str {
+    if weight == control::config::Weight::Loss { " (!)" } else { "" }
 }
 
 #[test]

@@ -234,6 +234,26 @@ fn files_of_tokens_say_who_may_only_look() {
     assert_eq!(served.json("GET /api/v1/interfaces", "").0, 200);
     let body = r#"{"command": "show version"}"#;
     assert_eq!(served.json("POST /api/v1/cli", body).0, 403);
+    // Who may only look reads no files by it, and makes none.
+    let (secret, fresh) = (file.display(), folder.join("fresh"));
+    for line in [
+        format!("exec {secret}"),
+        format!("plugin load {secret}"),
+        format!("capture start file {}", fresh.display()),
+        format!("show vlib graphviz {}", fresh.display()),
+    ] {
+        let text = serde_json::json!({ "text": line }).to_string();
+        for end in ["check", "diff"] {
+            let (status, said) = served.json(&format!("POST /api/v1/configuration/{end}"), &text);
+            assert_eq!(status, 422, "{line}: {said}");
+            assert!(!said.to_string().contains("aaaa"), "{said}");
+        }
+    }
+    assert!(!fresh.exists());
+    let wrong = r#"{"interface": "local0", "packet": "UDP 8.8.8.8"}"#;
+    let (status, said) = served.json("POST /api/v1/explain", wrong);
+    assert_eq!(status, 422, "{said}");
+    assert!(said.to_string().contains("UDP 8.8.8.8"), "{said}");
     served.token = "aaaaaaaaaaaaaaaaaaaa".to_owned();
     assert_eq!(served.json("POST /api/v1/cli", body).0, 200);
     let stream = UnixStream::connect(&socket).unwrap();

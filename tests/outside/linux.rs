@@ -49,9 +49,14 @@ impl Lab {
         left.run("ip -6 route add default via 2001:db8:1::1");
         Self { router, linux, left, right }
     }
+    /// What the router says of the route to an address or prefix.
+    pub fn route(&self, prefix: &str) -> String {
+        let version = if prefix.contains(':') { "ip6" } else { "ip" };
+        self.router.ask(&format!("show {version} fib {prefix}")).text
+    }
     /// Whether the router has a route to a prefix itself.
     pub fn has_route(&self, prefix: &str) -> bool {
-        let shown = self.router.ask(&format!("show ip fib {prefix}")).text;
+        let shown = self.route(prefix);
         shown.contains(prefix) && shown.contains("lcp-rt")
     }
     /// Starts BIRD on a host with a configuration.
@@ -169,6 +174,105 @@ fn what_is_lost_is_read_again() {
     let shown = lab.router.tell("show lcp mirror");
     let lost = shown.split_once("news lost ").and_then(|(_, rest)| rest.split_once(' '));
     assert!(lost.is_some_and(|(times, _)| times.parse::<u32>().unwrap() >= 4), "{shown}");
+}
+
+#[test]
+fn routes_go_with_their_nexthop_objects() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    assert!(eventually(|| lab.linux.run("ip -o link show e2").contains("UP")));
+    for (id, version, via, prefix) in [
+        (10, "-4", "10.1.2.13", "203.0.113.128/25"),
+        (20, "-6", "2001:db8:2::130", "2001:db8:f::/48"),
+    ] {
+        let (other, group) = (id + 1, id + 2);
+        let run = |line: &str| match line.starts_with("route ") {
+            true => lab.linux.run(&format!("ip {version} {line}")),
+            // Groups have no version.
+            false => lab.linux.run(&format!("ip {line}")),
+        };
+        run(&format!("nexthop add id {id} via {via} dev e2"));
+        run(&format!("nexthop add id {other} via {via}1 dev e2"));
+        run(&format!("nexthop add id {group} group {id}"));
+        run(&format!("route add {prefix} nhid {group}"));
+        assert!(eventually(|| lab.has_route(prefix)));
+        // A group of two that loses one, then the other.
+        run(&format!("nexthop replace id {group} group {id}/{other}"));
+        let paths = || lab.route(prefix);
+        assert!(eventually(|| paths().contains(&format!("{via}1"))), "{}", paths());
+        run(&format!("nexthop del id {other}"));
+        assert!(eventually(|| !paths().contains(&format!("{via}1"))), "{}", paths());
+        run(&format!("nexthop del id {id}"));
+        assert!(eventually(|| !lab.has_route(prefix)), "{}", paths());
+        lab.agrees();
+        // What is used by none is deleted, and all others stay.
+        run(&format!("route add {prefix} via {via} dev e2"));
+        run(&format!("nexthop add id {id} via {via} dev e2"));
+        run(&format!("nexthop del id {id}"));
+        assert!(eventually(|| lab.has_route(prefix)));
+    }
+    lab.agrees();
+}
+
+#[test]
+fn routes_with_an_encapsulation_are_left_out_and_shown() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    assert!(eventually(|| lab.linux.run("ip -o link show e2").contains("UP")));
+    // Kernels have some of them.
+    let all = [
+        ("198.51.100.0/24", "encap seg6 mode encap segs 2001:db8:77::1 dev e1", "seg6"),
+        ("2001:db8:a::/48", "encap seg6 mode inline segs 2001:db8:77::1 dev e1", "seg6"),
+        ("198.51.101.0/24", "encap mpls 100 via 10.1.1.2 dev e1", "mpls"),
+        ("2001:db8:b::/48", "encap mpls 100/200 via 2001:db8:1::2 dev e1", "mpls"),
+        ("198.51.102.0/24", "encap ip id 7 dst 10.1.1.2 dev e1", "ip"),
+        ("2001:db8:c::/48", "encap ip6 id 7 dst 2001:db8:1::2 dev e1", "ip6"),
+        (
+            "2001:db8:d::/48",
+            "encap ioam6 trace prealloc type 0x800000 ns 1 size 12 dev e1",
+            "ioam6",
+        ),
+        ("2001:db8:e::/48", "encap rpl segs 2001:db8:77::1 dev e1", "rpl"),
+        ("2001:db8:1f::/48", "encap seg6local action End dev e1", "seg6local"),
+        ("198.51.103.0/24", "encap xfrm if_id 1 dev e1", "xfrm"),
+        (
+            "198.51.104.0/24",
+            "nexthop encap ip id 7 dst 10.1.1.2 dev e1 nexthop via 10.1.2.2 dev e2",
+            "ip",
+        ),
+    ];
+    let add = |prefix: &str, rest: &str| {
+        lab.linux.attempt(&format!("ip route replace {prefix} {rest}")).0
+    };
+    let mut made = Vec::new();
+    for (prefix, rest, kind) in all {
+        // It takes the place of a plain one, which is the router's.
+        let via = if prefix.contains(':') { "2001:db8:2::2" } else { "10.1.2.2" };
+        assert!(add(prefix, &format!("via {via} dev e2")));
+        assert!(eventually(|| lab.has_route(prefix)), "{prefix}");
+        if add(prefix, rest) {
+            made.push((prefix, kind));
+        } else {
+            lab.linux.run(&format!("ip route del {prefix}"));
+        }
+    }
+    assert!(!made.is_empty());
+    for (prefix, kind) in &made {
+        let shown = || lab.route(prefix);
+        assert!(eventually(|| !lab.has_route(prefix)), "{kind}: {}", shown());
+        let line = format!("route {prefix}: left out, it has an encapsulation ({kind})");
+        let differs = || lab.router.tell("show lcp diff");
+        assert!(eventually(|| differs().contains(&line)), "{line}: {}", differs());
+    }
+    let count = format!(", {} routes with an encapsulation left out", made.len());
+    let shown = || lab.router.tell("show lcp mirror");
+    assert!(eventually(|| shown().contains(&count)), "{}", shown());
+    made.iter().for_each(|(prefix, _)| drop(lab.linux.run(&format!("ip route del {prefix}"))));
+    lab.agrees();
 }
 
 #[test]

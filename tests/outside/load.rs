@@ -132,6 +132,9 @@ fn interfaces_by_the_thousand_cost_little_each_and_give_it_back() {
     let last = format!("loop{}", count - 1);
     daemon.tell(&format!("set interface state {last} up"));
     daemon.tell(&format!("set interface ip address {last} 10.9.0.1/24"));
+    let sum = |name: &str| reader.read(name).unwrap().unwrap().sum(0);
+    let sent = || sum(&format!("/interfaces/{last}/tx"));
+    assert!(eventually(|| sent() == 1), "its address is announced");
     daemon.tell(&format!("set ip neighbor {last} 10.9.0.2 02:00:00:00:09:02 static"));
     daemon.tell(
         "packet-generator new { name s limit 7 size 64-64 interface pg0 node ethernet-input \
@@ -139,8 +142,7 @@ fn interfaces_by_the_thousand_cost_little_each_and_give_it_back() {
          UDP: 1 -> 2 incrementing 22 } }",
     );
     daemon.generate();
-    let sum = |name: &str| reader.read(name).unwrap().unwrap().sum(0);
-    assert_eq!(sum(&format!("/interfaces/{last}/tx")), 7);
+    assert_eq!(sent(), 8);
     assert_eq!(sum(&format!("/err/{last}-output/interface is down")), 0);
     let runtime = daemon.tell("show runtime");
     let has_run = |node: &str| runtime.lines().any(|line| line.starts_with(&format!("{node} ")));

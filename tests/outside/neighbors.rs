@@ -115,3 +115,48 @@ fn neighbours_that_are_gone_are_forgotten_when_time_passes() {
     assert!(eventually(|| !knows("10.1.1.2")), "{}", shown());
     assert!(knows("10.1.2.2"), "it answered when it was asked:\n{}", shown());
 }
+
+/// The line with the address of an interface.
+fn mac(hosts: &TwoHosts, interface: &str) -> String {
+    let text = hosts.router.tell(&format!("show hardware-interfaces {interface}"));
+    let line = text.lines().find(|line| line.contains("Ethernet address"));
+    line.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn a_router_that_is_killed_and_started_again_is_reached_at_once_by_the_same_address() {
+    let Some(mut hosts) = hosts() else { return };
+    let more = [
+        "create tap id 7 host-if-name seven",
+        "create memif socket id 7 filename seven.sock",
+        "create interface memif id 1 socket-id 7 master",
+    ];
+    for line in more {
+        hosts.router.tell(line);
+    }
+    let macs = |hosts: &TwoHosts| ["host-left", "tap7", "memif7/1"].map(|name| mac(hosts, name));
+    let before = macs(&hosts);
+    let addresses = ["10.1.1.1", "2001:db8:1::1"];
+    addresses.iter().for_each(|address| reaches(&hosts.left, address));
+    hosts.router.kill_and_start();
+    for line in more {
+        hosts.router.tell(line);
+    }
+    hosts.router.tell("create host-interface name left");
+    assert_eq!(macs(&hosts), before);
+    // With another one the announcement tells the host; the address last, as in most files.
+    sure(
+        &hosts,
+        &[
+            "set interface mac address host-left 02:fe:00:00:07:07",
+            "set interface state host-left up",
+            "set interface ip address host-left 10.1.1.1/24",
+            "set interface ip address host-left 2001:db8:1::1/64",
+        ],
+    );
+    for address in addresses {
+        let known = || hosts.left.run(&format!("ip neigh show {address}"));
+        assert!(eventually(|| known().contains("02:fe:00:00:07:07")), "{}", known());
+        reaches(&hosts.left, address);
+    }
+}

@@ -158,7 +158,7 @@ def round_of(number):
         process.kill()
         process.wait()
     assert not os.path.exists(f"{folder}/stats.sock")
-    assert os.path.exists(f"{folder}/api.sock")
+    assert not os.path.exists(f"{folder}/api.sock")
     shutil.rmtree(folder)
     return took
 

@@ -164,6 +164,12 @@ fn devices_come_and_go_with_their_interfaces() {
     let is_gone = || !links().contains("tap9");
     assert!(eventually(is_gone), "{}", links());
     assert!(!router.tell("show interface").contains("tap9"));
+    router.tell(&format!("create tap id 8 host-ns {namespace}"));
+    router.tell("set interface state tap8 up");
+    assert!(!router.tell("show interface tap8").contains("gone"));
+    host.run("ip link del tap8");
+    let is_told = || router.tell("show interface tap8").contains(" gone ");
+    assert!(eventually(is_told), "{}", router.tell("show interface tap8"));
 }
 
 #[test]

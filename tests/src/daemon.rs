@@ -77,6 +77,21 @@ impl Daemon {
         daemon
     }
 
+    /// Starts one with a configuration of its own, whose socket of the command line is in `folder`.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_file(folder: PathBuf, config: &Path) -> Self {
+        let output = File::create(folder.join("output")).expect("a file for its output");
+        let mut command = Command::new(program("ferrovia"));
+        command.arg("-c").arg(config).stdin(Stdio::null());
+        command.stdout(output.try_clone().expect("a second handle")).stderr(output);
+        let child = command.spawn().expect("the daemon is built: cargo build -p ferrovia -p fvctl");
+        let mut daemon = Self { command, child, folder };
+        daemon.wait();
+        daemon
+    }
+
     /// Kills it, as a crash would end it, and starts it again at once, as its supervisor would.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use zerocopy::byteorder::network_endian::{U16, U32};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::MacAddr;
+use crate::{Ip4Prefix, MacAddr};
 
 /// Ports of servers and clients.
 pub const SERVER_PORT: u16 = 67;
@@ -32,6 +32,8 @@ pub mod option {
     pub const HOST_NAME: u8 = 12;
     /// Domain.
     pub const DOMAIN_NAME: u8 = 15;
+    /// MTU of the interface.
+    pub const INTERFACE_MTU: u8 = 26;
     /// Address that is asked for.
     pub const REQUESTED_ADDRESS: u8 = 50;
     /// Seconds for which an address may be used.
@@ -50,6 +52,8 @@ pub mod option {
     pub const CLIENT_ID: u8 = 61;
     /// Options that relays add (RFC 3046).
     pub const RELAY_AGENT: u8 = 82;
+    /// Routes with prefixes of any length (RFC 3442).
+    pub const CLASSLESS_ROUTES: u8 = 121;
     /// The end.
     pub const END: u8 = 255;
 }
@@ -62,6 +66,8 @@ pub mod kind {
     pub const OFFER: u8 = 2;
     /// A client asks for one.
     pub const REQUEST: u8 = 3;
+    /// A client cannot use the address that it was given.
+    pub const DECLINE: u8 = 4;
     /// A server gives it.
     pub const ACK: u8 = 5;
     /// A server does not.
@@ -168,6 +174,26 @@ pub fn addresses(bytes: &[u8], code: u8) -> impl Iterator<Item = Ipv4Addr> {
 /// An option that is a number.
 pub fn number(bytes: &[u8], code: u8) -> Option<u32> {
     Some(u32::from_be_bytes(find(bytes, code)?.try_into().ok()?))
+}
+
+/// The routes of [`option::CLASSLESS_ROUTES`], which may be in several parts (RFC 3396): prefixes
+/// and routers, [`Ipv4Addr::UNSPECIFIED`] for what is on the link. The first that is malformed ends
+/// them.
+pub fn classless_routes(bytes: &[u8]) -> Vec<(Ip4Prefix, Ipv4Addr)> {
+    let parts = options(bytes).filter(|entry| entry.0 == option::CLASSLESS_ROUTES);
+    let all: Vec<u8> = parts.flat_map(|entry| entry.1).copied().collect();
+    let mut rest = &all[..];
+    let mut next = || {
+        let (&len, behind) = rest.split_first()?;
+        let (significant, behind) = behind.split_at_checked(usize::from(len).div_ceil(8))?;
+        let (router, behind) = behind.split_first_chunk::<4>()?;
+        rest = behind;
+        let mut addr = [0; 4];
+        addr.get_mut(..significant.len())?.copy_from_slice(significant);
+        let prefix = Ip4Prefix::new(addr.into(), len).ok()?.network();
+        Some((prefix, Ipv4Addr::from(*router)))
+    };
+    std::iter::from_fn(&mut next).collect()
 }
 
 /// A message with these options, and as many bytes as it should have at least.

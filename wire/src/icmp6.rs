@@ -3,6 +3,9 @@
 use zerocopy::byteorder::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// Bytes that every link of IPv6 takes in one piece (RFC 8200 section 5).
+pub const LEAST_MTU: usize = 1280;
+
 use crate::icmp;
 use crate::number::number;
 

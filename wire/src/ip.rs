@@ -57,7 +57,8 @@ impl fmt::Display for IpVersion {
 impl FromStr for IpVersion {
     type Err = ();
     fn from_str(word: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|v| word == v.name() || word == v.long_name()).ok_or(())
+        let is_it = |name: &str| name.eq_ignore_ascii_case(word);
+        Self::ALL.into_iter().find(|v| is_it(v.name()) || is_it(v.long_name())).ok_or(())
     }
 }
 

@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::config::{self, Config, Cpu, PageSize, Statistics};
+use control::config::{Config, Cpu, Statistics, Weight};
 use control::log::Log;
 use control::stats::Segment;
 use graph::Settings;
 use infra::cpu::{self, Policy, Variant};
 use net::engine::Plugin;
+use net::health::Severity;
 use net::{Assembly, Origin, Router};
 
 use crate::layout::Layout;
 use crate::workers::{self, Placement};
-use crate::{features, files, version};
+use crate::{features, files, open_files, process, version};
 
 /// Nice value of control when it shares one CPU with the data plane.
 const FAVOUR: i32 = -10;
@@ -41,17 +42,25 @@ const FOREIGN: &[&str] = &[
 /// A router with its graph built and its threads running, and the commands for it.
 pub fn router(config: &Config) -> Result<Assembly, String> {
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
-    let (mut parts, (layout, allowed)) = without_threads(config)?;
-    let log = parts.router.log.clone();
+    let log = Log::new();
+    if let Some(path) = &config.unix.log {
+        process::write_log(&log, path)?;
+    }
+    let (mut parts, (layout, allowed)) = without_threads(config, &log, false)?;
     cpu::restrict_to(&layout.control).map_err(failed("cannot choose CPUs"))?;
-    schedule(&config.cpu, &log)?;
+    if let Some((policy, priority)) = schedule(&config.cpu)?
+        && let Err(e) = policy.apply(priority)
+    {
+        let log = log.class("config", "scheduler");
+        log.error(format_args!("cpu: scheduler-policy has no effect: {}", io_text(&e)));
+    }
     parts.router.engine.start().map_err(failed("cannot start threads"))?;
     if layout.shared {
         // Without the right to it control waits a little longer for its turn.
         let _ = rustix::process::nice(FAVOUR);
     }
     parts.router.insert(Placement { config: config.cpu.clone(), allowed });
-    notice_ignored(config, &log);
+    notice_ignored(config, &mut parts.router);
     files::load(&config.plugins, &mut parts.router);
     parts.router.started();
     let Layout { main, workers, control, .. } = layout;
@@ -61,20 +70,20 @@ pub fn router(config: &Config) -> Result<Assembly, String> {
     Ok(parts)
 }
 
-/// A router with its graph built, and where its threads are to run, of which CPUs.
-pub fn without_threads(config: &Config) -> Result<(Assembly, (Layout, Vec<usize>)), String> {
-    let log = Log::new();
+/// A router with its graph built, and where its threads are to run, of which CPUs. Touches no file;
+/// one that is only to check commands touches nothing outside.
+pub fn without_threads(
+    config: &Config,
+    log: &Log,
+    is_check: bool,
+) -> Result<(Assembly, (Layout, Vec<usize>)), String> {
     log.configure(&config.logging);
-    if let Some(path) = &config.unix.log {
-        let failed = |e| format!("cannot write log {}: {}", path.display(), io_text(&e));
-        log.write_to(path).map_err(failed)?;
-    }
     let failed = |what: &'static str| move |e| format!("{what}: {}", io_text(&e));
     let allowed = crate::layout::of_this_process(&config.cpu);
     let allowed = allowed.map_err(failed("cannot tell the CPUs of this process"))?;
     let layout = Layout::new(&config.cpu, &allowed).map_err(|e| e.text("corelist-workers"))?;
     let most = allowed.len().min(MOST_WORKERS).max(layout.workers.len());
-    let settings = Settings { most_workers: most, ..settings(config, &layout, &log)? };
+    let settings = Settings { most_workers: most, ..settings(config, &layout, log)? };
     let budget = config.statseg.size.map(|size| size.0);
     let threads = 1 + layout.workers.len();
     let stats = Segment::new(settings.thread_rows(), budget);
@@ -84,12 +93,16 @@ pub fn without_threads(config: &Config) -> Result<(Assembly, (Layout, Vec<usize>
     });
     let router = router.map_err(failed("cannot reserve memory"))?;
     let mut parts = Assembly::new(router);
+    if is_check {
+        parts.router.insert(net::Trial);
+    }
     parts.router.stanzas = config.others.clone();
     log.register(&mut parts.cli);
     parts.router.insert(statistics(&config.statseg)?);
     parts.router.insert(drivers::memif::Folder(config.unix.runtime_dir()));
     parts.router.insert(drivers::capture::Folder(config.unix.runtime_dir()));
     workers::register(&mut parts.router, &mut parts.cli);
+    open_files::register(&mut parts.cli);
     parts.router.insert(configure::StartupFile(config.unix.startup_config()));
     parts.router.insert(configure::Extra(|parts| {
         parts.router.log.clone().register(&mut parts.cli);
@@ -164,15 +177,15 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
     })
 }
 
-/// Puts this thread, and with it those it starts, under the policy that is asked for.
-fn schedule(cpu: &Cpu, log: &Log) -> Result<(), String> {
+/// The policy that this thread, and those it starts, are asked to have, and its priority.
+pub fn schedule(cpu: &Cpu) -> Result<Option<(Policy, u32)>, String> {
     let policy = match &cpu.scheduler_policy {
         Some(name) => {
             let policy = name.parse::<Policy>();
             policy.map_err(|()| format!("cpu: unknown scheduler-policy '{name}'"))?
         }
         None if cpu.scheduler_priority.is_some() => Policy::Other,
-        None => return Ok(()),
+        None => return Ok(None),
     };
     let range = policy.priorities();
     let priority = cpu.scheduler_priority.unwrap_or(*range.start());
@@ -180,20 +193,22 @@ fn schedule(cpu: &Cpu, log: &Log) -> Result<(), String> {
         let (low, high) = (range.start(), range.end());
         return Err(format!("cpu: scheduler-priority is {low} to {high} here, not {priority}"));
     }
-    if let Err(e) = policy.apply(priority) {
-        let log = log.class("config", "scheduler");
-        log.error(format_args!("cpu: scheduler-policy has no effect: {}", io_text(&e)));
-    }
-    Ok(())
+    Ok(Some((policy, priority)))
 }
 
-/// Says what the configuration asks for in vain.
-fn notice_ignored(config: &Config, log: &Log) {
-    let log = log.class("config", "ignored");
-    if config.buffers.layout == config::Layout::Natural {
-        log.notice("buffers: layout natural has no effect: buffers are packed");
-    }
-    if config.statseg.page_size != PageSize::Default {
-        log.notice("statseg: page-size has no effect: pages are used as counters move");
+/// Says in the log and in `show health` what the configuration asks for in vain.
+fn notice_ignored(config: &Config, router: &mut Router) {
+    let log = router.log.class("config", "ignored");
+    for notice in &config.notices {
+        let severity = match notice.weight {
+            Weight::Loss => Severity::Warning,
+            Weight::Needless => Severity::Note,
+        };
+        match notice.weight {
+            Weight::Loss => log.warn(notice),
+            Weight::Needless => log.notice(notice),
+        }
+        let subject = format_args!("startup configuration, line {}", notice.line);
+        router.note_start(severity, subject, notice.text());
     }
 }

@@ -1,10 +1,13 @@
 //! Properties of every command of the daemon.
 
 use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 
 use control::cli::{Candidate, Cli, Reply};
 use control::config::Config;
 use net::{Assembly, Router};
+use rustix::fs::inotify;
 use serde_json::Value;
 
 use crate::assemble;
@@ -84,6 +87,7 @@ fn every_show_command_answers_in_json() {
     // the plugin test these, and words of an entry are not made up.
     let others = [
         "show terminal",
+        "show history",
         "show api dump",
         "show acl-plugin decode 5tuple",
         "show sfdp session-detail",
@@ -173,13 +177,94 @@ fn every_command_completes_its_words_and_the_names_of_interfaces_and_tables() {
     assert_eq!(wrong, "");
 }
 
+#[test]
+fn every_command_is_known_to_make_a_configuration_or_not() {
+    let unknown = |path: &String| configure::makes_configuration(path).is_none();
+    let unknown: Vec<_> = Whole::new().paths().into_iter().filter(unknown).collect();
+    assert_eq!(unknown, [""; 0], "list them in plugins/configure/src/allowed.rs");
+}
+
+/// Events in a folder since the last call: files opened, made, changed or removed.
+fn events(watch: &OwnedFd) -> usize {
+    let mut room = [MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(watch, &mut room);
+    std::iter::from_fn(|| reader.next().ok().map(drop)).count()
+}
+
+/// Words between a command and the name of a file.
+const BEFORE_FILES: &[&str] = &[
+    "",
+    "file",
+    "filename",
+    "save",
+    "save-json",
+    "dump",
+    "pcap",
+    "socket",
+    "rx file",
+    "on file",
+    "name z file",
+    "name z pcap",
+    "id 7 filename",
+    "pg0 pcap",
+    "source pg0 pcap",
+    "max 5 file",
+];
+
+#[test]
+fn no_command_of_a_trial_touches_files() {
+    let mut whole = Whole::new();
+    let folder = std::env::temp_dir().join(format!("ferrovia-trial-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let (there, fresh) = (folder.join("there"), folder.join("fresh"));
+    std::fs::write(&there, "canary:*:20228\n").unwrap();
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    inotify::add_watch(&watch, &folder, inotify::WatchFlags::ALL_EVENTS).unwrap();
+    std::fs::read(&there).unwrap();
+    assert!(events(&watch) > 0, "files that are read are seen");
+
+    let mut text = String::new();
+    for path in whole.paths() {
+        let keywords = whole.help(&format!("{path} ")).1;
+        let keywords = keywords.iter().filter_map(|next| next.split(' ').next());
+        let keywords = keywords.filter(|word| !word.contains(['<', '{', '}']));
+        for before in BEFORE_FILES.iter().copied().chain(keywords) {
+            for file in [&there, &fresh] {
+                writeln!(text, "{path} {before} {}", file.display()).unwrap();
+            }
+        }
+    }
+    let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().matches(".so").count();
+    let loaded = maps();
+    let files = [("all".to_owned(), text)];
+    let mut trial = configure::Trial::new(&whole.parts.router, &files, &[]).unwrap();
+    let mut refused = 0;
+    loop {
+        match trial.step() {
+            Ok(None) => {}
+            Ok(Some(_)) => break,
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!error.contains("canary"), "{error}");
+                refused += usize::from(error.contains("does not belong in a configuration"));
+            }
+        }
+    }
+    drop(trial);
+    assert_eq!(events(&watch), 0, "a file was touched");
+    assert_eq!(maps(), loaded, "an object was loaded");
+    assert!(refused > 1000, "{refused}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// Head of `docs/reference/commands.md`.
 const HEAD: &str = "# Commands
 
 What `help` says of each, made by a test (`FERROVIA_BLESS=1` writes it anew). `[ ]` may be left
 out, `|` is a choice, `{ }` belongs together, `<name>` is a value, `...` may come again. Words may
-be shortened as long as they are unique. Which commands of the original are missing, and why, is in
-[commands-missing.md](commands-missing.md).
+be shortened as long as they are unique; those that introduce something stand in any order. An
+interface is its name, or `sw_if_index` and its number. Which commands of the original are missing,
+and why, is in [commands-missing.md](commands-missing.md).
 ";
 
 /// Text that no reader of Markdown takes for tags.

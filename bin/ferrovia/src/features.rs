@@ -5,16 +5,25 @@ use control::feature::unmet;
 use net::{Feature, Origin};
 
 /// The features that the configuration leaves on. `plugin default { disable }` is about plugins;
-/// everything else goes only when it is named. A plugin that nobody named goes along with one that
-/// it requires.
+/// everything else goes only when it is named. A plugin that is named comes with those that it
+/// requires, unless these are named as disabled; one that nobody named goes along with one that it
+/// requires.
 ///
 /// # Errors
 /// One is off that another one requires: the message.
 pub fn enabled(plugins: &Plugins) -> Result<Vec<&'static Feature>, String> {
-    let named = Plugins { default: None, ..plugins.clone() };
+    let mut named = Plugins { default: None, ..plugins.clone() };
     let mut on: Vec<_> =
         plugins::features().filter(|f| is_on(f, &named, plugins.default)).collect();
     while let Some((name, missing)) = unmet(&on) {
+        let comes_along = |f: &&Feature| f.name == missing && named.switch(missing).is_none();
+        if named.switch(name) == Some(Switch::Enable)
+            && let Some(required) = plugins::features().find(comes_along)
+        {
+            named.named.push((missing.to_owned(), Switch::Enable));
+            on.push(required);
+            continue;
+        }
         let goes_along = |f: &&Feature| f.name == name && f.origin == Origin::Plugin;
         if !on.iter().any(goes_along) || named.switch(name).is_some() {
             return Err(format!(
@@ -23,7 +32,8 @@ pub fn enabled(plugins: &Plugins) -> Result<Vec<&'static Feature>, String> {
         }
         on.retain(|f| f.name != name);
     }
-    Ok(on)
+    // In the order in which they register.
+    Ok(plugins::features().filter(|f| on.iter().any(|one| one.name == f.name)).collect())
 }
 
 fn is_on(feature: &Feature, named: &Plugins, default: Option<Switch>) -> bool {
@@ -84,6 +94,26 @@ mod tests {
         let both = "plugins { plugin ping_plugin.so { disable } plugin traceroute { enable } }";
         let why = names(both).unwrap_err();
         assert!(why.contains("ping is disabled, and traceroute requires it"), "{why}");
+    }
+
+    #[test]
+    fn a_named_plugin_comes_with_what_it_requires() {
+        let only = |name: &str, more: &str| {
+            let named = format!("plugin default {{ disable }} plugin {name} {{ enable }}");
+            names(&format!("plugins {{ {named} {more} }}"))
+        };
+        for feature in plugins::features().filter(|f| f.origin == Origin::Plugin) {
+            let on = only(&feature.file(), "").unwrap_or_else(|e| panic!("{}: {e}", feature.name));
+            assert!(on.contains(&feature.name), "{}", feature.name);
+            assert!(feature.requires.iter().all(|r| on.contains(r)), "{}", feature.name);
+        }
+        let nat = only("nat_plugin.so", "").unwrap();
+        assert!(nat.contains(&"sessions") && !nat.contains(&"acl"), "{nat:?}");
+        let why = only("nat_plugin.so", "plugin sessions { disable }").unwrap_err();
+        assert_eq!(why, "plugins: sessions is disabled, and nat requires it: disable both or none");
+        let twice = "plugin sessions { disable } plugin sessions { enable }";
+        let before = only("nat_plugin.so", twice);
+        assert_eq!(before.unwrap(), nat, "the last one counts");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use control::config::{Plugins, Switch};
 use loader::Loader;
 use net::Router;
+use net::health::Severity;
 
 /// Tells the loader where plugins are, and which are built in.
 pub fn prepare(config: &Plugins, router: &mut Router) {
@@ -22,16 +23,15 @@ pub fn prepare(config: &Plugins, router: &mut Router) {
 /// reason in the log, and so are names of plugins that are neither in the folders nor built in.
 pub fn load(config: &Plugins, router: &mut Router) {
     let Some(loader) = router.state::<Loader>() else { return };
-    let mut found: BTreeMap<_, (String, PathBuf)> = BTreeMap::new();
-    for folder in loader.folders.iter().rev() {
-        // The first folder that has a file of this name counts.
-        found.extend(objects(folder).into_iter().map(|(name, path)| (name.clone(), (name, path))));
-    }
+    let found = found(&loader.folders);
     let log = router.log.class("plugin", "load");
-    let built_in = plugins::features().map(|feature| feature.name.to_owned());
-    let known: Vec<_> = built_in.chain(found.keys().cloned()).collect();
-    for name in config.unknown(&known) {
-        log.warn(format_args!("plugins: there is no plugin {name}: what is said of it is ignored"));
+    for name in unknown(config, found.keys()) {
+        let text = format!("there is no plugin {name}: what is said of it is ignored");
+        log.warn(format_args!("plugins: {text}"));
+        // Without a plugin that is not wanted nothing is missing.
+        let is_wanted = config.switch(&name) != Some(Switch::Disable);
+        let severity = if is_wanted { Severity::Warning } else { Severity::Note };
+        router.note_start(severity, "plugins", text);
     }
     let is_on = |name: &str| config.switch(name) != Some(Switch::Disable);
     let mut waiting: Vec<_> = found.into_values().filter(|(name, _)| is_on(name)).collect();
@@ -44,11 +44,35 @@ pub fn load(config: &Plugins, router: &mut Router) {
             }
         }
         if refused.len() == before || refused.is_empty() {
-            refused.iter().for_each(|(_, why)| log.error(why));
+            for ((name, _), why) in refused {
+                log.error(&why);
+                router.note_start(Severity::Error, format_args!("plugin {name}"), why);
+            }
             return;
         }
         waiting = refused.into_iter().map(|(file, _)| file).collect();
     }
+}
+
+/// Plugins in files, by name; the first folder that has a file of a name counts.
+fn found(folders: &[PathBuf]) -> BTreeMap<String, (String, PathBuf)> {
+    let files = folders.iter().rev().flat_map(|folder| objects(folder));
+    files.map(|(name, path)| (name.clone(), (name, path))).collect()
+}
+
+/// Names in the configuration that are neither those of files nor built in.
+fn unknown<'a>(config: &Plugins, files: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let built_in = plugins::features().map(|feature| feature.name.to_owned());
+    let known: Vec<_> = built_in.chain(files.cloned()).collect();
+    config.unknown(&known).into_iter().map(str::to_owned).collect()
+}
+
+/// Warnings of a check: names of plugins that nobody has.
+pub fn check(config: &Plugins, router: &Router) -> Vec<String> {
+    let folders = router.state::<Loader>().map(|loader| loader.folders.clone());
+    let found = found(&folders.unwrap_or_default());
+    let text = |name| format!("plugins: there is no plugin {name}: what is said of it is ignored");
+    unknown(config, found.keys()).into_iter().map(text).collect()
 }
 
 /// The shared objects in a folder and the names by which the configuration knows them.

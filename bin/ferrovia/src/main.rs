@@ -14,6 +14,7 @@ mod features;
 mod files;
 mod layout;
 mod notify;
+mod open_files;
 mod process;
 mod serve;
 mod version;
@@ -22,6 +23,7 @@ mod workers;
 use std::process::ExitCode;
 
 use control::config::{Invocation, Options};
+use control::log::Log;
 
 fn main() -> ExitCode {
     let done = match Invocation::parse(std::env::args().skip(1)) {
@@ -48,11 +50,16 @@ fn main() -> ExitCode {
 }
 
 /// Reads the configuration and carries out its files of commands in a router without threads and
-/// devices.
+/// devices. It fails where the start would, and touches no file.
 fn check(options: &Options) -> Result<(), String> {
     let config = options.load(&[]).map_err(|e| e.to_string())?;
-    let (parts, _) = assemble::without_threads(&config)?;
+    config.notices.iter().for_each(|notice| eprintln!("ferrovia: {notice}"));
     let unix = &config.unix;
+    process::check(&config)?;
+    assemble::schedule(&config.cpu)?;
+    let (parts, _) = assemble::without_threads(&config, &Log::new(), true)?;
+    let unknown = files::check(&config.plugins, &parts.router);
+    unknown.iter().for_each(|warning| eprintln!("ferrovia: {warning}"));
     let saved = unix.startup_config();
     let is_loaded = unix.loads_startup_config() && saved.exists();
     let files = is_loaded.then_some(&saved).into_iter().chain(&unix.exec);

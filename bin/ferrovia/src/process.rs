@@ -1,15 +1,17 @@
 //! The process in its system: limits, folders, files, and what happens on a panic.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use control::cli::io_text;
-use control::config::Unix;
+use control::config::{Config, Listen, Unix};
 use control::log::Log;
+use control::socket::is_own_folder;
 use infra::capabilities::Capabilities;
+use rustix::fs::{Access, access};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Panics that are not in the log yet.
@@ -61,7 +63,9 @@ impl Surroundings {
         let failed = |what: &str, path: &Path, e: std::io::Error| {
             format!("{what} {}: {}", path.display(), io_text(&e))
         };
-        fs::create_dir_all(&folder).map_err(|e| failed("cannot make runtime-dir", &folder, e))?;
+        let made = DirBuilder::new().recursive(true).mode(mode_of(unix)).create(&folder);
+        made.map_err(|e| failed("cannot make runtime-dir", &folder, e))?;
+        is_trusted(unix)?;
         give_to_group(unix, &folder)?;
         if unix.gid.is_some() {
             inherit_group(&folder);
@@ -85,14 +89,89 @@ impl Drop for Surroundings {
     }
 }
 
-/// Gives a file to the group of `unix { gid G }`, so that its members may use the sockets.
-pub fn give_to_group(unix: &Unix, path: &Path) -> Result<(), String> {
-    let Some(group) = &unix.gid else { return Ok(()) };
+/// Mode of a runtime folder that is made: one in `/tmp` is nobody else's.
+fn mode_of(unix: &Unix) -> u32 {
+    if unix.runtime_dir().starts_with("/tmp") && unix.runtime_dir.is_none() { 0o700 } else { 0o777 }
+}
+
+/// Whether nobody else may put sockets into the folder that was chosen for lack of a better one.
+fn is_trusted(unix: &Unix) -> Result<(), String> {
+    let folder = unix.runtime_dir();
+    if unix.runtime_dir.is_some() || !folder.starts_with("/tmp") || !folder.exists() {
+        return Ok(());
+    }
+    is_own_folder(&folder).map_err(|why| format!("{why}: name a folder, unix {{ runtime-dir }}"))
+}
+
+/// Has the log written to a file, in a folder that is made.
+pub fn write_log(log: &Log, path: &Path) -> Result<(), String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let made = folder.map_or(Ok(()), fs::create_dir_all);
+    let failed = |e| format!("cannot write log {}: {}", path.display(), io_text(&e));
+    made.and_then(|()| log.write_to(path)).map_err(failed)
+}
+
+/// Finds what the start would fail on: groups, capabilities, folders of files.
+pub fn check(config: &Config) -> Result<(), String> {
+    let unix = &config.unix;
+    kept(unix)?;
+    group(unix)?;
+    let runtime = unix.runtime_dir();
+    let failed = |what: &str, path: &Path, why: &str| format!("{what} {}: {why}", path.display());
+    let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    is_trusted(unix)?;
+    may_write(&runtime).map_err(|why| failed("cannot make runtime-dir", &runtime, &why))?;
+    if let Some(log) = &unix.log {
+        let target = if log.exists() { log.clone() } else { folder(log) };
+        may_write(&target).map_err(|why| failed("cannot write log", log, &why))?;
+    }
+    if let Some(pidfile) = &unix.pidfile {
+        let is_there = folder(pidfile) == runtime || folder(pidfile).is_dir();
+        let why = "No such file or directory";
+        is_there.then_some(()).ok_or_else(|| failed("cannot write pidfile", pidfile, why))?;
+    }
+    let cli = match unix.cli_listen() {
+        Listen::Unix(path) => Some(path),
+        Listen::Tcp(_) => None,
+    };
+    let sockets = [cli, config.socksvr.socket_name.clone(), config.statseg.socket_name.clone()];
+    for socket in sockets.iter().flatten() {
+        // Folders of sockets below /run are made.
+        let is_made = socket.starts_with("/run") || folder(socket) == runtime;
+        if !is_made && !folder(socket).is_dir() && folder(socket) != Path::new("") {
+            return Err(failed("cannot listen on", socket, "No such file or directory"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file can be written, or files in a folder that may have to be made.
+fn may_write(path: &Path) -> Result<(), String> {
+    let there = path.ancestors().map(|path| match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    });
+    let mut there = there.filter(|path| path.exists());
+    let Some(first) = there.next() else { return Ok(()) };
+    if first != path && !first.is_dir() {
+        return Err("Not a directory".to_owned());
+    }
+    access(first, Access::WRITE_OK).map_err(|e| io_text(&e.into()))
+}
+
+/// Number of the group of `unix { gid G }`.
+fn group(unix: &Unix) -> Result<Option<u32>, String> {
+    let Some(group) = &unix.gid else { return Ok(None) };
     let groups = fs::read_to_string("/etc/group").unwrap_or_default();
     let number = group.parse().ok().or_else(|| group_number(&groups, group));
-    let number = number.ok_or_else(|| format!("unix: gid: no group is called {group}"))?;
-    chown(path, None, Some(number))
-        .map_err(|e| format!("cannot give {} to group {group}: {}", path.display(), io_text(&e)))
+    number.map(Some).ok_or_else(|| format!("unix: gid: no group is called {group}"))
+}
+
+/// Gives a file to the group of `unix { gid G }`, so that its members may use the sockets.
+pub fn give_to_group(unix: &Unix, path: &Path) -> Result<(), String> {
+    let Some(number) = group(unix)? else { return Ok(()) };
+    let failed = |e| format!("cannot give {} to group {number}: {}", path.display(), io_text(&e));
+    chown(path, None, Some(number)).map_err(failed)
 }
 
 /// Has sockets that commands make in a folder later belong to its group. Where that is forbidden,

@@ -1,6 +1,6 @@
 //! The main loop: CLI sessions, processes and signals on one thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::io::Write;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use control::api;
 use control::cli::io_text;
-use control::config::{Config, Endpoint, Listen, Statistics, Unix};
+use control::config::{Config, Endpoint, Listen, Unix};
 use control::log::{Log, Logger};
 use control::session::{Listener, Server, Settings};
 use control::stats::{prometheus, server};
+use net::health::Severity;
 use net::{Assembly, Router};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -48,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Result<(), String> {
     let runtime = runtime()?;
     let stop = Arc::new(Notify::new());
-    watch_signals(Arc::clone(&stop), &config.unix, &config.statseg)?;
+    watch_signals(Arc::clone(&stop), config)?;
     let Assembly { mut router, cli, api, .. } = parts;
     let wake = Arc::new(Notify::new());
     let waker = || {
@@ -62,6 +63,7 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
     let (cli, api) = (Rc::new(cli), Rc::new(api));
     let router = Rc::new(RefCell::new(router));
     let tasks = LocalSet::new();
+    let is_listening = Cell::new(false);
     let ended = tasks.block_on(&runtime, async {
         let settings = Settings::new(&config.unix, BANNER);
         let server = Server::new(Rc::clone(&cli), Rc::clone(&router), settings);
@@ -72,6 +74,7 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
         // Clients that come before the start is carried out wait until it is.
         let api_listener = listen_api(config)?;
+        is_listening.set(true);
         configure::resume(&mut router.borrow_mut());
         let work = start(&server, &router, &config.unix, &log).await;
         process::give_up(&config.unix, &log)?;
@@ -104,6 +107,9 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
     });
     notify::stopping();
     drop(tasks); // ends the sessions, which hold the router
+    if is_listening.get() {
+        let _ = std::fs::remove_file(api_socket(config));
+    }
     ended
 }
 
@@ -114,8 +120,10 @@ fn runtime() -> Result<Runtime, String> {
 
 /// Ends the router on a signal; on a thread of its own, so that it ends even when control or a
 /// data-plane thread is stuck.
-fn watch_signals(stop: Arc<Notify>, unix: &Unix, statseg: &Statistics) -> Result<(), String> {
-    let sockets = [socket_path(&unix.cli_listen()), Some(statseg.socket(unix))];
+fn watch_signals(stop: Arc<Notify>, config: &Config) -> Result<(), String> {
+    let unix = &config.unix;
+    let cli = socket_path(&unix.cli_listen());
+    let sockets = [cli, Some(config.statseg.socket(unix)), Some(api_socket(config))];
     let runtime = runtime()?;
     let kinds = [
         SignalKind::terminate(),
@@ -176,10 +184,15 @@ fn statistics(
     Ok(server.serve(segment))
 }
 
+/// The socket of the binary API.
+fn api_socket(config: &Config) -> PathBuf {
+    let default = || config.unix.runtime_dir().join("api.sock");
+    config.socksvr.socket_name.clone().unwrap_or_else(default)
+}
+
 /// Opens the binary API's socket, once the files of commands are carried out.
 fn listen_api(config: &Config) -> Result<Listener, String> {
-    let default = || config.unix.runtime_dir().join("api.sock");
-    let path = config.socksvr.socket_name.clone().unwrap_or_else(default);
+    let path = api_socket(config);
     let failed = |e| format!("cannot listen on {}: {}", path.display(), io_text(&e));
     let listener = Listener::lasting(&path).map_err(failed)?;
     process::give_to_group(&config.unix, &path)?;
@@ -205,19 +218,24 @@ async fn start(
     let files = unix.exec.clone();
     let saved = unix.loads_startup_config().then(|| unix.startup_config());
     let mut work = spawn_local(async move {
+        let mut read = files.clone();
         if let Some(saved) = saved.filter(|saved| saved.exists()) {
-            load(&server, &saved, &log).await;
+            load(&server, &router, &saved, &log).await;
+            read.push(saved);
         }
         for file in files {
             let reply = server.run(&exec(&file)).await;
             // Nobody reads it? Then nobody wants it.
             let _ = std::io::stdout().write_all(reply.output.to_text().as_bytes());
             if let Err(error) = reply.result {
-                log.error(error);
+                log.error(&error);
+                let mut router = router.borrow_mut();
+                router.note_start(Severity::Error, file.display(), error);
             }
         }
         // What comes later can be compared with this, and undone.
         server.run("commit the start").await;
+        configure::started(&mut router.borrow_mut(), read);
         configure::go_on_waiting(&mut router.borrow_mut());
     });
     timeout(START, &mut work).await.is_err().then_some(work)
@@ -225,14 +243,19 @@ async fn start(
 
 /// Carries out the commands of a saved configuration. One that fails, as for a device that is gone,
 /// is in the log, and the others are carried out nevertheless.
-async fn load(server: &Server<Router>, file: &Path, log: &Logger) {
+async fn load(server: &Server<Router>, router: &RefCell<Router>, file: &Path, log: &Logger) {
+    let name = file.display();
+    let failed = |place: String, error: String| {
+        log.error(format_args!("{place}: {error}"));
+        router.borrow_mut().note_start(Severity::Error, place, error);
+    };
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(e) => return log.error(format_args!("{}: {}", file.display(), io_text(&e))),
+        Err(e) => return failed(name.to_string(), io_text(&e)),
     };
     for (line, command) in configure::commands(&text) {
         if let Err(error) = server.run(&command).await.result {
-            log.error(format_args!("{}:{line}: {error}", file.display()));
+            failed(format!("{name}:{line}"), error.to_string());
         }
     }
 }

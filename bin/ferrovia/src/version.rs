@@ -14,11 +14,13 @@ pub fn short() -> String {
     format!("ferrovia {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The line of `show version`.
+/// The line of `show version`: `ferrovia v0.1.0-g1234abcd built by …`.
 pub fn long() -> String {
+    let commit = env!("COMMIT");
     format!(
-        "ferrovia v{} built by {} on {} at {}",
+        "ferrovia v{}{}{commit} built by {} on {} at {}",
         env!("CARGO_PKG_VERSION"),
+        if commit.is_empty() { "" } else { "-g" },
         BUILT_BY,
         BUILT_ON,
         build_date()

@@ -20,6 +20,7 @@ pub struct Placement {
 /// Change the number of worker threads while packets flow.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set workers")]
+#[undo("=set workers default")]
 #[stage(Objects)]
 struct SetWorkers {
     /// number of workers
@@ -27,6 +28,8 @@ struct SetWorkers {
     workers: Option<u32>,
     /// one on each of these CPUs
     corelist: Option<CpuList>,
+    /// those of the startup configuration
+    default: bool,
 }
 
 /// Last choice of workers by command.
@@ -37,11 +40,15 @@ pub fn register(router: &mut Router, cli: &mut Cli<Router>) {
     router.configured.push(("workers", Configuration::Commands(configuration)));
     cli.command(|router, wanted: SetWorkers| {
         let Some(placed) = router.state::<Placement>() else { return Ok(()) };
-        if wanted.workers.is_some() == wanted.corelist.is_some() {
-            return Err(Error::new("expected the number of workers or corelist"));
+        let given = [wanted.workers.is_some(), wanted.corelist.is_some(), wanted.default];
+        if given.into_iter().filter(|is| *is).count() != 1 {
+            return Err(Error::new("expected the number of workers, corelist or default"));
         }
         let (workers, corelist_workers) = (wanted.workers, wanted.corelist.clone());
-        let config = Cpu { workers, corelist_workers, ..placed.config.clone() };
+        let config = match wanted.default {
+            true => placed.config.clone(),
+            false => Cpu { workers, corelist_workers, ..placed.config.clone() },
+        };
         let layout =
             Layout::new(&config, &placed.allowed).map_err(|e| Error::new(e.text("corelist")))?;
         apply(router, &layout)?;
@@ -51,7 +58,7 @@ pub fn register(router: &mut Router, cli: &mut Cli<Router>) {
 }
 
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    if let Some(Told(told)) = router.state::<Told>() {
+    if let Some(Told(told)) = router.state::<Told>().filter(|told| !told.0.default) {
         lines.push(told);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
@@ -120,7 +121,12 @@ pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
             Ok(false)
         }
         None | Some("-") => live(socket, &wish, &mut io::stdout().lock()),
-        Some(path) => live(socket, &wish, &mut File::create(path)?),
+        Some(path) => {
+            // Packets are for the one who captures them; a pipe or device is written to as well.
+            let mut options = File::options();
+            let options = options.write(true).create(true).truncate(true).mode(0o600);
+            live(socket, &wish, &mut options.open(path)?)
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use control::cli::SessionRequest;
@@ -11,9 +13,22 @@ use control::config::Listen;
 use control::session::TURNED_AWAY;
 use control::session::frame::{Answer, Request};
 use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
+use control::socket::is_own_folder;
 
-/// Longest wait for the router's first bytes.
+/// Longest wait for the router's first bytes unless it is said.
 const GREETING: Duration = Duration::from_secs(5);
+/// The wait that is said.
+static PATIENCE: OnceLock<Duration> = OnceLock::new();
+
+/// Sets how long the router may take to greet.
+pub fn be_patient(time: Duration) {
+    // The first one counts, and there is one.
+    let _ = PATIENCE.set(time);
+}
+
+fn patience() -> Duration {
+    PATIENCE.get().copied().unwrap_or(GREETING)
+}
 
 /// A stream socket of either kind.
 trait Socket: Read + Write + AsFd + Send {
@@ -69,21 +84,23 @@ impl Link {
     }
 
     fn search() -> io::Result<Self> {
-        let uid = rustix::process::getuid().as_raw();
-        let user = format!("/var/run/user/{uid}/vpp/cli.sock");
-        let places = [
-            "/run/vpp/cli.sock",
-            "/var/run/vpp/cli.sock",
-            &user,
-            "./cli.sock",
-            "/run/ferrovia/cli.sock",
-        ];
-        for place in places {
-            if let Ok(stream) = UnixStream::connect(place) {
-                return Self::greet(Box::new(stream)).map_err(|e| at(place, &e));
+        let places = places();
+        let mut forbidden = String::new();
+        for place in &places {
+            match UnixStream::connect(place) {
+                Ok(stream) => {
+                    // Others might have made a folder in /tmp, and listen to what is typed.
+                    let folder = Path::new(place).parent().filter(|f| f.starts_with("/tmp"));
+                    folder.map_or(Ok(()), is_own_folder).map_err(io::Error::other)?;
+                    return Self::greet(Box::new(stream)).map_err(|e| at(place, &e));
+                }
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    forbidden = format!(" (permission denied for {place})");
+                }
+                Err(_) => {}
             }
         }
-        let text = format!("no router listens at {}; use -s SOCKET", places.join(", "));
+        let text = format!("no router listens at {}{forbidden}; use -s SOCKET", places.join(", "));
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
 
@@ -98,7 +115,7 @@ impl Link {
             session_request: None,
             ended: false,
         };
-        link.socket.set_timeout(Some(GREETING))?;
+        link.socket.set_timeout(Some(patience()))?;
         link.socket.write_all(&[IAC, WILL, FRAMES])?;
         match link.answer()? {
             (0, Answer::Hello { prompt }) => link.prompt = prompt,
@@ -280,7 +297,7 @@ impl Link {
         match count {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the router has hung up")),
             Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(foreign()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(silent()),
             Err(error) => Err(error),
         }
     }
@@ -291,6 +308,32 @@ fn at(socket: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{socket}: {}", control::cli::io_text(error)))
 }
 
+/// Paths where a router listens that nobody configured otherwise.
+fn places() -> Vec<String> {
+    let uid = rustix::process::getuid().as_raw();
+    let session = std::env::var("XDG_RUNTIME_DIR").ok();
+    let session = session.map(|folder| format!("{folder}/vpp/cli.sock"));
+    let mut places = vec![
+        "/run/vpp/cli.sock".to_owned(),
+        "/var/run/vpp/cli.sock".to_owned(),
+        format!("/var/run/user/{uid}/vpp/cli.sock"),
+    ];
+    places.extend(session.filter(|path| *path != format!("/run/user/{uid}/vpp/cli.sock")));
+    places.push(format!("/tmp/vpp-{uid}/cli.sock"));
+    places.extend(["./cli.sock", "/run/ferrovia/cli.sock"].map(str::to_owned));
+    places
+}
+
+/// The router has accepted the connection and says nothing.
+fn silent() -> io::Error {
+    let seconds = patience().as_secs();
+    let text = format!(
+        "no answer within {seconds} s: is the router busy or stopped? (--timeout SECONDS waits \
+         longer)"
+    );
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
 fn foreign() -> io::Error {
     io::Error::other("who listens there does not speak fvctl's dialect")
 }
@@ -298,6 +341,25 @@ fn foreign() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_silent_router_is_no_stranger() {
+        let (ours, _router) = UnixStream::pair().unwrap();
+        be_patient(Duration::from_secs(1));
+        let error = Link::greet(Box::new(ours)).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("no answer within 1 s"), "{error}");
+        let (ours, mut stranger) = UnixStream::pair().unwrap();
+        stranger.write_all(b"220 smtp ready\r\n").unwrap();
+        stranger.shutdown(std::net::Shutdown::Write).unwrap();
+        let error = Link::greet(Box::new(ours)).map(drop).unwrap_err().to_string();
+        assert!(error.contains("does not speak fvctl's dialect"), "{error}");
+    }
+
+    #[test]
+    fn places_of_users_are_looked_at() {
+        let uid = rustix::process::getuid().as_raw();
+        assert!(places().contains(&format!("/tmp/vpp-{uid}/cli.sock")), "{:?}", places());
+    }
 
     #[test]
     fn a_command_is_cancelled_once() {

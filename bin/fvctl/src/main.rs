@@ -1,7 +1,7 @@
 //! `fvctl`: commands to a running router, one, many or interactively.
 //!
 //! Exit status: 0 when all went well, 1 when a command failed (its text is on standard error), 2
-//! when no router could be asked, 64 when the options are wrong.
+//! when no router could be asked or it did not answer, 64 when the options are wrong.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -19,6 +19,7 @@ mod wait;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use control::cli::is_open;
@@ -73,6 +74,15 @@ fn options() -> Result<ArgMatches, clap::Error> {
                 .value_name("SOCKET")
                 .help("path or host:port of the router's CLI"),
         )
+        .arg(
+            Arg::new("timeout")
+                .short('t')
+                .long("timeout")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u32).range(1..=86_400))
+                .default_value("5")
+                .help("time that the router has to greet"),
+        )
         .arg(Arg::new("json").short('j').long("json").action(ArgAction::SetTrue).help("print JSON"))
         .arg(
             Arg::new("complete")
@@ -100,16 +110,24 @@ fn run(options: &ArgMatches) -> io::Result<bool> {
         return completion::print(line).map(|()| true);
     }
     let json = options.get_flag("json");
+    let patience = options.get_one::<u32>("timeout").copied().unwrap_or(5);
+    link::be_patient(Duration::from_secs(patience.into()));
     hangup::watch()?;
     let socket = options.get_one::<String>("socket").map(String::as_str);
     let words = options.get_many::<String>("command").into_iter().flatten();
     let words: Vec<_> = words.map(String::as_str).collect();
+    if let Some(option) = words.first().filter(|word| word.starts_with('-')) {
+        // No command begins so.
+        eprintln!("fvctl: unknown option '{option}'; see `fvctl --help'");
+        std::process::exit(USAGE);
+    }
     if let Some(done) = own(socket, &words, json) {
         return done;
     }
     let mut link = Link::open(socket)?;
     if !words.is_empty() {
-        return Ok(report(&command(&mut link, &words.join(" "), json)?));
+        let text = with_input(&words, io::stdin().lock())?;
+        return Ok(report(&command(&mut link, &text, json)?));
     }
     if io::stdin().is_terminal() {
         return prompt::talk(link, socket, json).map(|()| true);
@@ -129,6 +147,32 @@ fn own(socket: Option<&str>, words: &[&str], json: bool) -> Option<io::Result<bo
         ("extcap", rest) => Some(extcap::run(socket, rest)),
         _ => None,
     }
+}
+
+/// The command of these words; one about a configuration has that of `input` in place of `-`.
+fn with_input(words: &[&str], mut input: impl BufRead) -> io::Result<String> {
+    let is = |word: &str, whole: &str| !word.is_empty() && whole.starts_with(word);
+    let place = match words {
+        [a, b, "-", ..] if is(a, "configure") && (is(b, "check") || is(b, "replace")) => 2,
+        [a, b, c, "-"] if is(a, "show") && is(b, "configuration") && is(c, "diff") => 3,
+        _ => return Ok(words.join(" ")),
+    };
+    let mut text = String::new();
+    input.read_to_string(&mut text)?;
+    // Comments may have braces of their own; each line keeps its number.
+    let is_comment = |line: &&str| line.trim_start().starts_with('#');
+    let lines = text.lines().map(|line| if is_comment(&line) { "" } else { line });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let depth = text.chars().try_fold(0_usize, |depth, c| match c {
+        '{' => Some(depth + 1),
+        '}' => depth.checked_sub(1),
+        _ => Some(depth),
+    });
+    if depth != Some(0) {
+        return Err(io::Error::other("standard input: the braces do not match"));
+    }
+    let (before, behind) = (words[..place].join(" "), words[place + 1..].join(" "));
+    Ok(format!("{before} {{ {text}\n}} {behind}"))
 }
 
 /// Carries out the commands of `input` up to the first that fails.

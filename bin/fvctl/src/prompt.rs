@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::cli::SessionRequest;
+use control::cli::{SessionRequest, is_unpaged};
 use reedline::{
     ColumnarMenu, Completer, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -115,7 +115,8 @@ impl Person<'_> {
         let keys = &self.keys;
         keys.clear();
         let out = io::stdout();
-        let size = if self.pages && out.is_terminal() { tcgetwinsize(&out).ok() } else { None };
+        let pages = self.pages && !is_unpaged(line);
+        let size = if pages && out.is_terminal() { tcgetwinsize(&out).ok() } else { None };
         let Some(size) = size.filter(|size| size.ws_row > 0) else {
             let mut printer = Printer { out: out.lock(), ends_line: true };
             let mut print = |text: &str| printer.print(text);

@@ -97,7 +97,12 @@ fn one_command_prints_and_tells_its_status() {
 fn standard_input_is_carried_out_up_to_the_first_error() {
     let socket = serve("many.sock");
     let text = "# set it\nset number 3\n\nshow number\ncomment {\nx\n}\nset number x\nshow number";
-    expect(fvctl(&socket, &[], text), 1, "3\n", "line 8: set number: invalid number `x'\n");
+    expect(
+        fvctl(&socket, &[], text),
+        1,
+        "3\n",
+        "line 8: set number: invalid number `x'\n  set number x\n             ^\n",
+    );
     expect(fvctl(&socket, &[], "show number\nquit\nshow number\n"), 0, "3\n", "");
     expect(fvctl(&socket, &[], ""), 0, "", "");
 }

@@ -145,6 +145,7 @@ fn piece_info(piece: &Piece<'_>) -> TokenStream {
                     count: ::control::api::schema::Count::Counted(#by),
                     options: &[#options],
                     about: #about,
+                    is_secret: <#element as ::control::api::Field>::IS_SECRET,
                 }
             }
         }
@@ -160,6 +161,7 @@ pub fn info(name: &str, ty: &Type, about: &str, options: &TokenStream) -> TokenS
             count: <#ty as ::control::api::Field>::COUNT,
             options: &[#options],
             about: #about,
+            is_secret: <#ty as ::control::api::Field>::IS_SECRET,
         }
     }
 }

@@ -34,6 +34,10 @@ pub struct Field {
     place: Place,
     help: String,
     values: TokenStream,
+    /// Whether its words are known wherever they stand.
+    has_words: bool,
+    /// Words that take a flag back.
+    opposites: Vec<String>,
     /// Value when it is left out, which is not printed then.
     default: Option<TokenStream>,
 }
@@ -58,11 +62,16 @@ impl Field {
         if values.is_empty() && type_name(&value).is_some_and(|name| name == "PathBuf") {
             values.push_str("file");
         }
-        let values = match field.attrs.iter().any(|a| a.path().is_ident("words")) {
+        let has_words = field.attrs.iter().any(|a| a.path().is_ident("words"));
+        let values = match has_words {
             true => quote!(<#value as ::control::cli::Words>::VALUES),
             false => quote!(#values),
         };
-        Ok(Self { ident, value, shape, place, help, values, default })
+        let opposites = strings(&field.attrs, "opposite")?;
+        if !opposites.is_empty() && shape != Shape::Flag {
+            return Err(Error::new_spanned(field, "only a flag has an opposite"));
+        }
+        Ok(Self { ident, value, shape, place, help, values, has_words, opposites, default })
     }
 
     pub fn is_flat(&self) -> bool {
@@ -89,6 +98,11 @@ impl Field {
         matches!(self.place, Place::Keywords(_))
     }
 
+    /// Whether it is a position of words that are known wherever they stand.
+    pub fn is_known_by_word(&self) -> bool {
+        self.has_words && self.place == Place::Position && self.shape != Shape::Repeated
+    }
+
     fn name(&self) -> String {
         self.ident.unraw().to_string().trim_start_matches('_').replace('_', "-")
     }
@@ -98,10 +112,15 @@ impl Field {
         format_ident!("slot_{}", self.ident.unraw().to_string().trim_start_matches('_'))
     }
 
-    /// The `ArgInfo` of the field.
+    /// The `ArgInfo` of the field, and that of the words that take a flag back.
     pub fn info(&self) -> TokenStream {
         let (name, help, values) = (self.name(), &self.help, &self.values);
-        let range = range(&self.value);
+        let (range, value) = (range(&self.value), &self.value);
+        // The type of a flag, or of what is left of a line, need be no value.
+        let is_secret = match (&self.place, self.shape) {
+            (Place::Rest | Place::Flat, _) | (_, Shape::Flag) => quote!(false),
+            _ => quote!(<#value as ::control::cli::Value>::IS_SECRET),
+        };
         let keywords = match &self.place {
             Place::Keywords(words) => words.as_slice(),
             Place::Position | Place::Rest | Place::Flat => &[],
@@ -113,6 +132,20 @@ impl Field {
             (_, Shape::Optional) => quote!(Optional),
             (_, Shape::Repeated) => quote!(Repeated),
         };
+        let opposite = self.opposites.first().map(|name| {
+            let (words, help) = (&self.opposites, format!("not {}", self.name()));
+            quote! {
+                , ::control::cli::ArgInfo {
+                    name: #name,
+                    keywords: &[#(#words),*],
+                    help: #help,
+                    kind: ::control::cli::Kind::Flag,
+                    values: "",
+                    range: "",
+                    is_secret: false,
+                }
+            }
+        });
         quote! {
             ::control::cli::ArgInfo {
                 name: #name,
@@ -121,7 +154,9 @@ impl Field {
                 kind: ::control::cli::Kind::#kind,
                 values: #values,
                 range: #range,
+                is_secret: #is_secret,
             }
+            #opposite
         }
     }
 
@@ -149,9 +184,25 @@ impl Field {
             Shape::Repeated => quote!(#slot.push(args.value(#name)?);),
             _ => quote!(*#slot = Some(args.value(#name)?);),
         };
+        let opposites = &self.opposites;
         quote! {
             if #(args.keyword(#words))||* {
                 #take
+                return Ok(true);
+            }
+            #(if args.keyword(#opposites) {
+                *#slot = false;
+                return Ok(true);
+            })*
+        }
+    }
+
+    /// Reads the value where its word stands, then goes on to the next word.
+    pub fn read_word(&self) -> TokenStream {
+        let slot = self.slot();
+        quote! {
+            if let Some(value) = args.optional() {
+                *#slot = Some(value);
                 return Ok(true);
             }
         }

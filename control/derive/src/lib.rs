@@ -24,13 +24,14 @@ use field::Field;
 /// | `vni: Option<u32>` | may be left out |
 /// | `label: Vec<u32>` | `label <label>`, any number of times |
 /// | `del: bool` | `del` |
+/// | `#[opposite("add")]` | a word that takes the flag back |
 /// | `#[positional]` | the value without a keyword (`T`, `Option`, `Vec`), in field order |
 /// | `#[keyword("hw-addr")]` | another word than the field's name with `-` for `_` |
 /// | `#[alias("mac")]` | one more word for the same argument |
 /// | `#[rest]` | `String` or `Option<String>`: the remaining text as typed |
 /// | `#[values("interface")]` | live names that complete it, unless its name says which |
 /// | `#[values("on\|off")]` | words that it may be |
-/// | `#[words]` | a value that derives `Words` |
+/// | `#[words]` | a value that derives `Words`; without a keyword it may stand anywhere |
 /// | `#[default]`, `#[default(7)]` | what a value is that is left out |
 /// | `#[flatten]` | the arguments of a struct that derives `Arguments` |
 ///
@@ -38,7 +39,9 @@ use field::Field;
 /// a command two paths, `#[command()]` none: `Cli::command_at` says where it is.
 #[proc_macro_derive(
     Command,
-    attributes(command, positional, keyword, alias, rest, values, words, default, flatten)
+    attributes(
+        command, positional, keyword, alias, opposite, rest, values, words, default, flatten
+    )
 )]
 pub fn command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -48,9 +51,8 @@ pub fn command(input: TokenStream) -> TokenStream {
 /// Makes a command print itself in the words that parse to it: the inverse of
 /// `#[derive(Command)]`, for commands of a configuration. `#[stage(Routes)]` says when it comes
 /// there; without, it is one of `Settings`. `#[undo("…")]` says what takes it back
-/// ([`Print::UNDO`](control::cli::Print)). `#[secrets("key")]` names keywords before values that
-/// are shown to nobody.
-#[proc_macro_derive(Print, attributes(stage, undo, secrets))]
+/// ([`Print::UNDO`](control::cli::Print)).
+#[proc_macro_derive(Print, attributes(stage, undo))]
 pub fn print(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand_print(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -59,7 +61,7 @@ pub fn print(input: TokenStream) -> TokenStream {
 /// Makes a struct arguments that several commands have: fields as for `Command`.
 #[proc_macro_derive(
     Arguments,
-    attributes(positional, keyword, alias, rest, values, words, default, flatten)
+    attributes(positional, keyword, alias, opposite, rest, values, words, default, flatten)
 )]
 pub fn arguments(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -235,12 +237,16 @@ impl Reading {
             }
         };
         let keywords = fields.iter().filter(|f| f.has_keyword()).map(Field::read_keyword);
-        let positions = fields.iter().filter(|f| !f.has_keyword()).map(Field::read_position);
+        let words = fields.iter().filter(|f| f.is_known_by_word()).map(Field::read_word);
+        // Words that are none are for other positions first.
+        let (last, first): (Vec<_>, Vec<_>) =
+            fields.iter().filter(|f| !f.has_keyword()).partition(|f| f.is_known_by_word());
+        let positions = first.into_iter().chain(last).map(Field::read_position);
         let finishes = fields.iter().map(Field::finish);
         Self {
             infos,
             starts: fields.iter().map(Field::start).collect(),
-            read: quote!(#(#keywords)* #(#positions)*),
+            read: quote!(#(#keywords)* #(#words)* #(#positions)*),
             finishes: quote!(Self { #(#finishes),* }),
         }
     }
@@ -254,18 +260,12 @@ fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
     let undo = input.attrs.iter().find(|a| a.path().is_ident("undo"));
     let undo = undo.map(|a| a.parse_args::<LitStr>()).transpose()?;
     let undo = undo.map(|words| quote!(const UNDO: &'static str = #words;));
-    let secrets = input.attrs.iter().find(|a| a.path().is_ident("secrets"));
-    let secrets = secrets
-        .map(|a| a.parse_args_with(Punctuated::<LitStr, Token![,]>::parse_terminated))
-        .transpose()?;
-    let secrets = secrets.map(|words| quote!(const SECRETS: &'static [&'static str] = &[#words];));
     let fields = fields.iter().map(Field::print);
     Ok(quote! {
         impl ::control::cli::Print for #name {
             const STAGE: ::control::configuration::Stage =
                 ::control::configuration::Stage::#stage;
             #undo
-            #secrets
 
             #[allow(unused_variables)]
             fn print(&self, line: &mut ::control::cli::Line<'_>) {

@@ -209,12 +209,19 @@ impl Clients {
     }
 
     /// Puts `out` before what waits for a client.
-    pub fn put(&self, client: u32, mut out: Outgoing) {
+    pub fn put(&self, client: u32, out: Outgoing) {
+        self.put_back(client, out, 0);
+    }
+
+    /// Puts `out`, whose first `before` bytes were taken from there, before what waits for a
+    /// client. Only what is behind them is news to it.
+    pub(super) fn put_back(&self, client: u32, mut out: Outgoing, before: usize) {
         let mut inner = self.0.borrow_mut();
         let Some(client) = inner.client_mut(client) else { return };
+        let has_news = out.bytes.len() > before;
         out.bytes.append(&mut client.out.bytes);
         client.out = out;
-        if !client.out.bytes.is_empty() {
+        if has_news {
             client.ready.notify_one();
         }
     }

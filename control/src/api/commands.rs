@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::clients::{Clients, Status};
 use super::directory::Directory;
-use super::json::{of as json_of, to_message};
+use super::json::{Secrets, of as json_of, to_message};
 use super::schema::{Count, FieldInfo, Head, MessageInfo};
 use super::{crc, trace};
 use crate::cli::{Args, Cli, Command, Error, Output, Step, Task};
@@ -24,7 +24,11 @@ struct ShowPlugin;
 /// Show the numbers, names and CRCs of all messages.
 #[derive(Command)]
 #[command("show api message-table")]
-struct ShowTable;
+struct ShowTable {
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 /// Show the clients that talk through shared memory.
 #[derive(Command)]
@@ -53,6 +57,7 @@ impl Command for BinaryApi {
     const PATHS: &'static [&'static str] = &["binary-api"];
     const ABOUT: &'static str = "Send a message of the binary API and show what is answered";
     const USAGE: &'static str = "[help] <name> [<field> <value>]...";
+    const SECRET_REST: Option<usize> = Some(1);
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let helps = args.keyword("help");
@@ -60,11 +65,17 @@ impl Command for BinaryApi {
         let mut fields = Map::new();
         if args.peek() == Some("{") {
             let text = args.rest();
-            let fields = serde_json::from_str(text).map_err(|e| format!("{e}: {text}"))?;
+            let fields = serde_json::from_str(text).map_err(|e| e.to_string())?;
             return Ok(Self { name, helps, fields });
         }
         while let Some(field) = args.word() {
-            let value: String = args.value(field)?;
+            let form = || {
+                format!(
+                    "expected a value behind the field `{field}': the form is NAME FIELD VALUE…, \
+                     and `binary-api help {name}' lists the fields"
+                )
+            };
+            let value: String = args.value(field).map_err(|_| Error::new(form()).at(field))?;
             let value = match value.as_str() {
                 "true" => json!(true),
                 "false" => json!(false),
@@ -230,7 +241,8 @@ impl<C> Task<C> for Exchange {
         }
         let directory = self.clients.directory();
         let answers = self.clients.take_answers();
-        let shown = answers.iter().filter_map(|answer| json_of(&directory, answer));
+        let shown =
+            answers.iter().filter_map(|answer| json_of(&directory, answer, Secrets::Hidden));
         out.append(Output::text(shown.map(|answer| format!("{answer:#}\n")).collect::<String>()));
         Step::Done(Ok(()))
     }

@@ -65,15 +65,7 @@ pub fn dispatch<C: 'static>(
     if entry.service.is_none() {
         return Err(Ignored::NoRequest(info.name));
     }
-    let (caller, fields) = match info.head {
-        Head::Request => {
-            let (head, fields) = rest.split_first_chunk::<8>().ok_or(Ignored::Short(info.name))?;
-            let [a, b, c, d, context @ ..] = *head;
-            let client = u32::from_be_bytes([a, b, c, d]);
-            (Caller { client, context: u32::from_be_bytes(context) }, fields)
-        }
-        _ => (Caller { client: own, context: 0 }, rest),
-    };
+    let (caller, fields) = caller(info.head, own, rest).ok_or(Ignored::Short(info.name))?;
     let client = caller.client;
     if client != own && !clients.is_connected(client) {
         return Err(Ignored::NoClient);
@@ -99,8 +91,24 @@ pub fn dispatch<C: 'static>(
         }
     };
     clients.with_trace(Direction::Tx, |trace| trace.record_all(&out.bytes[before..]));
-    clients.put(client, out);
+    clients.put_back(client, out, before);
     result
+}
+
+/// The client to which the answer to this message goes, if there is one.
+pub fn answers_to<C: 'static>(api: &Api<C>, own: u32, message: &[u8]) -> Option<u32> {
+    let (id, rest) = message.split_first_chunk()?;
+    let entry = api.entry(u16::from_be_bytes(*id))?;
+    caller(entry.info.head, own, rest).map(|(caller, _)| caller.client)
+}
+
+/// The caller of a message that came from client number `own`, and the message's fields.
+fn caller(head: Head, own: u32, rest: &[u8]) -> Option<(Caller, &[u8])> {
+    let Head::Request = head else { return Some((Caller { client: own, context: 0 }, rest)) };
+    let (head, fields) = rest.split_first_chunk::<8>()?;
+    let [a, b, c, d, context @ ..] = *head;
+    let client = u32::from_be_bytes([a, b, c, d]);
+    Some((Caller { client, context: u32::from_be_bytes(context) }, fields))
 }
 
 /// Whether a message of this name asks for something and changes nothing.
@@ -148,7 +156,7 @@ impl<C: 'static> Job<C> {
             Progress::Done
         });
         clients.with_trace(Direction::Tx, |trace| trace.record_all(&out.bytes[before..]));
-        clients.put(self.client, out);
+        clients.put_back(self.client, out, before);
         progress
     }
 

@@ -27,6 +27,8 @@ pub trait Field: Sized {
     const COUNT: Count = Count::One;
     /// Least bytes.
     const SIZE: usize;
+    /// Whether it is shown to nobody: a [`Secret`](crate::Secret).
+    const IS_SECRET: bool = false;
 
     /// Appends its bytes.
     fn encode(&self, out: &mut Vec<u8>);

@@ -12,22 +12,37 @@ use super::field::{Field, Reader, Short};
 use super::message::least_size;
 use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Preset, Type};
 use super::types::{Address, Prefix};
+use crate::secret::HIDDEN;
+
+/// Whether fields that are shown to nobody are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Secrets {
+    /// To be shown: they are not.
+    Hidden,
+    /// To be carried out again.
+    Kept,
+}
 
 /// A message that begins with its number; `None` when there is none of this number or it is short.
-pub(super) fn of(directory: &Directory, message: &[u8]) -> Option<Value> {
+pub(super) fn of(directory: &Directory, message: &[u8], secrets: Secrets) -> Option<Value> {
     let (id, rest) = message.split_first_chunk()?;
     let (_, info, crc) = directory.at(u16::from_be_bytes(*id))?;
-    of_message(info, crc, rest).ok()
+    of_message(info, crc, rest, secrets).ok()
 }
 
 /// The fields of a message whose number is not in `bytes` any more.
-pub(super) fn of_message(info: &MessageInfo, crc: u32, bytes: &[u8]) -> Result<Value, Short> {
+pub(super) fn of_message(
+    info: &MessageInfo,
+    crc: u32,
+    bytes: &[u8],
+    secrets: Secrets,
+) -> Result<Value, Short> {
     let mut object = Map::new();
     object.insert("_msgname".to_owned(), json!(info.name));
     object.insert("_crc".to_owned(), json!(format!("{crc:08x}")));
     let mut from = Reader::new(bytes);
     let fields: Vec<_> = info.all_fields().copied().collect();
-    read_record(&fields, &mut from, &mut object)?;
+    read_record(&fields, &mut from, &mut object, secrets)?;
     Ok(Value::Object(object))
 }
 
@@ -46,23 +61,33 @@ fn read_record(
     fields: &[FieldInfo],
     from: &mut Reader<'_>,
     object: &mut Map<String, Value>,
+    secrets: Secrets,
 ) -> Result<(), Short> {
     for field in fields {
-        let value = match field.count {
-            Count::One => read(&field.ty, from)?,
+        let mut value = match field.count {
+            Count::One => read(&field.ty, from, secrets)?,
             Count::Text => Value::String(String::decode(from)?),
-            Count::Fixed(count) => read_array(&field.ty, count, from)?,
+            Count::Fixed(count) => read_array(&field.ty, count, from, secrets)?,
             Count::Counted(by) => {
                 let count = object.get(by).and_then(Value::as_u64).unwrap_or(0);
-                read_array(&field.ty, usize::try_from(count).map_err(|_| Short)?, from)?
+                let count = usize::try_from(count).map_err(|_| Short)?;
+                read_array(&field.ty, count, from, secrets)?
             }
         };
+        if field.is_secret && secrets == Secrets::Hidden {
+            value = json!(HIDDEN);
+        }
         object.insert(field.name.to_owned(), value);
     }
     Ok(())
 }
 
-fn read_array(ty: &Type, count: usize, from: &mut Reader<'_>) -> Result<Value, Short> {
+fn read_array(
+    ty: &Type,
+    count: usize,
+    from: &mut Reader<'_>,
+    secrets: Secrets,
+) -> Result<Value, Short> {
     match ty {
         Type::U8 => Ok(hex(from.take(count)?)),
         Type::String => {
@@ -75,12 +100,12 @@ fn read_array(ty: &Type, count: usize, from: &mut Reader<'_>) -> Result<Value, S
             if count.checked_mul(least).is_none_or(|bytes| bytes > from.len()) {
                 return Err(Short);
             }
-            (0..count).map(|_| read(ty, from)).collect()
+            (0..count).map(|_| read(ty, from, secrets)).collect()
         }
     }
 }
 
-fn read(ty: &Type, from: &mut Reader<'_>) -> Result<Value, Short> {
+fn read(ty: &Type, from: &mut Reader<'_>, secrets: Secrets) -> Result<Value, Short> {
     Ok(match ty {
         Type::U8 => json!(u8::decode(from)?),
         Type::I8 => json!(i8::decode(from)?),
@@ -92,27 +117,31 @@ fn read(ty: &Type, from: &mut Reader<'_>) -> Result<Value, Short> {
         Type::I64 => json!(i64::decode(from)?),
         Type::F64 => json!(f64::decode(from)?),
         Type::Bool => json!(bool::decode(from)?),
-        Type::String => read_array(ty, 1, from)?,
-        Type::Named(declaration) => read_named(declaration, from)?,
+        Type::String => read_array(ty, 1, from, secrets)?,
+        Type::Named(declaration) => read_named(declaration, from, secrets)?,
     })
 }
 
-fn read_named(declaration: &Declaration, from: &mut Reader<'_>) -> Result<Value, Short> {
+fn read_named(
+    declaration: &Declaration,
+    from: &mut Reader<'_>,
+    secrets: Secrets,
+) -> Result<Value, Short> {
     if let Some(text) = read_text(declaration.name, &mut from.clone())? {
         from.take(least_size(&FieldInfo::one("", named_size(declaration), "")))?;
         return Ok(text);
     }
     match declaration.body {
-        Body::Alias(ty, Count::Fixed(count)) => read_array(&ty, count, from),
-        Body::Alias(ty, _) => read(&ty, from),
+        Body::Alias(ty, Count::Fixed(count)) => read_array(&ty, count, from, secrets),
+        Body::Alias(ty, _) => read(&ty, from, secrets),
         Body::Numbers { base, values, .. } => {
-            let number = read(&base, from)?;
+            let number = read(&base, from, secrets)?;
             let name = values.iter().find(|v| Some(u64::from(v.value)) == number.as_u64());
             Ok(name.map_or(number, |v| json!(v.name)))
         }
         Body::Record(fields) => {
             let mut object = Map::new();
-            read_record(fields, from, &mut object)?;
+            read_record(fields, from, &mut object, secrets)?;
             Ok(Value::Object(object))
         }
         Body::Union(fields) => {
@@ -170,7 +199,10 @@ fn write_record(fields: &[FieldInfo], object: &Value, out: &mut Vec<u8>) -> Resu
                 value => value.clone(),
             },
         };
-        write_field(field, &value, out).ok_or_else(|| format!("{}: {value}", field.name))?;
+        write_field(field, &value, out).ok_or_else(|| match field.is_secret {
+            true => format!("{}: {HIDDEN}", field.name),
+            false => format!("{}: {value}", field.name),
+        })?;
     }
     Ok(())
 }

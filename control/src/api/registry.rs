@@ -89,7 +89,8 @@ impl<C: 'static> Api<C> {
     /// Only the messages that connections are made of.
     pub fn new() -> Self {
         let table = Rc::new(RefCell::new(Rc::new(Table::new())));
-        let once = Once { module: Table::module, add: Table::answer, id: Table::id, own: Rc::make_mut };
+        let once =
+            Once { module: Table::module, add: Table::answer, id: Table::id, own: Rc::make_mut };
         let mut api = Self { table, once };
         super::memclnt::register(&mut api);
         super::cli_inband::register(&mut api);

@@ -74,12 +74,14 @@ pub struct FieldInfo {
     pub options: Options,
     /// Its meaning.
     pub about: &'static str,
+    /// Whether its value is shown to nobody.
+    pub is_secret: bool,
 }
 
 impl FieldInfo {
     /// A field of one element without options.
     pub const fn one(name: &'static str, ty: Type, about: &'static str) -> Self {
-        Self { name, ty, count: Count::One, options: &[], about }
+        Self { name, ty, count: Count::One, options: &[], about, is_secret: false }
     }
 }
 

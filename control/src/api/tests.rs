@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use wire::MacAddr;
 
+use super::json::Secrets::Kept;
 use super::types::{Address, AddressWithPrefix, Prefix};
 use super::*;
 use crate::cli::Cli;
@@ -463,12 +464,12 @@ fn messages_become_json_and_back() {
     };
     let mut bytes = vec![0; 8];
     Message::encode(&want, &mut bytes);
-    let value = json::of_message(WantPingFinishedEvents::INFO, 1, &bytes).unwrap();
+    let value = json::of_message(WantPingFinishedEvents::INFO, 1, &bytes, Kept).unwrap();
     assert_eq!(value["address"], "10.0.0.1");
     assert_eq!(json::to_message(WantPingFinishedEvents::INFO, &value), Ok(bytes));
     let mut bytes = vec![0; 8];
     Message::encode(&table(vec![5, 6]), &mut bytes);
-    let value = json::of_message(Table::INFO, 1, &bytes).unwrap();
+    let value = json::of_message(Table::INFO, 1, &bytes, Kept).unwrap();
     assert_eq!((&value["acls"][1], &value["count"]), (&6.into(), &2.into()));
     assert_eq!(json::to_message(Table::INFO, &value), Ok(bytes));
     let wrong = serde_json::json!({ "type": "many" });

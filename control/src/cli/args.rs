@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use super::command::{ArgInfo, keywords};
+use super::error::Place;
 use super::{Error, Line, PrintValue, is_printable, is_word};
 
 /// Words are separated by blanks; `{` and `}` are words of their own even without blanks.
@@ -135,6 +136,11 @@ impl<'a> Args<'a> {
         &self.line[self.at..]
     }
 
+    /// The whole line, with the words before the next one.
+    pub fn line(&self) -> &'a str {
+        self.line
+    }
+
     /// Takes `{ … }` with whatever is nested in it and returns its inside; `None` when the next
     /// word is not `{`.
     pub fn block(&mut self) -> Result<Option<Args<'a>>, Error> {
@@ -160,7 +166,22 @@ impl<'a> Args<'a> {
 
     /// An error about what comes next: ``<what> `<the remaining words>'``.
     pub fn error(&self, what: impl Display) -> Error {
-        Error::new(format!("{what} `{}'", self.remaining()))
+        let what = what.to_string();
+        let text = match self.is_empty() && what.starts_with("expected") {
+            true => format!("{what} at the end of the line"),
+            false => format!("{what} `{}'", self.remaining()),
+        };
+        Error::new(text).at(self.next())
+    }
+
+    /// An error about a value that is not there.
+    fn missing(&self, what: &str) -> Error {
+        Error::new(format!("missing {what}")).at(self.next())
+    }
+
+    /// The next word, empty at the end.
+    fn next(&self) -> &'a str {
+        &self.line[self.at..self.end.max(self.at)]
     }
 
     /// The error for a word nobody takes.
@@ -200,6 +221,8 @@ pub trait Value: Sized {
     /// Whether a word that comes where one may stand is meant to be one: the name of something that
     /// is or is not there.
     const IS_NAME: bool = false;
+    /// Whether it is shown to nobody: a [`Secret`](crate::Secret).
+    const IS_SECRET: bool = false;
 
     /// Takes the value; `what` names it in errors. On error the place in `args` is of no meaning.
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error>;
@@ -209,7 +232,7 @@ impl<T: FromStr> Value for T {
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
         let start = *args;
         let Some(word) = args.word() else {
-            return Err(Error::new(format!("missing {what}")));
+            return Err(start.missing(what));
         };
         if let Ok(value) = word.parse() {
             return Ok(value);
@@ -222,7 +245,7 @@ impl<T: FromStr> Value for T {
 }
 
 /// Whether this may follow a keyword without a blank.
-fn may_follow(rest: &str) -> bool {
+pub(crate) fn may_follow(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == ':')
 }
 
@@ -255,10 +278,9 @@ pub struct Rest(pub String);
 
 impl Value for Rest {
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let missing = args.missing(what);
         let text = args.rest();
-        (!text.is_empty())
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| format!("missing {what}").into())
+        (!text.is_empty()).then(|| Self(text.to_owned())).ok_or(missing)
     }
 }
 
@@ -323,6 +345,7 @@ impl<const END: u32> PrintValue for Below<END> {
 pub struct Word {
     text: String,
     len: usize,
+    place: Option<Place>,
 }
 
 impl Word {
@@ -333,7 +356,7 @@ impl Word {
 
     /// ``unknown <what> `<word and the words after it>'``.
     pub fn unknown(&self, what: &str) -> Error {
-        Error::new(format!("unknown {what} `{}'", self.text))
+        Error::new(format!("unknown {what} `{}'", self.text)).placed(self.place)
     }
 }
 
@@ -359,14 +382,15 @@ impl Display for Word {
 
 impl From<&str> for Word {
     fn from(word: &str) -> Self {
-        Self { text: word.to_owned(), len: word.len() }
+        Self { text: word.to_owned(), len: word.len(), place: None }
     }
 }
 
 impl Value for Word {
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
         let text = args.remaining().to_owned();
-        let word = args.word().ok_or_else(|| Error::new(format!("missing {what}")))?;
-        Ok(Self { text, len: word.len() })
+        let missing = args.missing(what);
+        let word = args.word().ok_or(missing)?;
+        Ok(Self { text, len: word.len(), place: Some(Place::of(word)) })
     }
 }

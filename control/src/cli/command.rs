@@ -8,6 +8,7 @@ use wire::IpVersion;
 use super::pattern::{Pattern, name_of};
 use super::{Args, Error, Line, Output, SessionRequest, Task};
 use crate::feature::Owner;
+use crate::secret::Secrets;
 
 /// A command as data. Derive it (`#[derive(Command)]`), or write [`parse`](Self::parse) by hand
 /// for an odd grammar.
@@ -22,6 +23,11 @@ pub trait Command: Sized {
     /// Usage line behind the path, in the notation of `cli/pattern.rs`; made from
     /// [`ARGS`](Self::ARGS) when empty. Completion follows it.
     const USAGE: &'static str = "";
+    /// Keywords before values that are shown to nobody, where [`ARGS`](Self::ARGS) does not say it.
+    const SECRETS: &'static [&'static str] = &[];
+    /// The word behind the path, counted from 0, from which on all are shown to nobody. The command
+    /// leaves what is secret in them out of its errors.
+    const SECRET_REST: Option<usize> = None;
 
     /// Reads the arguments. Words left over are refused by the caller.
     fn parse(args: &mut Args<'_>) -> Result<Self, Error>;
@@ -86,8 +92,7 @@ pub const fn count(parts: &[&[ArgInfo]]) -> usize {
 /// # Panics
 /// Unless there are `COUNT` of them; while the program is compiled.
 pub const fn join<const COUNT: usize>(parts: &[&[ArgInfo]]) -> [ArgInfo; COUNT] {
-    const NOTHING: ArgInfo =
-        ArgInfo { name: "", keywords: &[], help: "", kind: Kind::Flag, values: "", range: "" };
+    const NOTHING: ArgInfo = ArgInfo::of("", &[], "", Kind::Flag);
     let mut all = [NOTHING; COUNT];
     let (mut part, mut at, mut to) = (0, 0, 0);
     while part < parts.len() {
@@ -114,7 +119,7 @@ pub struct Described {
 }
 
 /// One argument, as help and completion show it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgInfo {
     /// Name of the value in the usage line.
     pub name: &'static str,
@@ -129,6 +134,8 @@ pub struct ArgInfo {
     pub values: &'static str,
     /// Lowest and highest number it may be, such as `0-255`; empty when it is no number.
     pub range: &'static str,
+    /// Whether its value is shown to nobody.
+    pub is_secret: bool,
 }
 
 /// Shape of an argument.
@@ -172,6 +179,7 @@ pub(super) struct Entry<C> {
     pub about: &'static str,
     pub args: &'static [ArgInfo],
     usage: &'static str,
+    pub secrets: Secrets,
     pub run: Action<C>,
     /// Owner of the command.
     pub owner: Owner,
@@ -194,8 +202,8 @@ impl<C> Entry<C> {
             })?;
             effect(cx, command.expect("it was read"))
         };
-        let (about, args, usage) = (T::ABOUT, T::ARGS, T::USAGE);
-        Self { about, args, usage, run: Box::new(run), owner: Owner::current() }
+        let (about, args, usage, secrets) = (T::ABOUT, T::ARGS, T::USAGE, Secrets::of::<T>());
+        Self { about, args, usage, secrets, run: Box::new(run), owner: Owner::current() }
     }
 
     /// A command that is known only at run time.
@@ -207,8 +215,8 @@ impl<C> Entry<C> {
             let output = handler(cx, args)?;
             if args.is_empty() { Ok(Effect::Done(output)) } else { Err(args.unknown()) }
         };
-        let Described { about, usage, .. } = *command;
-        Self { about, args: &[], usage, run: Box::new(run), owner: Owner::current() }
+        let (Described { about, usage, .. }, secrets) = (*command, Secrets::NONE);
+        Self { about, args: &[], usage, secrets, run: Box::new(run), owner: Owner::current() }
     }
 
     /// Pattern of the words behind the path; `None` when the usage line cannot be read.
@@ -260,6 +268,16 @@ pub fn keywords(args: &'static [ArgInfo]) -> impl Iterator<Item = &'static str> 
 }
 
 impl ArgInfo {
+    /// An argument whose value is anything.
+    pub const fn of(
+        name: &'static str,
+        keywords: &'static [&'static str],
+        help: &'static str,
+        kind: Kind,
+    ) -> Self {
+        Self { name, keywords, help, kind, values: "", range: "", is_secret: false }
+    }
+
     fn usage(&self) -> String {
         let keyword = self.keywords.first().map_or(String::new(), |k| format!("{k} "));
         // The words that a value may be say more than its name.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::command::Entry;
 use super::pattern::{Expected, name_of};
-use super::{ArgInfo, Args, Cli, Error, Kind, Output};
+use super::{ArgInfo, Args, Cli, Error, Kind, Output, filter};
 
 /// Names that exist now which `?` shows for a value.
 const MOST_NAMES: usize = 12;
@@ -81,6 +81,9 @@ impl<C: 'static> Cli<C> {
     /// Words that may stand where `line` ends: command words, keywords, live names. The last word
     /// of `line` is completed unless a blank follows it.
     pub fn complete(&self, cx: &C, line: &str) -> Vec<Candidate> {
+        if let Some(filters) = filter::complete(line) {
+            return filters;
+        }
         let start = line.rfind([' ', '\t', '{']).map_or(0, |i| i + 1);
         let (head, prefix) = line.split_at(start);
         let mut args = Args::new(head);
@@ -115,6 +118,11 @@ impl<C: 'static> Cli<C> {
 
     /// Output of `help WORDS`.
     pub(super) fn help(&self, cx: &C, words: &str) -> Result<Output, Error> {
+        let filters = filter::complete(words);
+        if let Some(commands) = filters.filter(|_| words.ends_with([' ', '\t'])) {
+            let help = Help { usage: None, about: "", arguments: Vec::new(), commands };
+            return Ok(Output::of(help));
+        }
         let mut args = Args::new(words);
         let tree = self.tree();
         let at = tree.descend(&mut args)?;

@@ -44,6 +44,7 @@ struct Undefine {
 #[command("show macro")]
 struct Show {
     /// values as they were given, with the variables in them
+    #[alias("noeval")]
     noevaluate: bool,
 }
 

@@ -9,8 +9,10 @@ mod builtin;
 mod command;
 mod complete;
 mod error;
+mod filter;
 mod hex;
 mod macros;
+mod matching;
 mod output;
 mod pattern;
 mod print;
@@ -22,17 +24,20 @@ mod tree;
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 
 pub use control_derive::{Arguments, Command, Print, Words};
 pub use serde::{Serialize, Serializer};
 
+pub(crate) use args::may_follow;
 pub use args::{Args, Below, Pair, Rest, Text, Value, Word};
 pub use command::{ArgInfo, Arguments, Command, Described, Kind, Words, count, join};
 pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
+pub use filter::is_unpaged;
 pub use hex::{Hex, hex};
 pub use output::Output;
 pub use print::{Line, Print, PrintValue, is_printable, is_word};
@@ -41,12 +46,15 @@ pub use sessions::{Session, Sessions};
 pub use source::is_open;
 pub use terminal::SessionRequest;
 
+pub(crate) use error::{Place, nearest};
+
 use command::{Effect, Entry};
 use macros::Macros;
 use tree::Tree;
 
 use crate::events::{EventLog, Topic};
 use crate::feature::Owner;
+use crate::secret::{self, Secrets};
 
 /// Reasons why the commands do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +75,9 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+/// Bytes of a command that are looked at where not all of it is shown.
+pub(crate) const SHOWN: usize = 1024;
 
 /// Lists names that there are.
 type List<C> = Rc<dyn Fn(&C) -> Vec<String>>;
@@ -95,7 +106,11 @@ struct Commands<C> {
     tree: Rc<Tree<Entry<C>>>,
     names: HashMap<&'static str, Names<C>>,
     fault: Option<Fault>,
+    limit: Option<Limit>,
 }
+
+/// Decision whether the command with a path may be carried out.
+type Limit = fn(&str) -> Result<(), Error>;
 
 impl<C> Clone for Cli<C> {
     fn clone(&self) -> Self {
@@ -114,7 +129,7 @@ impl<C: 'static> Cli<C> {
     /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
         let (tree, names) = (Rc::new(Tree::new()), HashMap::new());
-        let commands = Commands { tree, names, fault: None };
+        let commands = Commands { tree, names, fault: None, limit: None };
         let mut cli = Self {
             commands: Rc::new(RefCell::new(commands)),
             macros: Rc::default(),
@@ -183,16 +198,79 @@ impl<C: 'static> Cli<C> {
         self
     }
 
+    /// Has commands carried out only if `limit` allows their paths; help is asked for as `help`.
+    pub fn limit(&mut self, limit: fn(&str) -> Result<(), Error>) {
+        self.commands.borrow_mut().limit = Some(limit);
+    }
+
+    /// Path of the command that a line gives, and the text behind it; `None` if there is none.
+    pub fn command_on(&self, line: &str) -> Option<(String, String)> {
+        let line = self.macros.expand(line);
+        let (tree, mut args) = (self.tree(), Args::new(&line));
+        let node = tree.node(tree.descend(&mut args).ok()?);
+        node.entry.as_ref()?;
+        Some((node.path.to_string(), args.rest().to_owned()))
+    }
+
     /// Sessions that give commands.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
     }
 
-    /// Notes in the event log, if there is one.
-    pub(crate) fn note(&self, what: impl fmt::Display) {
+    /// Notes a command in the event log, if there is one.
+    pub(crate) fn note(&self, line: &str) {
         if let Some(events) = &self.events {
-            events.note(Topic::Cli, what);
+            let first = &line[..line.floor_char_boundary(SHOWN)];
+            events.note(Topic::Cli, fmt::from_fn(|f| f.write_str(&self.shown(first))));
         }
+    }
+
+    /// Commands, one a line, as they may be shown: without what is shown to nobody.
+    pub fn shown(&self, text: &str) -> String {
+        let values = |line| self.secret_values(line, |secrets| secrets);
+        let shown = text.split('\n').map(|line| secret::hide(line, values(line)));
+        shown.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Arguments of a command that are shown to nobody; none when it is not known.
+    pub fn secrets(&self, line: &str) -> Secrets {
+        self.known(line).map_or(Secrets::NONE, |(entry, _)| entry.secrets)
+    }
+
+    /// Places in a command of values that are shown to nobody. Where the command is not known it
+    /// may be a misspelled one, with the arguments of any.
+    fn secret_values(&self, line: &str, of: fn(Secrets) -> Secrets) -> Vec<Range<usize>> {
+        if let Some((entry, path)) = self.known(line) {
+            let secrets = of(entry.secrets);
+            if secrets.is_none() {
+                return Vec::new();
+            }
+            let usage = entry.usage();
+            let is_end = |c: char| !c.is_alphanumeric() && c != '-';
+            let is_known = |word: &str| usage.split(is_end).any(|known| known == word);
+            return secrets.values(line, path, is_known);
+        }
+        let tree = self.tree();
+        let path = tree.descend(&mut Args::new(line)).map_or("", |at| &tree.node(at).path);
+        let below = tree.entries().filter(|(known, _)| known.starts_with(path));
+        let keywords: HashSet<_> = below.flat_map(|(_, entry)| entry.secrets.keywords()).collect();
+        secret::values(line, usize::MAX, |word| keywords.contains(word))
+    }
+
+    /// The error of a command without what is shown to nobody.
+    fn without_secrets(&self, error: Error, line: &str) -> Error {
+        let places = self.secret_values(line, Secrets::in_errors);
+        if line.len() > SHOWN && !places.is_empty() {
+            return error.without_words();
+        }
+        error.hiding(places.into_iter().map(|place| &line[place]))
+    }
+
+    /// The command of a line, and the number of words in its path.
+    fn known(&self, line: &str) -> Option<(Rc<Entry<C>>, usize)> {
+        let (tree, mut args) = (self.tree(), Args::new(line));
+        let node = tree.node(tree.descend(&mut args).ok()?);
+        Some((Rc::clone(node.entry.as_ref()?), node.path.split(' ').count()))
     }
 
     /// Notes each command in this log when it begins.

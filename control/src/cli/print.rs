@@ -15,8 +15,6 @@ pub trait Print: Command + PartialEq + Debug {
     /// [`undo`](crate::configuration::undo); empty where the usual ones do: `del` instead of `add`,
     /// `del` or `disable` behind it.
     const UNDO: &'static str = "";
-    /// Keywords before values that are saved, but shown to nobody.
-    const SECRETS: &'static [&'static str] = &[];
 
     /// Writes the arguments, in words that `parse` takes.
     fn print(&self, line: &mut Line<'_>);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::command::{Effect, Entry};
+use super::filter::Filters;
 use super::source::Source;
 use super::{Args, Cli, Error, Output, SessionRequest};
 use crate::origin;
@@ -48,6 +49,7 @@ pub struct Run<C> {
     session_request: Option<SessionRequest>,
     is_empty: bool,
     quits: bool,
+    is_unpaged: bool,
 }
 
 struct Running<C> {
@@ -56,6 +58,7 @@ struct Running<C> {
     /// The command there when it began.
     entry: Option<Rc<Entry<C>>>,
     task: Box<dyn Task<C>>,
+    filters: Filters,
 }
 
 impl<C: 'static> Running<C> {
@@ -112,9 +115,11 @@ impl<C: 'static> Cli<C> {
     /// Starts the command on `line`.
     fn start(&self, cx: &mut C, line: &str) -> Result<(usize, Effect<C>), Error> {
         let mut args = Args::new(line);
+        let limit = self.commands.borrow().limit.unwrap_or(|_| Ok(()));
         if let Some(words) = line.trim_ascii_end().strip_suffix('?')
             && words.bytes().next_back().is_none_or(|b| b.is_ascii_whitespace())
         {
+            limit("help")?;
             return Ok((0, Effect::Help(words.to_owned())));
         }
         let tree = self.tree();
@@ -124,6 +129,7 @@ impl<C: 'static> Cli<C> {
             let known = node.children.iter().map(|(word, _)| *word);
             return Err(args.unknown().meaning(args.peek(), known).under(&node.path));
         };
+        limit(&node.path)?;
         let first = node.path.split(' ').next().unwrap_or_default();
         if !["show", "save", "commit", "configure"].contains(&first) {
             origin::note_change();
@@ -144,6 +150,7 @@ impl<C: 'static> Run<C> {
             session_request: None,
             is_empty: text.bytes().all(super::args::is_blank),
             quits: false,
+            is_unpaged: false,
         }
     }
 
@@ -179,10 +186,13 @@ impl<C: 'static> Run<C> {
         use std::fmt::Write;
         if let Some(mut running) = self.task.take() {
             // A panic in here has nothing more to stop.
+            let mut shown = Output::none();
             let _ = guarded(|| {
-                running.task.cancel(cx, out);
+                running.task.cancel(cx, &mut shown);
                 Ok(())
             });
+            running.filters.take(shown, out);
+            running.filters.finish(out);
         }
         if let Some((path, line)) = self.sources.iter().rev().find_map(Source::place) {
             // The command that called the file is none of its.
@@ -195,6 +205,11 @@ impl<C: 'static> Run<C> {
     /// True when a command asked to end the session.
     pub fn quits(&self) -> bool {
         self.quits
+    }
+
+    /// True when a command wants its output in one piece.
+    pub fn is_unpaged(&self) -> bool {
+        self.is_unpaged
     }
 
     /// A slice of the current task, or the next command.
@@ -210,17 +225,33 @@ impl<C: 'static> Run<C> {
             self.sources.pop();
             return Ok(Step::Again);
         };
+        if line.is_empty() {
+            return Ok(Step::Again);
+        }
         let line = cli.macros.expand(line);
         cli.note(&line);
-        let (at, effect) = cli.start(cx, &line)?;
+        let blame = |e: Error| cli.without_secrets(e.marking(&line), &line);
+        let (command, mut filters) = Filters::of(&line).map_err(blame)?;
+        let (at, effect) = cli.start(cx, command).map_err(blame)?;
         self.commands += 1;
+        self.is_unpaged = filters.is_unpaged;
+        let is_output = matches!(
+            effect,
+            Effect::Done(_) | Effect::Task(_) | Effect::Help(_) | Effect::Commands
+        );
+        if !is_output && !filters.is_none() {
+            return Err(
+                Error::new("its output cannot be filtered").under(&cli.tree().node(at).path)
+            );
+        }
+        let mut shown = Output::none();
         match effect {
-            Effect::Done(output) => out.append(output),
+            Effect::Done(output) => shown = output,
             Effect::Task(task) => {
                 let entry = cli.tree().node(at).entry.clone();
-                return self.slice(Running { at, entry, task }, cli, cx, out);
+                return self.slice(Running { at, entry, task, filters }, cli, cx, out);
             }
-            Effect::Help(words) => out.append(cli.help(cx, &words)?),
+            Effect::Help(words) => shown = cli.help(cx, &words)?,
             Effect::Exec(path) => {
                 let nested = if self.sources.len() < MAX_FILES {
                     Source::file(&path)
@@ -232,7 +263,7 @@ impl<C: 'static> Run<C> {
             Effect::Commands => {
                 let mut paths = cli.paths();
                 paths.sort_unstable();
-                out.append(Output::both(paths.join("\n"), paths));
+                shown = Output::both(paths.join("\n"), paths);
             }
             Effect::SessionRequest(session_request) => {
                 self.session_request = Some(session_request);
@@ -243,6 +274,8 @@ impl<C: 'static> Run<C> {
                 self.quits = true;
             }
         }
+        filters.take(shown, out);
+        filters.finish(out);
         Ok(Step::Again)
     }
 
@@ -255,12 +288,19 @@ impl<C: 'static> Run<C> {
         out: &mut Output,
     ) -> Result<Step, Error> {
         if !running.is_there(cli) {
-            running.task.cancel(cx, out);
+            // What it would undo may be gone as well.
+            let _ = guarded(|| {
+                running.task.cancel(cx, out);
+                Ok(())
+            });
             return Err(Error::new("the command is gone: its plugin is unloaded"));
         }
-        let step = guarded(|| Ok(running.task.step(cx, out)));
+        let mut shown = Output::none();
+        let step = guarded(|| Ok(running.task.step(cx, &mut shown)));
+        running.filters.take(shown, out);
         match step.unwrap_or_else(|panic| Step::Done(Err(panic))) {
             Step::Done(result) => {
+                running.filters.finish(out);
                 result.map_err(|e| e.under(&cli.tree().node(running.at).path))?;
                 Ok(Step::Again)
             }

@@ -1,7 +1,8 @@
 //! Commands out of a text or a file, one after the other.
 //!
 //! A command ends with its line unless a `{` is open. Lines whose first character is `#` are
-//! comments, blank lines are skipped. A file is read as it is consumed.
+//! comments, and so is ` # …` at the end of a line; blank lines and a byte order mark are skipped.
+//! A file is read as it is consumed.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,6 +13,8 @@ use super::{Error, io_text};
 
 /// Bytes read from a file at a time, or as many as are there of a command that goes on.
 const CHUNK: usize = 64 * 1024;
+/// Lines without a command that are passed over at once.
+const MOST_SKIPPED: usize = 10_000;
 /// Longest command, braces and all: room for an access list of a million rules.
 const MAX_COMMAND: usize = 64 * 1024 * 1024;
 
@@ -55,9 +58,10 @@ impl Source {
         Ok(source)
     }
 
-    /// The next command, or `None` at the end.
+    /// The next command, or `None` at the end; an empty one where very many lines have none, so
+    /// that others have their turn.
     pub fn next(&mut self) -> Result<Option<&str>, Error> {
-        loop {
+        for _ in 0..MOST_SKIPPED {
             match self.scan() {
                 Scan::Found { start, end, used, lines } => {
                     self.line = self.next_line;
@@ -79,6 +83,7 @@ impl Source {
                 Scan::Open { .. } => self.read_more()?,
             }
         }
+        Ok(Some(""))
     }
 
     /// File and line of the last command, when it comes from a file.
@@ -114,12 +119,17 @@ impl Source {
     }
 
     fn is_command(&self, start: usize, end: usize) -> bool {
+        let mark = BYTE_ORDER_MARK.len_utf8();
+        let has_mark = self.bytes[start..end].starts_with("\u{feff}".as_bytes());
+        let start = if has_mark { start + mark } else { start };
         let first = self.bytes[start..end].iter().find(|b| !is_blank(**b));
         first.is_some_and(|b| *b != b'#')
     }
 
     fn command(&self, start: usize, end: usize) -> Result<&str, Error> {
-        str::from_utf8(&self.bytes[start..end]).map_err(|_| Error::bare("input is not UTF-8 text"))
+        let text = str::from_utf8(&self.bytes[start..end]);
+        let text = text.map_err(|_| Error::bare("input is not UTF-8 text"))?;
+        Ok(without_comment(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)))
     }
 
     fn read_more(&mut self) -> Result<(), Error> {
@@ -141,6 +151,32 @@ impl Source {
         self.ended = count == 0;
         Ok(())
     }
+}
+
+/// What some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A command without a comment at the end of its last line: `#` between blanks, outside of braces.
+/// Commands whose text goes to the end of the line keep it.
+fn without_comment(text: &str) -> &str {
+    const TEXTS: [&str; 3] = ["echo", "comment", "define"];
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    if !text.contains('#') || TEXTS.contains(&first) {
+        return text;
+    }
+    let (bytes, mut depth) = (text.as_bytes(), 0_usize);
+    let is_blank_at = |at: usize| bytes.get(at).is_none_or(|b| is_blank(*b));
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            b'#' if depth == 0 && at > 0 && is_blank_at(at - 1) && is_blank_at(at + 1) => {
+                return &text[..at];
+            }
+            _ => {}
+        }
+    }
+    text
 }
 
 /// True when `text` ends inside `{ }`: the command goes on with the next line.

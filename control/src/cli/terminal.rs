@@ -56,7 +56,7 @@ const HISTORY: usize = 50;
 
 /// Show the lines that were typed in this session.
 #[derive(Command)]
-#[command("history")]
+#[command("history", "show history")]
 struct History;
 
 /// Show what is known of this session's terminal.

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 
 use super::*;
+use crate::secret::Secret;
 
 /// Traces of the commands of the tests.
 #[derive(Default)]
@@ -243,6 +244,51 @@ fn a_person_is_told_what_was_probably_meant() {
     assert_eq!(told("show x"), "show: unknown input `x'");
 }
 
+/// Switch something.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("switch")]
+struct Switch {
+    /// interface
+    #[positional]
+    interface: String,
+    /// how
+    #[positional]
+    #[words]
+    shape: Option<Shape>,
+    /// for which version
+    #[positional]
+    #[words]
+    version: wire::IpVersion,
+    /// take it back
+    #[alias("delete")]
+    #[opposite("add")]
+    del: bool,
+}
+
+#[test]
+fn words_of_a_choice_may_stand_anywhere() {
+    let line = "pg0 hash ip6 del";
+    let wanted = Switch::parse(&mut Args::new(line)).unwrap();
+    assert_eq!(Line::of(&wanted, &()), format!("switch {line}"));
+    for line in
+        ["del hash ip6 pg0", "ip6 pg0 del hash", "hash add pg0 delete ip6", "ip6 delete pg0 hash"]
+    {
+        assert_eq!(Switch::parse(&mut Args::new(line)).unwrap(), wanted, "{line}");
+    }
+    let kept = Switch::parse(&mut Args::new("ip4 del add pg0")).unwrap();
+    assert_eq!((kept.del, kept.shape), (false, None), "the last word counts");
+    for (line, why) in [
+        ("pg0", "missing version"),
+        ("ip4", "missing interface"),
+        ("pg0 ipx", "invalid version `ipx'"),
+        ("pg0 ip4 round", "unknown input `round'"),
+    ] {
+        assert_eq!(Switch::parse(&mut Args::new(line)).unwrap_err().to_string(), why, "{line}");
+    }
+    let names: Vec<_> = Switch::ARGS.iter().map(|arg| (arg.name, arg.help)).collect();
+    assert_eq!(names[3..], [("del", "take it back"), ("add", "not del")]);
+}
+
 /// A command whose usage line is broken.
 struct Broken;
 
@@ -290,6 +336,57 @@ fn commands_wait() {
     assert!(start.elapsed() >= Duration::from_millis(50));
     assert_eq!(run("wait -1"), "wait: invalid sec `-1'\n");
     assert_eq!(run("show terminal\nsh err"), "there is no terminal\n");
+}
+
+#[test]
+fn comments_may_end_lines_and_a_byte_order_mark_begin_a_text() {
+    assert_eq!(
+        run("\u{feff}show errors # why\nshow ethernet 4 #\n"),
+        "3 errors\nethernet Some(4)\n"
+    );
+    assert_eq!(run("\u{feff}# all of it\nshow errors"), "3 errors\n");
+    assert_eq!(run("echo a # b"), "a # b\n");
+    assert_eq!(run("show errors #1"), "show errors: unknown input `#1'\n");
+}
+
+#[test]
+fn output_passes_filters() {
+    assert_eq!(run("show errors | count"), "1\n");
+    assert_eq!(run("show errors | include nothing\nshow errors | exclude 4"), "3 errors\n");
+    assert_eq!(run("help show | include errors").lines().count(), 1);
+    assert_eq!(run("exec /x | count"), "exec: its output cannot be filtered\n");
+    assert_eq!(
+        run("show errors | inc 3"),
+        "expected include, exclude, begin, count, no-more behind \
+        `|', got `inc'\n"
+    );
+    assert_eq!(run("echo a | b"), "a | b\n");
+    let reply = toy().run(&mut Toy::default(), "show errors | count");
+    assert_eq!(reply.output.to_json(), serde_json::json!(1));
+}
+
+#[test]
+fn the_wrong_word_is_marked() {
+    let marked = |text: &str| {
+        let reply = toy().run(&mut Toy::default(), text);
+        reply.result.unwrap_err().marked()
+    };
+    for (line, word) in [
+        ("create thing a lable 1", "lable"),
+        ("create thing x size big label y", "big"),
+        ("show errors nosuch", "nosuch"),
+        ("show erors", "erors"),
+        ("show errors | inclued x", "inclued"),
+    ] {
+        let text = marked(line);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[1].trim(), line, "{text}");
+        let at = lines[1].find(word).unwrap();
+        assert_eq!(lines[2], " ".repeat(at) + &"^".repeat(word.len()), "{text}");
+    }
+    let missing = marked("create thing x size");
+    assert!(missing.ends_with("\n                     ^"), "{missing}");
+    assert_eq!(marked("nosuch"), "unknown input `nosuch'", "one word needs no mark");
 }
 
 #[test]
@@ -603,4 +700,78 @@ fn arguments_that_are_shared_are_read_with_the_own_ones() {
     ] {
         assert_eq!(sent(line).unwrap_err().to_string(), why, "{line}");
     }
+}
+
+/// Keep a key.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("toy key")]
+struct ToyKey {
+    /// number
+    #[positional]
+    number: u32,
+    /// the key
+    shared_key: Secret<crate::cli::Hex>,
+    /// other
+    other: Option<u8>,
+}
+
+#[test]
+fn a_secret_is_neither_noted_nor_repeated() {
+    let mut cli = Cli::<()>::new();
+    let events = EventLog::default();
+    events.register(&mut cli);
+    cli.command(|_, key: ToyKey| match key.shared_key.0.0.len() {
+        1 => Ok(()),
+        len => {
+            Err(Error::new(format!("{len} bytes, not `{}'", crate::cli::hex(&key.shared_key.0.0))))
+        }
+    });
+    let run = |line: &str| cli.run(&mut (), line).text();
+    run("event-logger trace cli");
+    assert_eq!(run("toy key 1 shared-key ab"), "");
+    assert_eq!(
+        run("toy key 1 nonsense shared-key ab12 other 3"),
+        "toy key: unknown input `nonsense shared-key <hidden> other 3'\n"
+    );
+    assert_eq!(run("toy key 1 shared-key ab12"), "toy key: 2 bytes, not `<hidden>'\n");
+    assert_eq!(run("toy k 1 shared-kye ab12"), "toy key: unknown input `shared-kye <hidden>'\n");
+    assert!(run("toyy key 1 shared-key ab12").contains("shared-key <hidden>"));
+    assert!(run("toy kez 1 shared-key ab12").contains("shared-key <hidden>"));
+    let (long, word) = ("x ".repeat(2_000_000), "cd34".repeat(1_000_000));
+    assert!(!run(&format!("toy key 1 {long} shared-key ab12")).contains("ab12"));
+    assert_eq!(run(&format!("toy key 1 {word} shared-key ab12")).len(), 32);
+    let start = std::time::Instant::now();
+    assert!(run(&format!("nothing {word}")).len() > word.len());
+    assert!(run(&format!("{word} nothing")).len() > word.len());
+    assert!(run(&format!("toy {word}")).len() > word.len());
+    assert!(start.elapsed() < Duration::from_secs(10), "a long word is like none");
+    assert_eq!(run("toy key shared-key"), "toy key: missing shared-key\n");
+    let noted: Vec<_> = events.newest(100).into_iter().map(|event| event.text).collect();
+    assert!(noted.contains(&"toy key 1 shared-key <hidden>".to_owned()), "{noted:?}");
+    assert!(noted.iter().all(|text| !text.contains("ab")), "{noted:?}");
+    assert_eq!(
+        cli.shown("toy key 1 shared-key ab\nshow events"),
+        "toy key 1 shared-key <hidden>\nshow events"
+    );
+    let key = ToyKey { number: 1, shared_key: Secret(crate::cli::Hex(vec![0xab])), other: None };
+    assert_eq!(Line::of(&key, &()), "toy key 1 shared-key ab", "it is saved");
+    assert_eq!(format!("{key:?}"), "ToyKey { number: 1, shared_key: <hidden>, other: None }");
+}
+
+#[test]
+fn lines_without_commands_take_turns() {
+    let cli = toy();
+    let mut run = Run::new(&("\n#\n".repeat(500_000) + "show steps"));
+    let (mut cx, mut out, mut turns) = (Toy::default(), Output::none(), 0);
+    loop {
+        let start = std::time::Instant::now();
+        let step = run.step(&cli, &mut cx, &mut out);
+        assert!(start.elapsed() < Duration::from_millis(500), "a turn is short");
+        turns += 1;
+        if let Step::Done(_) = step {
+            break;
+        }
+        assert_eq!(step, Step::Again);
+    }
+    assert!(turns > 3, "{turns} turns");
 }

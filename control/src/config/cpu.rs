@@ -1,6 +1,7 @@
 //! `cpu { main-core 0 corelist-workers 1,3-5 }`.
 
 use super::stanza::{Error, Section};
+use super::usage::list;
 use super::values::CpuList;
 use crate::cli::Args;
 
@@ -27,17 +28,26 @@ impl Section for Cpu {
     fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
         match word {
             "main-core" => self.main_core = Some(args.value(word)?),
-            "corelist-workers" => self.corelist_workers = Some(args.value(word)?),
+            "corelist-workers" => self.corelist_workers = Some(corelist(args)?),
             "coremask-workers" => self.corelist_workers = Some(mask(args)?),
             "workers" => self.workers = Some(args.value(word)?),
             "skip-cores" => self.skip_cores = args.value(word)?,
             "scheduler-policy" => self.scheduler_policy = Some(args.value(word)?),
             "scheduler-priority" => self.scheduler_priority = Some(args.value(word)?),
             "relative" | "translate" => self.relative = true,
+            "use-pthreads" => {}
+            "thread-prefix" | "numa-heap-size" => drop(args.value::<String>(word)?),
             _ => return Err(Error::unknown(word)),
         }
         Ok(())
     }
+}
+
+/// CPUs by number; blanks may stand beside commas.
+fn corelist(args: &mut Args<'_>) -> Result<CpuList, Error> {
+    let start = *args;
+    let list = list(args).and_then(|list| list.parse().ok());
+    list.ok_or_else(|| start.error("invalid corelist-workers").into())
 }
 
 /// `0x1e` names CPUs 1 to 4.

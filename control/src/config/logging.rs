@@ -37,6 +37,7 @@ impl Section for Logging {
             "unthrottle-time" | "nthrottle-time" => self.unthrottle_time = Some(args.value(word)?),
             "default-log-level" => self.default_log_level = Some(args.value(word)?),
             "default-syslog-log-level" => self.default_syslog_log_level = Some(args.value(word)?),
+            "add-to-elog" => {}
             "default-kmsg-log-level" => drop(args.value::<Level>(word)?),
             "class" => {
                 let name = args.value(word)?;

@@ -103,6 +103,12 @@ impl Section for Buffers {
                 self.data_size = Some(args.value("data-size")?);
             }
             "page-size" => self.page_size = args.value(word)?,
+            "numa" => {
+                args.value::<u32>(word)?;
+                if args.block()?.is_none() {
+                    args.value::<String>(word)?;
+                }
+            }
             "layout" => self.layout = args.value(word)?,
             _ => return Err(Error::unknown(word)),
         }

@@ -1,26 +1,30 @@
 //! The start-up configuration: stanzas of words and braces, from a file or from the command line.
 //!
 //! `# …` to the end of a line is a comment in a file. Contents that the core acts on are read into
-//! [`Config`], where an unknown word is an error; contents of all other accepted stanzas are kept
-//! as text for the feature that knows them.
+//! [`Config`], where an unknown word is an error; contents of all other stanzas are checked word by
+//! word, and kept as text for the feature that knows them. What has no effect is noted.
 
 mod cpu;
+mod ignored;
 mod logging;
 mod memory;
-mod names;
 mod node;
+mod notice;
 mod options;
 mod plugins;
 mod reference;
 mod sockets;
 mod stanza;
 mod unix;
+mod usage;
 mod values;
 
 pub use cpu::Cpu;
+pub use ignored::{FORMER, IGNORED, Ignored};
 pub use logging::{ClassLevel, Logging};
 pub use memory::{Buffers, Layout, Memory, PageSize};
 pub use node::{Nodes, Variant};
+pub use notice::{Notice, Weight};
 pub use options::{Invocation, Options};
 pub use plugins::{Plugins, Switch};
 pub use reference::{Entry, REFERENCE};
@@ -58,8 +62,10 @@ pub struct Config {
     pub logging: Logging,
     /// `plugins { … }`, `plugin_path`.
     pub plugins: Plugins,
-    /// All other stanzas in the order they came.
+    /// All other stanzas in the order they came, without words that have no effect.
     pub others: Vec<Stanza>,
+    /// Words and stanzas without effect.
+    pub notices: Vec<Notice>,
 }
 
 impl Config {
@@ -105,13 +111,21 @@ impl Config {
             "logging" => &mut self.logging,
             "plugins" => &mut self.plugins,
             "plugin_path" => return self.plugins.set_path(stanza),
-            word if names::STANZAS.contains(&word) || extra.contains(&word) => {
+            word if usage::is_known(word) => {
+                let mut stanza = stanza.clone();
+                usage::read(&mut stanza, &mut self.notices)?;
+                self.others.push(stanza);
+                return Ok(());
+            }
+            word if extra.contains(&word) => {
                 self.others.push(stanza.clone());
                 return Ok(());
             }
-            word => return Err(Error::new(format!("unknown stanza '{word}'"))),
+            _ => return Err(usage::unknown_stanza(stanza)),
         };
-        stanza.read_into(section, is_glued)
+        stanza.read_into(section, is_glued)?;
+        usage::note_words(stanza, &mut self.notices);
+        Ok(())
     }
 }
 

@@ -3,7 +3,8 @@
 /// A stanza: its name, its purpose, and its words with their values and meanings.
 pub type Entry = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// All stanzas with a meaning. Others that the original knows are accepted, without effect.
+/// All stanzas with a meaning, and their words. [`IGNORED`](super::IGNORED) and
+/// [`FORMER`](super::FORMER) have those without effect.
 pub const REFERENCE: &[Entry] = &[
     ("unix", "The process, its files and its command line.", UNIX),
     ("cpu", "Threads and the CPUs they run on.", CPU),
@@ -38,6 +39,21 @@ pub const REFERENCE: &[Entry] = &[
     ("dslite", "Dual-Stack Lite.", &[("ce", "be the customer's edge, not the provider's")]),
     ("ipsec", "Security of IP packets.", IPSEC),
     (
+        "mactime",
+        "Access by MAC address and time of day.",
+        &[("timezone_offset <hours>", "hours that the local time is ahead of UTC: 0")],
+    ),
+    (
+        "sfdp",
+        "Sessions of services.",
+        &[
+            ("sessions-log2 <n>", "logarithm of the number of sessions on a thread: 19"),
+            ("tenants-log2 <n>", "logarithm of the number of tenants: 15"),
+            ("eviction-sessions-margin <n>", "sessions that there is to be room for: 65536"),
+            ("timer-interval <seconds>", "time between two rounds that end sessions: 1"),
+        ],
+    ),
+    (
         "cnat",
         "Address translation for services of a cluster.",
         &[
@@ -57,7 +73,6 @@ const IPSEC: &[(&str, &str)] = &[
     ("ipv4-inbound-spd-fast-path on|off", "the same for what comes in"),
     ("ipv6-outbound-spd-fast-path on|off", "the same for IPv6"),
     ("ipv6-inbound-spd-fast-path on|off", "the same for IPv6"),
-    ("spd-fast-path-num-buckets <n>", "accepted, without effect: tables grow"),
     ("ipv4-outbound-spd-flow-cache on|off", "remember the policies of flows that go out"),
     ("ipv4-outbound-spd-hash-buckets <n>", "flows remembered on a thread: 4194304"),
     ("ipv4-inbound-spd-flow-cache on|off", "remember the policies of flows that come in"),
@@ -75,6 +90,7 @@ const DPDK: &[(&str, &str)] = &[
         "an interface on a virtual device, such as net_memif0,role=client",
     ),
     ("no-hugepages", "memory of usual pages"),
+    ("no-hugetlb", "the same"),
     ("socket-mem <megabytes>[,…]", "memory, by memory node; in all without hugepages"),
     ("huge-dir <folder>", "where hugepages are mounted"),
     ("num-mbufs <n>", "packets of DPDK's own pool; 16384 when not given"),
@@ -85,11 +101,11 @@ const DPDK: &[(&str, &str)] = &[
     ("max-simd-bitwidth <bits>", "widest registers that its drivers use"),
     ("telemetry", "DPDK's own socket for statistics"),
     ("library <folder>", "where ferrovia_dpdk.so is"),
-    ("uio-driver <name>", "accepted: devices are bound before the start (dpdk-devbind.py)"),
 ];
 
 const HTTP: &[(&str, &str)] = &[
-    ("listen <address>", "a port of this machine, host:port, or unix and a path; may come again"),
+    ("listen <address>", "a port of this machine, or host:port; may come again"),
+    ("listen unix <file>", "a socket in the file system; may come again"),
     ("token-file <file>", "tokens of clients; http.token in runtime-dir is made without"),
     ("certificate <file>", "certificates for TLS (PEM); other machines are served over TLS only"),
     ("key <file>", "their key (PEM)"),
@@ -115,6 +131,8 @@ const UNIX: &[(&str, &str)] = &[
     ("pidfile <file>", "file that the process writes its number to"),
     ("nosyslog", "log to standard error, not to the system's log"),
     ("nobanner", "no greeting in interactive sessions"),
+    ("cli-no-banner", "the same"),
+    ("use-current-dir", "accepted, without effect"),
     ("nocolor", "accepted, without effect"),
     ("cli-no-color", "accepted, without effect"),
     ("cli-prompt <text>", "prompt of interactive sessions; `vpp#' when not given"),
@@ -137,6 +155,9 @@ const CPU: &[(&str, &str)] = &[
     ("scheduler-priority <n>", "priority for fifo and rr"),
     ("relative", "count the CPUs this process may use, not the machine's"),
     ("translate", "the same"),
+    ("use-pthreads", "accepted, without effect"),
+    ("thread-prefix <text>", "accepted, without effect"),
+    ("numa-heap-size <size>", "accepted, without effect"),
 ];
 
 const BUFFERS: &[(&str, &str)] = &[
@@ -144,6 +165,7 @@ const BUFFERS: &[(&str, &str)] = &[
     ("default data-size <bytes>", "bytes of packet data in a buffer; 2048 when not given"),
     ("page-size <size>", "pages of the pools: a size, default or default-hugepage"),
     ("layout packed|natural", "accepted; buffers are packed"),
+    ("numa <n> { … }", "accepted, without effect"),
 ];
 
 const MEMORY: &[(&str, &str)] = &[
@@ -210,6 +232,7 @@ const LOGGING: &[(&str, &str)] = &[
     ("default-log-level <level>", "entries of this level and the more severe ones are kept"),
     ("default-syslog-log-level <level>", "entries of this level go to the system's log"),
     ("default-kmsg-log-level <level>", "accepted, without effect"),
+    ("add-to-elog", "accepted, without effect"),
     ("class <name> { level <level> }", "the level of one class"),
     ("class <name> { syslog-level <level> }", "its level in the system's log"),
     ("class <name> { kmsg-level <level> }", "accepted, without effect"),
@@ -230,6 +253,7 @@ const PLUGINS: &[(&str, &str)] = &[
 
 const LINUX_CP: &[(&str, &str)] = &[
     ("default netns <namespace>", "network namespace of mirrors for which none is named"),
+    ("default-netns <namespace>", "the same"),
     ("lcp-sync", "mirrors get state, MTU and addresses of their interfaces"),
     ("lcp-auto-subint", "sub-interfaces get mirrors by themselves"),
     ("lcp-sync-unnumbered", "addresses of unnumbered interfaces are synchronised as well"),
@@ -248,6 +272,7 @@ mod tests {
         ("<size>", "2M"),
         ("<bytes>", "2048"),
         ("<seconds>", "5"),
+        ("<hours>", "5"),
         ("<list>", "1-2"),
         ("<mask>", "0x6"),
         ("<policy>", "fifo"),
@@ -269,9 +294,37 @@ mod tests {
             for (usage, _) in *words {
                 let text = format!(
                     "{stanza} {{ {} }}",
-                    example(usage).replace("prometheus x", "prometheus 9482")
+                    example(&usage.replace("{ … }", "{ }"))
+                        .replace("prometheus x", "prometheus 9482")
                 );
                 Config::parse(&text, &[]).unwrap_or_else(|e| panic!("{text}: {e}"));
+            }
+        }
+    }
+
+    #[test]
+    fn words_without_effect_are_accepted_and_noted() {
+        use super::super::ignored::{FORMER, IGNORED};
+        for (stanza, _, why, words) in IGNORED {
+            for usage in *words {
+                let inner = example(&usage.replace("{ … }", "{ }"));
+                let text = match stanza.split_once(' ') {
+                    Some(("dpdk", _)) => format!("dpdk {{ dev x {{ {inner} }} }}"),
+                    Some((stanza, block)) => format!("{stanza} {{ {block} {{ {inner} }} }}"),
+                    None if *stanza == "test_plugin_path" => format!("{stanza} {inner}"),
+                    None if inner.starts_with("kmsg-level") => {
+                        format!("{stanza} {{ class x {{ {inner} }} }}")
+                    }
+                    None => format!("{stanza} {{ {inner} }}"),
+                };
+                let config = Config::parse(&text, &[]).unwrap_or_else(|e| panic!("{text}: {e}"));
+                assert!(!config.notices.is_empty() && !why.is_empty(), "{text}");
+            }
+        }
+        for (names, ..) in FORMER {
+            for name in *names {
+                let config = Config::parse(&format!("{name} {{ any words {{ }} }}"), &[]);
+                assert_eq!(config.unwrap_or_else(|e| panic!("{name}: {e}")).notices.len(), 1);
             }
         }
     }

@@ -127,7 +127,10 @@ impl Section for ApiSegment {
             | "global-size"
             | "global-pvt-heap-size"
             | "api-size"
-            | "api-pvt-heap-size" => drop(args.value::<String>(word)?),
+            | "api-pvt-heap-size" => {
+                args.keyword("size");
+                drop(args.value::<String>(word)?);
+            }
             _ => return Err(Error::unknown(word)),
         }
         Ok(())

@@ -3,27 +3,46 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cli::Args;
+use super::notice::{Notice, Weight};
+use crate::cli::{Args, Place, nearest};
 
 /// A configuration that cannot be used; the text names the word and the stanza.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(String);
+pub struct Error {
+    text: String,
+    /// The word that nobody knows, if it is about one.
+    unknown: Option<Place>,
+    /// The word that is wrong.
+    place: Option<Place>,
+    /// The word that was probably meant.
+    meant: Option<String>,
+}
 
 impl Error {
     /// An error with this text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self { text: text.into(), unknown: None, place: None, meant: None }
     }
 
     /// A word that nobody knows here.
     pub(super) fn unknown(word: &str) -> Self {
-        Self(format!("unknown word '{word}'"))
+        let place = Some(Place::of(word));
+        Self { unknown: place, place, ..Self::new(format!("unknown word '{word}'")) }
+    }
+
+    /// A word that is none of `known`.
+    pub(super) fn unknown_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { meant: nearest(word, known).map(str::to_owned), ..Self::unknown(word) }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)?;
+        match &self.meant {
+            Some(word) => write!(f, ": did you mean `{word}'?"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -31,7 +50,7 @@ impl std::error::Error for Error {}
 
 impl From<crate::cli::Error> for Error {
     fn from(error: crate::cli::Error) -> Self {
-        Self(error.to_string())
+        Self { place: error.place(), ..Self::new(error.to_string()) }
     }
 }
 
@@ -42,6 +61,8 @@ pub struct Stanza {
     pub word: String,
     /// Line on which it starts, from 1.
     pub line: usize,
+    /// Line on which its contents start.
+    pub(super) body_line: usize,
     /// Text between its braces, or the value that follows its name.
     pub body: String,
 }
@@ -96,9 +117,27 @@ impl Stanza {
         read(&mut args, section).map_err(|e| self.locate(e))
     }
 
-    /// Says which stanza an error is about.
+    /// Says which stanza an error is about, and on which line.
     pub(super) fn locate(&self, error: Error) -> Error {
-        Error(format!("{error} in stanza '{}' (line {})", self.word, self.line))
+        let at = error.place.and_then(|place| place.within(&self.body));
+        let line = at.map_or(self.line, |at| self.line_of(at));
+        let place = format!("in stanza '{}' (line {line})", self.word);
+        let meant = error.meant.or_else(|| {
+            let at = error.unknown.and(at)?;
+            super::usage::meant(&self.word, Args::new(&self.body[at..]).peek()?)
+        });
+        Error { meant, ..Error::new(format!("{} {place}", error.text)) }
+    }
+
+    /// The line of byte `at` of its contents.
+    pub(super) fn line_of(&self, at: usize) -> usize {
+        self.body_line + self.body[..at].matches('\n').count()
+    }
+
+    /// A notice about `words` on a line, or about the whole stanza.
+    pub(super) fn notice(&self, line: usize, words: &str, of: (Weight, &'static str)) -> Notice {
+        let (stanza, words) = (self.word.clone(), words.to_owned());
+        Notice { line, stanza, words, why: of.1, weight: of.0 }
     }
 }
 
@@ -108,10 +147,11 @@ pub(super) fn read(args: &mut Args<'_>, section: &mut dyn Section) -> Result<(),
         let start = *args;
         let Some(word) = args.word() else { return Ok(()) };
         let Err(error) = section.word(word, args) else { continue };
-        let mut cuts = start.cuts().filter(|_| error == Error::unknown(word));
+        let is_unknown = |e: &Error, word: &str| e.unknown == Some(Place::of(word));
+        let mut cuts = start.cuts().filter(|_| is_unknown(&error, word));
         let found = cuts.find_map(|(word, mut rest)| {
             let result = section.word(word, &mut rest);
-            let is_known = result != Err(Error::unknown(word));
+            let is_known = !result.as_ref().is_err_and(|e| is_unknown(e, word));
             is_known.then(|| result.map(|()| rest))
         });
         *args = found.unwrap_or(Err(error))?;
@@ -120,7 +160,7 @@ pub(super) fn read(args: &mut Args<'_>, section: &mut dyn Section) -> Result<(),
 
 /// The block that must follow `word`.
 pub(super) fn block<'a>(args: &mut Args<'a>, word: &str) -> Result<Args<'a>, Error> {
-    args.block()?.ok_or_else(|| Error(format!("expected '{{' after '{word}'")))
+    args.block()?.ok_or_else(|| Error::new(format!("expected '{{' after '{word}'")))
 }
 
 /// Top-level stanzas of a text.
@@ -131,15 +171,17 @@ pub(super) fn split(text: &str) -> Result<Vec<Stanza>, Error> {
         let line = 1 + text[..args.position()].matches('\n').count();
         let Some(word) = args.word() else { return Ok(stanzas) };
         if word == "{" || word == "}" {
-            return Err(Error(format!("unexpected '{word}' (line {line})")));
+            return Err(Error::new(format!("unexpected '{word}' (line {line})")));
         }
-        let at_line = |e: crate::cli::Error| Error(format!("{e} (line {line})"));
+        let at_line = |e: crate::cli::Error| Error::new(format!("{e} (line {line})"));
         let body = match args.block().map_err(at_line)? {
-            Some(block) => block.remaining().to_owned(),
-            None if takes_word(word) => args.word().unwrap_or_default().to_owned(),
-            None => String::new(),
+            Some(block) => block.remaining(),
+            None if takes_word(word) => args.word().unwrap_or_default(),
+            None => "",
         };
-        stanzas.push(Stanza { word: word.to_owned(), line, body });
+        let start = Place::of(body).within(text).unwrap_or_default();
+        let body_line = 1 + text[..start].matches('\n').count();
+        stanzas.push(Stanza { word: word.to_owned(), line, body_line, body: body.to_owned() });
     }
 }
 
@@ -150,6 +192,7 @@ fn takes_word(word: &str) -> bool {
 
 /// Blanks out comments, keeping line numbers.
 pub(super) fn without_comments(text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }

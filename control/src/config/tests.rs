@@ -46,7 +46,10 @@ fn a_supervisors_line_is_accepted() {
     assert_eq!(config.plugins.switch("nat"), None);
     let none = Config::parse("plugins { plugin default { disable } }", &[]).unwrap();
     assert_eq!(none.plugins.switch("nat"), Some(Switch::Disable));
-    assert!(config.stanzas("session").next().unwrap().has("enable").unwrap());
+    assert!(config.stanzas("session").next().unwrap().body.trim().is_empty());
+    let session =
+        "line 1: `enable' in stanza `session' has no effect: the router has no host stack";
+    assert!(config.notices.iter().any(|n| n.to_string() == session), "{:?}", config.notices);
 }
 
 #[test]
@@ -71,13 +74,56 @@ fn words_need_no_blanks_in_between() {
         ("cpu { workers2 corez }", "unknown word 'workers2'"),
     ] {
         let name = text.split(' ').next().unwrap();
-        assert_eq!(error(text), format!("{what} in stanza '{name}' (line 1)"));
+        let error = error(text);
+        assert!(error.starts_with(&format!("{what} in stanza '{name}' (line 1)")), "{error}");
     }
 }
 
 #[test]
 fn unknown_words_are_refused_by_name() {
-    assert_eq!(error("bogus { x }"), "unknown stanza 'bogus'");
+    assert_eq!(error("bogus { x }"), "unknown stanza 'bogus' (line 1)");
+    for (text, why) in [
+        (
+            "\nunix {\n\n nodaemon\n nodemon }",
+            "'nodemon' in stanza 'unix' (line 5): did you mean `nodaemon'?",
+        ),
+        ("http { lisen 8080 }", "'lisen' in stanza 'http' (line 1): did you mean `listen'?"),
+        (
+            "http { listen 1.2.3.4:1\n token-fle x }",
+            "'token-fle' in stanza 'http' (line 2): did you mean `token-file'?",
+        ),
+        (
+            "ip { rute-counters on }",
+            "'rute-counters' in stanza 'ip' (line 1): did you mean `route-counters'?",
+        ),
+        ("punt { sokcet /x }", "'sokcet' in stanza 'punt' (line 1): did you mean `socket'?"),
+        (
+            "linux-nl {\nrx-buffer-size 1 }",
+            "'rx-buffer-size' in stanza 'linux-nl' (line 2): did you mean `nl-rx-buffer-size'?",
+        ),
+        (
+            "dpdk { dev default\n {\n workrs 1 } }",
+            "'workrs' in stanza 'dpdk' (line 3): did you mean `workers'?",
+        ),
+        ("session { zzbogus-word 1 }", "'zzbogus-word' in stanza 'session' (line 1)"),
+        ("logging { class x {\n levle debug } }", "'levle' in stanza 'logging' (line 2)"),
+        ("lcpng { }", "unknown stanza 'lcpng' (line 1): did you mean `linux-cp'?"),
+        ("\nunxi { }", "unknown stanza 'unxi' (line 2): did you mean `unix'?"),
+        (
+            "ip { route-counters maybe }",
+            "expected on or off or auto in `route-counters on|off|auto', got `maybe' in stanza 'ip' (line 1)",
+        ),
+        (
+            "sfdp { tenants-log2 x }",
+            "expected <n> in `tenants-log2 <n>', got `x' in stanza 'sfdp' (line 1)",
+        ),
+        (
+            "tcp { mtu }",
+            "expected <n> in `mtu <n>', got at the end of the line in stanza 'tcp' (line 1)",
+        ),
+    ] {
+        assert!(error(text).ends_with(why), "{text}: {}", error(text));
+    }
     assert_eq!(error("\ncpu { cores 2 }"), "unknown word 'cores' in stanza 'cpu' (line 2)");
     assert_eq!(error("cpu { main-core x }"), "invalid main-core `x' in stanza 'cpu' (line 1)");
     assert_eq!(error("cpu { workers"), "missing `}' in `{ workers' (line 1)");
@@ -109,7 +155,9 @@ fn stanzas_of_others_keep_their_contents() {
     let dpdk = config.stanzas("dpdk").next().unwrap();
     assert_eq!(dpdk.value::<String>("dev").unwrap().as_deref(), Some("0000:00:01.0"));
     assert_eq!(dpdk.value::<u32>("num-rx-queues").unwrap(), None);
-    assert!(dpdk.has("no-multi-seg").unwrap());
+    assert!(!dpdk.has("no-multi-seg").unwrap(), "features find their own words only");
+    let notices: Vec<_> = config.notices.iter().map(|n| (n.line, n.words.as_str())).collect();
+    assert_eq!(notices, [(2, "no-multi-seg")]);
     assert!(Config::parse("my-feature { a b }", &["my-feature"]).is_ok());
 }
 
@@ -130,6 +178,13 @@ fn values_are_read() {
     assert_eq!("default".parse(), Ok(PageSize::Default));
     assert_eq!("3k".parse::<PageSize>(), Err(()));
     assert_eq!("1,3-5".parse(), Ok(CpuList(vec![1, 3, 4, 5])));
+    for list in ["2-3, 4-5", "2-3 ,4-5", "2-3 , 4-5", "2,3,\n4-5"] {
+        let cpu = parse(&format!("cpu {{ corelist-workers {list} main-core 1 }}")).cpu;
+        assert_eq!(
+            (cpu.corelist_workers, cpu.main_core),
+            (Some(CpuList(vec![2, 3, 4, 5])), Some(1))
+        );
+    }
     assert_eq!("5-3".parse::<CpuList>(), Err(()));
     assert_eq!("1,1".parse::<CpuList>(), Err(()));
     assert_eq!("localhost:5002".parse(), Ok(Listen::Tcp("localhost:5002".into())));
@@ -154,6 +209,46 @@ fn argv_is_options_and_words() {
         "open `/nonexistent': No such file or directory"
     );
     assert!(argv(&["-c"]).is_err());
+}
+
+/// Text of all notices of a configuration.
+fn noted(text: &str) -> Vec<String> {
+    parse(text).notices.iter().map(Notice::to_string).collect()
+}
+
+#[test]
+fn what_has_no_effect_is_noted_with_its_line() {
+    assert_eq!(
+        noted("unix { nodaemon } cpu { main-core 1 } punt { socket /x } ipsec { }"),
+        [""; 0]
+    );
+    for (text, first) in [
+        (
+            "acl-plugin {\n use tuple merge\n 0 }",
+            "line 2: `use tuple merge 0' in stanza `acl-plugin' has no effect: tables grow as they \
+             are needed",
+        ),
+        (
+            "nat { endpoint-dependent max translations per user 10000 }",
+            "line 1: stanza `nat' has no effect: `nat44 plugin enable' has its settings",
+        ),
+        ("cj { } fib { }", "line 1: stanza `cj' has no effect: commands have its settings"),
+        ("heapsize 2G", "line 1: stanza `heapsize' has no effect: memory is taken as it is needed"),
+        (
+            "dpdk { dev 0000:02:00.0 {\nworkers 0-1, 3 name x } }",
+            "line 2: `workers 0-1, 3' in stanza `dpdk' has no effect: `set interface rx-placement' \
+             chooses threads",
+        ),
+        (
+            "unix {\nfull-coredump }",
+            "line 2: `full-coredump' in stanza `unix' has no effect: there are no core files",
+        ),
+    ] {
+        assert_eq!(noted(text)[0], first);
+    }
+    let dpdk = parse("dpdk { dev 0000:02:00.0 { workers 0 name x tso on } no-multi-seg }");
+    let words: Vec<_> = dpdk.others[0].body.split_whitespace().collect();
+    assert_eq!(words, ["dev", "0000:02:00.0", "{", "name", "x", "}"]);
 }
 
 proptest! {

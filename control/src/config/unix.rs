@@ -132,8 +132,8 @@ impl Section for Unix {
             }
             "coredump-size" => self.coredump_size = Some(args.value(word)?),
             "interactive" => self.interactive = true,
-            "nobanner" => self.nobanner = true,
-            "nocolor" | "cli-no-color" => {}
+            "nobanner" | "cli-no-banner" => self.nobanner = true,
+            "nocolor" | "cli-no-color" | "use-current-dir" => {}
             "exec" => self.exec.push(args.value(word)?),
             "startup-config" => self.startup_config = Some(args.value(word)?),
             "cli-listen" => self.cli_listen = Some(args.value(word)?),

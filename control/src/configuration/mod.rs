@@ -12,6 +12,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::cli::{Cli, Command, Error, Line, Output, Print, Step, Task};
+use crate::secret::Secrets;
 
 /// Commands of a feature after which others get their turn.
 const SLICE: usize = 500;
@@ -90,23 +91,15 @@ pub struct Row {
     /// The command that takes it back, where this was asked for and there is one.
     #[serde(skip)]
     pub undo: Option<undo::Undo>,
-    /// Keywords in the command before values that are shown to nobody.
+    /// Arguments of the command that are shown to nobody.
     #[serde(skip)]
-    pub secrets: &'static [&'static str],
+    pub secrets: Secrets,
 }
-
-/// Stands in a command that is shown for a value that is not.
-pub const HIDDEN: &str = "<hidden>";
 
 impl Row {
     /// The command as it may be shown.
     pub fn shown(&self) -> String {
-        let mut is_secret = false;
-        let words = self.command.split(' ').map(|word| {
-            let is_hidden = std::mem::replace(&mut is_secret, self.secrets.contains(&word));
-            if is_hidden { HIDDEN } else { word }
-        });
-        words.collect::<Vec<_>>().join(" ")
+        self.secrets.hide(&self.command, 0).into_owned()
     }
 }
 
@@ -155,7 +148,7 @@ impl Lines<'_> {
     pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
         let command = Line::of(command, self.context);
         let undo = self.found.with_undo.then(|| undo::of::<T>(&command)).flatten();
-        let row = Row { feature: self.feature, command, undo, secrets: T::SECRETS };
+        let row = Row { feature: self.feature, command, undo, secrets: Secrets::of::<T>() };
         self.found.rows[stage as usize].push((place, row));
         self.left = self.left.saturating_sub(1);
     }
@@ -174,7 +167,7 @@ impl Lines<'_> {
     /// Puts in a command that is not compiled with the router, and the one that takes it back.
     pub fn push_row(&mut self, stage: Stage, command: &str, undo: Option<undo::Undo>) {
         let command = command.to_owned();
-        let row = Row { feature: self.feature, command, undo, secrets: &[] };
+        let row = Row { feature: self.feature, command, undo, secrets: Secrets::NONE };
         self.found.rows[stage as usize].push((0, row));
         self.left = self.left.saturating_sub(1);
     }
@@ -203,23 +196,28 @@ pub type Configured<C> = Vec<(&'static str, Configuration<C>)>;
 #[derive(Command)]
 #[command("show configuration")]
 struct Show {
-    /// only what this feature was told
+    /// only the commands of this feature
     #[positional]
     feature: Option<String>,
+    /// with keys and other secrets, which are hidden otherwise
+    secrets: bool,
 }
 
 /// A configuration that is being collected.
 pub struct Collection<C> {
+    /// The features that there are now: one may be unloaded between two slices.
+    present: fn(&C) -> &Configured<C>,
     left: std::vec::IntoIter<(&'static str, Configuration<C>)>,
     current: Option<(&'static str, Configuration<C>)>,
     found: Collected,
 }
 
 impl<C: 'static> Collection<C> {
-    /// Begins with the first of these features. The commands come with those that take them back.
-    pub fn new(features: Configured<C>) -> Self {
+    /// Begins with the first of the features that `present` lists. The commands come with those
+    /// that take them back.
+    pub fn new(cx: &C, present: fn(&C) -> &Configured<C>) -> Self {
         let found = Collected { with_undo: true, ..Collected::default() };
-        Self { left: features.into_iter(), current: None, found }
+        Self { present, left: present(cx).clone().into_iter(), current: None, found }
     }
 
     /// The commands, in the order in which they can be carried out, once there are no more.
@@ -231,6 +229,13 @@ impl<C: 'static> Collection<C> {
     pub fn advance(&mut self, cx: &C) -> bool {
         self.current = self.current.take().or_else(|| self.left.next());
         let Some((feature, configuration)) = self.current else { return false };
+        let present = (self.present)(cx);
+        if !present.iter().any(|(name, _)| *name == feature) {
+            self.found.cursor = None;
+            self.found.rows.iter_mut().for_each(|rows| rows.retain(|(_, r)| r.feature != feature));
+            self.current = None;
+            return true;
+        }
         if let Configuration::Commands(commands) = configuration {
             commands(cx, &mut Lines { context: cx, feature, found: &mut self.found, left: SLICE });
         }
@@ -246,7 +251,20 @@ impl<C: 'static> Task<C> for Collection<C> {
         if self.advance(cx) {
             return Step::Again;
         }
-        let mut rows = Rows::from(std::mem::take(&mut self.found));
+        out.append(Output::of(Rows::from(std::mem::take(&mut self.found))));
+        Step::Done(Ok(()))
+    }
+}
+
+/// A configuration to be shown without its secrets.
+struct Hiding<C>(Collection<C>);
+
+impl<C: 'static> Task<C> for Hiding<C> {
+    fn step(&mut self, cx: &mut C, out: &mut Output) -> Step {
+        if self.0.advance(cx) {
+            return Step::Again;
+        }
+        let mut rows = Rows::from(std::mem::take(&mut self.0.found));
         rows.0.iter_mut().for_each(|row| row.command = row.shown());
         out.append(Output::of(rows));
         Step::Done(Ok(()))
@@ -284,7 +302,11 @@ pub fn register<C: 'static>(cli: &mut Cli<C>, features: fn(&C) -> &Configured<C>
                 return Err(Error::new(format!("unknown feature `{only}'")));
             }
         }
-        let left = all.into_iter();
-        Ok(Box::new(Collection { left, current: None, found: Collected::default() }) as _)
+        let (left, found) = (all.into_iter(), Collected::default());
+        let collection = Collection { present: features, left, current: None, found };
+        match show.secrets {
+            true => Ok(Box::new(collection) as _),
+            false => Ok(Box::new(Hiding(collection)) as _),
+        }
     });
 }

@@ -83,6 +83,10 @@ fn usual(path: &str, printed: &str, args: &[ArgInfo], usage: &str) -> Option<Und
         let split = |c: char| !(c.is_alphanumeric() || c == '-' || c == '_');
         args.iter().any(is_flag) || usage.split(split).any(|w| w == word)
     };
+    let may_be = |word: &str| {
+        let is_value = |a: &ArgInfo| a.values.split('|').any(|value| value == word);
+        is_there(word) || args.iter().any(is_value)
+    };
     let words: Vec<_> = printed.split(' ').collect();
     let behind_path = path.split(' ').count().min(words.len());
     let replaced = |from: &str, to: &str| {
@@ -101,10 +105,10 @@ fn usual(path: &str, printed: &str, args: &[ArgInfo], usage: &str) -> Option<Und
         .then(|| replaced("add", "del"))
         .flatten()
         .or_else(|| begins_with_del.then(|| replaced("del", "add")).flatten())
-        .or_else(|| replaced("enable", "disable").filter(|_| is_there("disable")))
-        .or_else(|| replaced("disable", "enable").filter(|_| is_there("enable")))
-        .or_else(|| replaced("on", "off").filter(|_| is_there("off")))
-        .or_else(|| replaced("off", "on").filter(|_| is_there("on")))
+        .or_else(|| replaced("enable", "disable").filter(|_| may_be("disable")))
+        .or_else(|| replaced("disable", "enable").filter(|_| may_be("enable")))
+        .or_else(|| replaced("on", "off").filter(|_| may_be("off")))
+        .or_else(|| replaced("off", "on").filter(|_| may_be("on")))
         .or_else(|| behind("del"))
         .or_else(|| behind("disable"))
         .or_else(|| behind("off"))

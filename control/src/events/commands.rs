@@ -1,7 +1,6 @@
 //! `event-logger …`, `show event-logger`.
 
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use super::{Event, EventLog, TOPICS, Topic};
 use crate::cli::{Cli, Command, Error, Output, io_text};
+use crate::private_file;
 
 /// Folder of saved logs; the names that the command takes have none.
 const FOLDER: &str = "/tmp";
@@ -74,12 +74,16 @@ struct Trace {
     dispatch: bool,
     /// timers that fire
     #[keyword("tw_timer")]
+    #[alias("timers")]
     tw_timer: bool,
     /// accepted: nothing stops all threads here, so there is nothing to note
     barrier: bool,
     /// all of these
     all: bool,
     /// note these no more
+    #[alias("off")]
+    #[opposite("on")]
+    #[opposite("enable")]
     disable: bool,
 }
 
@@ -179,7 +183,7 @@ impl EventLog {
         }
         let path = Path::new(FOLDER).join(name);
         let failed = |e| Error::new(format!("`{}': {}", path.display(), io_text(&e)));
-        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+        let file = private_file::create(&path).map_err(failed)?;
         let mut file = BufWriter::new(file);
         let ring = self.0.borrow();
         let mut write = || {

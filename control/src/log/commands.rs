@@ -26,22 +26,27 @@ struct Clear;
 /// Set how many entries are kept.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging size")]
-#[undo("=set logging size 512")]
+#[undo("=set logging size default")]
 #[stage(Objects)]
 struct SetSize {
+    /// that of the startup configuration
+    default: bool,
     /// number of entries
     #[positional]
-    size: usize,
+    size: Option<usize>,
 }
 
 /// Set how long a class that logs too much is cut off.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging unthrottle-time")]
+#[undo("=set logging unthrottle-time default")]
 #[stage(Objects)]
 struct SetUnthrottleTime {
+    /// that of the startup configuration
+    default: bool,
     /// seconds
     #[positional]
-    seconds: u32,
+    seconds: Option<u32>,
 }
 
 /// Set what is logged of a class.
@@ -119,10 +124,11 @@ impl Log {
     pub fn configuration(&self, lines: &mut Lines<'_>) {
         let ring = self.0.borrow();
         if ring.size != ring.first_size {
-            lines.push(&SetSize { size: ring.size });
+            lines.push(&SetSize { default: false, size: Some(ring.size) });
         }
         if ring.unthrottle_time != ring.first_unthrottle_time {
-            lines.push(&SetUnthrottleTime { seconds: ring.unthrottle_time });
+            let seconds = Some(ring.unthrottle_time);
+            lines.push(&SetUnthrottleTime { default: false, seconds });
         }
         for class in ring.classes.iter().filter(|class| class.set != class.first) {
             let ClassLevel { level, syslog_level, rate_limit } = class.set.clone();
@@ -159,13 +165,20 @@ impl Log {
         });
         let log = self.clone();
         cli.command(move |_, set: SetSize| {
-            log.0.borrow_mut().resize(set.size);
-            Ok(())
+            let mut ring = log.0.borrow_mut();
+            let size =
+                if set.default { ring.first_size } else { set.size.ok_or("missing size")? };
+            ring.resize(size);
+            Ok::<_, Error>(())
         });
         let log = self.clone();
         cli.command(move |_, set: SetUnthrottleTime| {
-            log.0.borrow_mut().unthrottle_time = set.seconds;
-            Ok(())
+            let mut ring = log.0.borrow_mut();
+            ring.unthrottle_time = match set.default {
+                true => ring.first_unthrottle_time,
+                false => set.seconds.ok_or("missing seconds")?,
+            };
+            Ok::<_, Error>(())
         });
         let log = self.clone();
         cli.command(move |_, set: SetClass| {

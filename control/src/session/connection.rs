@@ -1,12 +1,15 @@
 //! Bytes between one client and its [`Dialog`].
 
+use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::Server;
 use super::dialog::Dialog;
+use crate::turn::Turn;
 
 /// Longest wait for a client to name its terminal.
 const UNDECIDED: Duration = Duration::from_secs(1);
@@ -18,6 +21,23 @@ pub(super) struct Connection<C: 'static, S> {
     dialog: Dialog<C>,
     reader: ReadHalf<S>,
     writer: WriteHalf<S>,
+    turn: Turn,
+}
+
+/// Event that a session waits for.
+enum Event {
+    /// So many bytes have come.
+    Read(io::Result<usize>),
+    /// So many are sent; `None` when the client takes none.
+    Sent(Option<usize>),
+    /// The command in progress may go on.
+    Step,
+    /// Others have had their turn.
+    Turn,
+    /// Somebody else wants the session to end.
+    Killed,
+    /// The client does not say what it is.
+    Undecided,
 }
 
 impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
@@ -33,7 +53,7 @@ impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
 
     fn new(dialog: Dialog<C>, stream: S) -> Self {
         let (reader, writer) = split(stream);
-        Self { dialog, reader, writer }
+        Self { dialog, reader, writer, turn: Turn::new() }
     }
 
     /// Serves the client until either side has had enough.
@@ -43,27 +63,33 @@ impl<C: 'static, S: AsyncRead + AsyncWrite> Connection<C, S> {
         tokio::pin!(undecided);
         let killed = self.dialog.killed();
         loop {
-            self.dialog.act();
-            if self.dialog.is_over() {
+            let Self { dialog, reader, writer, turn } = &mut self;
+            dialog.act(turn);
+            if dialog.is_over() {
                 return;
             }
-            let dialog = &mut self.dialog;
             let (reads, writes) = (dialog.wants_input(), !dialog.output().is_empty());
             let patience = if dialog.has_ended() { LINGER } else { Duration::MAX };
-            tokio::select! {
-                read = self.reader.read(&mut buffer), if reads => match read {
-                    Ok(0) | Err(_) => self.dialog.end(),
-                    Ok(count) => self.dialog.receive(&buffer[..count]),
-                },
-                sent = timeout(patience, self.writer.write(dialog.output())), if writes => {
-                    match sent {
-                        Ok(Ok(count)) if count > 0 => self.dialog.sent(count),
-                        _ => return,
-                    }
+            let event = async {
+                tokio::select! {
+                    read = reader.read(&mut buffer), if reads => Event::Read(read),
+                    sent = timeout(patience, writer.write(dialog.output())), if writes =>
+                        Event::Sent(sent.ok().and_then(Result::ok)),
+                    () = dialog.ready(), if dialog.wants_step() => Event::Step,
+                    () = yield_now(), if dialog.wants_turn() => Event::Turn,
+                    () = killed.notified() => Event::Killed,
+                    () = &mut undecided, if dialog.is_undecided() => Event::Undecided,
                 }
-                () = dialog.ready(), if dialog.wants_step() => self.dialog.step(),
-                () = killed.notified() => self.dialog.close(),
-                () = &mut undecided, if dialog.is_undecided() => self.dialog.decide(),
+            };
+            match turn.wait(event).await {
+                Event::Read(Ok(0) | Err(_)) => dialog.end(),
+                Event::Read(Ok(count)) => dialog.receive(&buffer[..count], turn),
+                Event::Sent(None | Some(0)) => return,
+                Event::Sent(Some(count)) => dialog.sent(count),
+                Event::Step => dialog.step(),
+                Event::Turn => {}
+                Event::Killed => dialog.close(),
+                Event::Undecided => dialog.decide(),
             }
         }
     }

@@ -2,6 +2,8 @@
 
 mod assist;
 mod dialect;
+mod framed;
+mod grant;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,13 +12,15 @@ use tokio::sync::Notify;
 
 use super::Server;
 use super::edit::{Editor, Key};
-use super::frame::{Answer, Request};
+use super::frame::Answer;
 use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
 use super::terminal::{self, Terminal};
-use crate::cli::{Candidate, Error, Output, Session, SessionRequest, Step, is_open};
+use crate::cli::{Error, Output, SHOWN, Session, Step, is_open};
+use crate::turn::Turn;
 use dialect::Dialect;
+use framed::is_cancel;
 
 /// Bytes of output that may wait before the command that makes them rests.
 const MAX_WAITING: usize = 256 * 1024;
@@ -60,7 +64,8 @@ struct Work<C: 'static> {
 enum Form {
     Typed,
     Text(u32),
-    Json(u32, Output),
+    /// Also whether it is one that shows something: an empty list is `[]`.
+    Json(u32, Output, bool),
 }
 
 /// Bytes for the client.
@@ -112,6 +117,11 @@ impl<C: 'static> Dialog<C> {
 
     pub fn wants_step(&self) -> bool {
         self.work.is_some() && self.has_room()
+    }
+
+    /// Whether there is input to act on once others have had their turn.
+    pub fn wants_turn(&self) -> bool {
+        self.may_act() && (self.prompts || !self.events.is_empty())
     }
 
     pub fn is_undecided(&self) -> bool {
@@ -187,7 +197,7 @@ impl<C: 'static> Dialog<C> {
     }
 
     /// Takes bytes from the client.
-    pub fn receive(&mut self, bytes: &[u8]) {
+    pub fn receive(&mut self, bytes: &[u8], turn: &Turn) {
         for byte in bytes {
             let event = match self.dialect {
                 Dialect::Lines => Some(Event::Byte(*byte)),
@@ -216,15 +226,15 @@ impl<C: 'static> Dialog<C> {
                 Some(event) => {
                     self.events.push_back(event);
                     // What follows may be meant for the command that this starts.
-                    self.act();
+                    self.act(turn);
                 }
             }
         }
     }
 
-    /// Acts on input as far as possible.
-    pub fn act(&mut self) {
-        while !self.closing && self.work.is_none() && self.has_room() && !self.is_undecided() {
+    /// Acts on input as far as possible in this turn.
+    pub fn act(&mut self, turn: &Turn) {
+        while self.may_act() && !turn.is_over() {
             if std::mem::take(&mut self.prompts) {
                 let prompt = &self.server.0.settings.prompt;
                 self.out.bytes.extend(prompt.as_bytes());
@@ -246,11 +256,14 @@ impl<C: 'static> Dialog<C> {
         let Some(mut work) = self.work.take() else { return };
         let mut output = Output::none();
         let step = work.job.step(&mut output);
+        if work.job.is_unpaged() {
+            self.pager.let_all_through();
+        }
         match &mut work.form {
             Form::Typed => self.print(&output.to_text()),
             Form::Text(_) if output.is_empty() => {}
             Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
-            Form::Json(_, all) => all.append(output),
+            Form::Json(_, all, _) => all.append(output),
         }
         if let Some(session_request) = work.job.session_request() {
             match work.form {
@@ -259,7 +272,7 @@ impl<C: 'static> Dialog<C> {
                     self.print(&granted.to_text());
                 }
                 // Programs that speak in frames keep lines and pages themselves.
-                Form::Text(number) | Form::Json(number, _) => {
+                Form::Text(number) | Form::Json(number, ..) => {
                     self.answer(number, &Answer::SessionRequest { session_request });
                 }
             }
@@ -296,38 +309,16 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
-    fn grant(&mut self, session_request: SessionRequest) -> Output {
-        match session_request {
-            SessionRequest::History => terminal::history(&self.editor),
-            SessionRequest::Terminal => self.terminal.show(&self.editor),
-            SessionRequest::KeepHistory(lines) => {
-                self.editor.keep(lines);
-                Output::none()
-            }
-            SessionRequest::Ansi(is_on) => {
-                self.editor.set_ansi(is_on);
-                Output::none()
-            }
-            SessionRequest::Pager(is_on) => {
-                self.terminal.pages = is_on;
-                self.set_page();
-                Output::none()
-            }
-        }
-    }
-
-    /// Tells the pager what fits on a page.
-    fn set_page(&mut self) {
-        let Terminal { columns, lines, pages, .. } = self.terminal;
-        self.pager.set_window(columns, if pages { lines } else { 0 });
-    }
-
     fn kind(&self) -> Dialect {
         if self.server.0.settings.line_mode { Dialect::Lines } else { Dialect::Terminal }
     }
 
     fn is_busy(&self) -> bool {
         self.work.is_some() || self.pager.holds() || !self.events.is_empty()
+    }
+
+    fn may_act(&self) -> bool {
+        !self.closing && self.work.is_none() && self.has_room() && !self.is_undecided()
     }
 
     fn has_room(&self) -> bool {
@@ -375,25 +366,9 @@ impl<C: 'static> Dialog<C> {
     }
 
     fn start(&mut self, text: &str, form: Form) {
-        self.session.begin(text);
+        let first = text.floor_char_boundary(SHOWN);
+        self.session.begin(&self.server.0.cli.shown(&text[..first]));
         self.work = Some(Work { job: Job::new(&self.server, text, Rc::clone(&self.origin)), form });
-    }
-
-    fn request(&mut self, frame: &[u8]) {
-        let Some((number, request)) = Request::decode(frame) else { return };
-        match request {
-            Request::Run { json, text } => {
-                let form =
-                    if json { Form::Json(number, Output::none()) } else { Form::Text(number) };
-                self.start(&text, form);
-            }
-            Request::Complete { line } => {
-                let pair = |candidate: Candidate| (candidate.word, candidate.help);
-                let words = self.candidates(&line).into_iter().map(pair).collect();
-                self.answer(number, &Answer::Candidates { words });
-            }
-            Request::Cancel => {}
-        }
     }
 
     fn done(&mut self, work: Work<C>, result: Result<(), Error>) {
@@ -404,23 +379,26 @@ impl<C: 'static> Dialog<C> {
                 if let Err(error) = result {
                     let text = match self.dialect {
                         Dialect::Plain => error.to_string(),
-                        _ => error.for_person(),
+                        _ => error.marked(),
                     };
                     self.print(&format!("{text}\n"));
                 }
                 return self.acknowledge();
             }
             Form::Text(number) => number,
-            Form::Json(number, output) => {
-                self.answer(number, &Answer::Output { text: output.to_json().to_string() });
+            Form::Json(number, output, shows) => {
+                let text = match shows && result.is_ok() && output.is_empty() {
+                    true => "[]".to_owned(),
+                    false => output.to_json().to_string(),
+                };
+                self.answer(number, &Answer::Output { text });
                 number
             }
         };
         if self.closing {
             self.answer(number, &Answer::Bye);
         }
-        let (code, error) =
-            result.map_or_else(|e| (e.code(), e.for_person()), |()| (0, String::new()));
+        let (code, error) = result.map_or_else(|e| (e.code(), e.marked()), |()| (0, String::new()));
         self.answer(number, &Answer::Done { code, error });
     }
 
@@ -443,7 +421,7 @@ impl<C: 'static> Dialog<C> {
             work.form
         });
         match form {
-            Some(form @ (Form::Text(number) | Form::Json(number, _))) => {
+            Some(form @ (Form::Text(number) | Form::Json(number, ..))) => {
                 if matches!(form, Form::Text(_)) && !output.is_empty() {
                     self.answer(number, &Answer::Output { text: output.to_text() });
                 }
@@ -489,12 +467,4 @@ impl<C: 'static> Dialog<C> {
             self.out.bytes.push(byte);
         }
     }
-
-    fn answer(&mut self, number: u32, answer: &Answer) {
-        self.out.bytes.extend(answer.encode(number));
-    }
-}
-
-fn is_cancel(frame: &[u8]) -> bool {
-    matches!(Request::decode(frame), Some((_, Request::Cancel)))
 }

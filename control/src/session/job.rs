@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::Server;
 use crate::cli::{Output, Run, SessionRequest, Step};
 use crate::origin;
+use crate::turn::pause;
 
 /// Longest time a task that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
@@ -57,7 +58,7 @@ impl<C> Job<C> {
             Step::Sleep(time) => {
                 #[allow(clippy::disallowed_methods, reason = "pauses of commands are real time")]
                 let now = Instant::now();
-                self.due = Due::At(now + *time);
+                self.due = Due::At(now + pause(*time));
             }
             Step::Wait => self.due = Due::Change,
         }
@@ -67,6 +68,11 @@ impl<C> Job<C> {
     /// Request of a command to its session, once.
     pub fn session_request(&mut self) -> Option<SessionRequest> {
         self.run.as_mut().and_then(Run::session_request)
+    }
+
+    /// True when the command wants its output in one piece.
+    pub fn is_unpaged(&self) -> bool {
+        self.run.as_ref().is_some_and(Run::is_unpaged)
     }
 
     /// True when a command asked to end the session.

@@ -27,6 +27,11 @@ impl Pager {
         self.page = usize::from(lines).saturating_sub(1);
     }
 
+    /// Lets all output of this command through.
+    pub fn let_all_through(&mut self) {
+        self.room = usize::MAX;
+    }
+
     /// A new command starts on a new page.
     pub fn restart(&mut self) {
         self.room = self.page;

@@ -29,6 +29,15 @@ struct Lines {
     count: usize,
 }
 
+/// Names that take a millisecond to find.
+#[derive(Command)]
+#[command("show slow")]
+struct Slow {
+    /// name
+    #[positional]
+    slow: Option<String>,
+}
+
 /// Never end.
 #[derive(Command)]
 #[command("test forever")]
@@ -84,6 +93,11 @@ fn serve(name: &str) -> PathBuf {
         let mut cli: Cli<Toy> = Cli::new();
         cli.command(|_, _: Hello| Ok("hello"));
         cli.command(|_, lines: Lines| Ok("a line of text\n".repeat(lines.count)));
+        cli.command(|_, slow: Slow| Ok(slow.slow.unwrap_or_default()));
+        cli.values("slow", |_| {
+            thread::sleep(Duration::from_millis(1));
+            vec!["snail".to_owned()]
+        });
         cli.command(|cx, _: Cancelled| Ok(Output::of(cx.cancelled)));
         cli.command(|_, block: Block| Ok(block.0.to_string()));
         cli.task(|_, _: Forever| Ok(Box::new(Endless::default()) as Box<dyn Task<Toy>>));
@@ -446,4 +460,27 @@ fn sessions_are_seen_and_ended_by_others() {
     assert_eq!(person.until("session'\r\n"), "\r\nended by `kill cli-session'\r\n");
     assert!(person.is_closed());
     assert!(!client.command("show cli-sessions").contains("framed"));
+}
+
+#[test]
+fn a_client_that_asks_for_much_at_once_leaves_others_their_turn() {
+    let path = serve("much.sock");
+    let mut many = Client::framed(&path);
+    let asked = 3000_u32;
+    let complete = |n| Request::Complete { line: "show slow ".into() }.encode(n);
+    let bytes: Vec<_> = (0..asked).flat_map(complete).collect();
+    let sending = {
+        let mut stream = many.0.try_clone().unwrap();
+        thread::spawn(move || stream.write_all(&bytes).unwrap())
+    };
+    assert_eq!(many.answer().0, 0, "the first is answered");
+    let (mut other, start) = (Client::vppctl(&path), std::time::Instant::now());
+    assert_eq!(other.command("show hello"), "hello\r\n\0");
+    let took = start.elapsed();
+    assert!(took < Duration::from_millis(500), "it took {took:?}");
+    for number in 1..asked {
+        let words = vec![("snail".to_owned(), String::new())];
+        assert_eq!(many.answer(), (number, Answer::Candidates { words }));
+    }
+    sending.join().unwrap();
 }

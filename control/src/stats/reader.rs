@@ -1,7 +1,10 @@
 //! The segment as a client sees it: a descriptor that is read, without a word to its owner.
 //!
-//! Reads copy; what was copied counts if the layout did not change meanwhile.
+//! Reads copy; what was copied counts if the layout did not change meanwhile. Whoever shares the
+//! memory may have written anything there: no number in it is used before it is compared with what
+//! there is, and one read copies no more than the file has.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -20,6 +23,14 @@ const TRIES_ALL: usize = 100;
 #[derive(Debug)]
 pub struct Reader {
     file: File,
+    size: u64,
+}
+
+/// One try of a read.
+struct Look<'a> {
+    reader: &'a Reader,
+    /// Bytes that it may still copy.
+    left: Cell<u64>,
 }
 
 /// A copy of an entry's value.
@@ -73,7 +84,9 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `InvalidData` for a layout of another version.
     pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
-        let this = Self { file: File::from(descriptor) };
+        let file = File::from(descriptor);
+        let size = file.metadata()?.len();
+        let this = Self { file, size };
         if this.word(8 * header::VERSION as u64)? == VERSION {
             Ok(this)
         } else {
@@ -92,7 +105,7 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout never stands still.
     pub fn names(&self) -> io::Result<BTreeMap<String, u32>> {
-        let directory = self.consistent(TRIES, || self.directory())?;
+        let directory = self.consistent(TRIES, |look| look.directory())?;
         let entries = directory.into_iter().filter(|(name, _)| !name.is_empty());
         Ok(entries.map(|(name, (kind, _))| (name, kind)).collect())
     }
@@ -101,10 +114,10 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout never stands still.
     pub fn read(&self, name: &str) -> io::Result<Option<Sample>> {
-        self.consistent(TRIES, || {
-            let directory = self.directory()?;
+        self.consistent(TRIES, |look| {
+            let directory = look.directory()?;
             let entry = directory.iter().find(|(n, _)| n == name);
-            entry.map(|(_, raw)| self.sample(*raw, &directory)).transpose()
+            entry.map(|(_, raw)| look.sample(*raw, &directory)).transpose()
         })
     }
     /// Everything at one time.
@@ -112,12 +125,12 @@ impl Reader {
     /// # Errors
     /// The kernel's, and `WouldBlock` when the layout does not stand still for long enough.
     pub fn snapshot(&self) -> io::Result<Snapshot> {
-        self.consistent(TRIES_ALL, || {
-            let directory = self.directory()?;
+        self.consistent(TRIES_ALL, |look| {
+            let directory = look.directory()?;
             let mut all = Snapshot::default();
             for (name, raw) in directory.iter().filter(|(name, _)| !name.is_empty()) {
                 if raw.0 != Kind::Symlink as u32 {
-                    all.entries.insert(name.clone(), self.sample(*raw, &directory)?);
+                    all.entries.insert(name.clone(), look.sample(*raw, &directory)?);
                     continue;
                 }
                 let (target, column) = (raw.1 as u32 as usize, (raw.1 >> 32) as usize);
@@ -127,7 +140,11 @@ impl Reader {
             Ok(all)
         })
     }
-    fn consistent<R>(&self, tries: usize, read: impl Fn() -> io::Result<R>) -> io::Result<R> {
+    fn consistent<R>(
+        &self,
+        tries: usize,
+        read: impl Fn(&Look<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
         for _ in 0..tries {
             let epoch = self.epoch()?;
             if self.is_changing()? {
@@ -135,7 +152,7 @@ impl Reader {
                 continue;
             }
             // What is read while the layout changes may make no sense at all, errors included.
-            let got = read();
+            let got = read(&Look { reader: self, left: Cell::new(self.size) });
             if !self.is_changing()? && self.epoch()? == epoch {
                 return got;
             }
@@ -145,6 +162,14 @@ impl Reader {
     fn is_changing(&self) -> io::Result<bool> {
         Ok(self.word(8 * header::IN_PROGRESS as u64)? != 0)
     }
+    fn word(&self, at: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+}
+
+impl Look<'_> {
     fn directory(&self) -> io::Result<Vec<(String, Raw)>> {
         let words = self.vector(self.word(8 * header::DIRECTORY as u64)?, ENTRY)?;
         let entry = |entry: &[u64]| {
@@ -171,8 +196,9 @@ impl Reader {
             }
             6 => {
                 let (target, column) = (value as u32 as usize, (value >> 32) as usize);
-                let target = all.get(target).ok_or_else(nonsense)?;
-                match self.sample(target.1, all)? {
+                // A symlink to another would lead on and on.
+                let target = all.get(target).filter(|target| target.1.0 != Kind::Symlink as u32);
+                match self.sample(target.ok_or_else(nonsense)?.1, all)? {
                     Sample::Simple(rows) => Sample::Simple(pick(rows, column)?),
                     Sample::Combined(rows) => Sample::Combined(pick(rows, column)?),
                     _ => return Err(nonsense()),
@@ -190,45 +216,53 @@ impl Reader {
         let start = self.offset(pointer)?;
         let half = |at: u64| {
             let mut bytes = [0; 4];
-            self.file.read_exact_at(&mut bytes, start + 4 * at)?;
+            self.reader.file.read_exact_at(&mut bytes, start + 4 * at)?;
             Ok::<_, io::Error>(u64::from(u32::from_ne_bytes(bytes)))
         };
         let (entry, size, threads) = (half(0)?, half(1)?, half(2)?);
         let (meta, data) = (half(5)?, half(6)?);
+        // Each of these has bytes of its own in the file.
+        let threads = Some(threads).filter(|n| n * 64 <= self.reader.size).ok_or_else(nonsense)?;
+        let bytes = threads.checked_mul(size).and_then(|n| n.checked_mul(entry.max(1)));
+        bytes.filter(|bytes| *bytes <= self.reader.size).ok_or_else(nonsense)?;
         let thread = |thread: u64| {
             let written = self.word(start + meta + 64 * thread + 8)?;
             let first = written.saturating_sub(size);
             let at = |n: u64| start + data + (thread * size + n % size) * entry;
-            (first..written).map(|n| self.bytes(at(n), entry as usize)).collect()
+            (first..written).map(|n| self.bytes(at(n), entry)).collect()
         };
         (0..threads).map(thread).collect()
     }
     fn text(&self, pointer: u64) -> io::Result<String> {
         let start = self.offset(pointer)?;
-        let len = self.word(start - 8)? as u32 as usize;
+        let len = self.word(start - 8)? & u64::from(u32::MAX);
         let bytes = self.bytes(start, len.min(4096))?;
         Ok(String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(&bytes)).into_owned())
     }
     /// The words of a vector whose elements have `words` each.
     fn vector(&self, pointer: u64, words: usize) -> io::Result<Vec<u64>> {
         let start = self.offset(pointer)?;
-        let len = self.word(start - 8)? as u32 as usize;
-        let bytes = self.bytes(start, len * words * 8)?;
+        let len = self.word(start - 8)? & u64::from(u32::MAX);
+        let bytes = self.bytes(start, len * words as u64 * 8)?;
         let word = |b: &[u8]| u64::from_ne_bytes(b.try_into().expect("eight bytes"));
         Ok(bytes.chunks(8).map(word).collect())
     }
     fn offset(&self, pointer: u64) -> io::Result<u64> {
         let base = self.word(8 * header::BASE as u64)?;
-        pointer.checked_sub(base).filter(|o| *o >= 4096).ok_or_else(nonsense)
+        let offset = pointer.checked_sub(base).filter(|o| (4096..self.reader.size).contains(o));
+        offset.ok_or_else(nonsense)
     }
     fn word(&self, at: u64) -> io::Result<u64> {
-        let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, at)?;
-        Ok(u64::from_ne_bytes(bytes))
+        self.reader.word(at)
     }
-    fn bytes(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
+    fn bytes(&self, at: u64, len: u64) -> io::Result<Vec<u8>> {
+        // Nothing counts as something: lists of it end, too.
+        let left = self.left.get().checked_sub(len.max(8)).ok_or_else(nonsense)?;
+        let is_there = at.checked_add(len).is_some_and(|end| end <= self.reader.size);
+        let len = usize::try_from(len).ok().filter(|_| is_there).ok_or_else(nonsense)?;
+        self.left.set(left);
         let mut bytes = vec![0; len];
-        self.file.read_exact_at(&mut bytes, at)?;
+        self.reader.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
     }
 }

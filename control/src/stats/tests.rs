@@ -351,3 +351,72 @@ fn a_change_that_fails_half_way_ends() {
     assert!(failed.is_err());
     assert_eq!(read(&reader, "/a"), Sample::Number(0));
 }
+
+/// What a hostile writer may put at some places, all of which lead to more than there is.
+#[test]
+fn no_number_in_the_memory_makes_the_reader_take_more_than_the_file_has() {
+    use super::layout::header;
+    use proptest::prelude::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use std::io::ErrorKind::InvalidData;
+
+    const SIZE: u64 = 1 << 20;
+    const BASE: u64 = 0x7000_0000_0000;
+    let pointer = |offset: u64| BASE + offset;
+    let of = |words: &[(u64, u64)]| {
+        let file = File::from(memfd_create("hostile", MemfdFlags::CLOEXEC).unwrap());
+        file.set_len(SIZE).unwrap();
+        let head = [
+            (8 * header::VERSION as u64, layout::VERSION),
+            (8 * header::BASE as u64, BASE),
+            (8 * header::EPOCH as u64, 1),
+            (8 * header::DIRECTORY as u64, pointer(8192)),
+            // One entry, called a.
+            (8192 - 8, 1),
+            (8192 + 16, u64::from(b'a')),
+        ];
+        for (at, word) in head.iter().chain(words) {
+            file.write_all_at(&word.to_ne_bytes(), *at).unwrap();
+        }
+        Reader::new(file.into()).unwrap()
+    };
+    let entry = |kind: layout::Kind, value| vec![(8192, kind as u64), (8192 + 8, value)];
+    let refused = |words: &[(u64, u64)]| {
+        let reader = of(words);
+        assert_eq!(reader.snapshot().unwrap_err().kind(), InvalidData, "{words:?}");
+        if reader.names().is_ok() {
+            assert_eq!(reader.read("a").unwrap_err().kind(), InvalidData, "{words:?}");
+        }
+    };
+    for len in [u64::from(u32::MAX), SIZE / 144, 1 << 31] {
+        refused(&[(8192 - 8, len)]);
+    }
+    refused(&[(8 * header::DIRECTORY as u64, u64::MAX)]);
+    for kind in [layout::Kind::Simple, layout::Kind::Combined, layout::Kind::Names] {
+        let mut many = entry(kind, pointer(16_384));
+        many.push((16_384 - 8, u64::from(u32::MAX)));
+        refused(&many);
+        // Rows that are all one large vector.
+        many.pop();
+        many.push((16_384 - 8, 1000));
+        many.extend((0..1000).map(|row| (16_384 + 8 * row, pointer(65_536))));
+        many.push((65_536 - 8, 50_000));
+        if kind != layout::Kind::Names {
+            refused(&many);
+        }
+    }
+    let mut ring = entry(layout::Kind::Ring, pointer(16_384));
+    ring.extend([(16_384, u64::MAX << 32), (16_384 + 8, 1), (16_384 + 24, 4096)]);
+    ring.push((16_384 + 8 + 64, u64::MAX));
+    refused(&ring);
+    // A symlink to itself.
+    let link = of(&entry(layout::Kind::Symlink, 0));
+    assert_eq!(link.read("a").unwrap_err().kind(), InvalidData);
+    proptest!(|(words: Vec<(u16, u64)>, kind in 1_u64..10, value in 0..2 * SIZE)| {
+        let small = |(at, word): &(u16, u64)| (8 * u64::from(*at) + 4096, word % (4 * SIZE));
+        let mut words: Vec<_> = words.iter().map(small).collect();
+        words.extend([(8192, kind), (8192 + 8, pointer(value))]);
+        let reader = of(&words);
+        let _ = (reader.snapshot(), reader.read("a"), reader.names());
+    });
+}

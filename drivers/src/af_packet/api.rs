@@ -177,7 +177,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let name = m.host_if_name.as_str();
             let gone = router.with(|all: &mut HostInterfaces, router| all.delete(router, name));
             gone.ok_or(Retval::UNSPECIFIED)?.map_err(|e| match e {
-                Error::NoDevice => Retval::SYSCALL_ERROR_1,
+                Error::NoDevice | Error::NoHostDevice => Retval::SYSCALL_ERROR_1,
                 e => e.into(),
             })
         })

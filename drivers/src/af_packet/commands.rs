@@ -24,6 +24,18 @@ struct Create {
     /// accepted, there is one version
     #[keyword("v2")]
     _v2: bool,
+    /// accepted: slots of rings have a size of their own
+    #[keyword("rx-size")]
+    _rx_size: Option<u32>,
+    /// accepted: slots of rings have a size of their own
+    #[keyword("tx-size")]
+    _tx_size: Option<u32>,
+    /// accepted: rings have blocks of a size of their own
+    #[keyword("rx-per-block")]
+    _rx_per_block: Option<u32>,
+    /// accepted: rings have blocks of a size of their own
+    #[keyword("tx-per-block")]
+    _tx_per_block: Option<u32>,
     /// name of the device
     #[values("device")]
     name: Word,
@@ -33,7 +45,7 @@ struct Create {
     /// sockets that send
     #[keyword("num-tx-queues")]
     tx_queues: Option<usize>,
-    /// address of the interface; random if not given
+    /// address of the interface; if not given, one that stays the same over restarts
     #[keyword("hw-addr")]
     mac: Option<MacAddr>,
     /// `ethernet`, or `ip` for devices without a layer 2 header
@@ -157,6 +169,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             i.index.0,
             &Create {
                 _v2: false,
+                _rx_size: None,
+                _tx_size: None,
+                _rx_per_block: None,
+                _tx_per_block: None,
                 name: wanted.device.as_str().into(),
                 rx_queues: queues(wanted.rx_queues),
                 tx_queues: queues(wanted.tx_queues),

@@ -13,13 +13,14 @@ use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use super::input::Queue;
-use super::sockets::Sockets;
+use super::link::look_now;
+use super::sockets::{Sockets, probe};
 use super::tx::{HostTx, Senders};
 use super::{ring, ring::Device};
 use crate::host::background::{Background, Opening, Opens};
 use crate::host::netlink::LinkMonitor;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{Kernel, close_elsewhere, close_unused, numa_node, random_mac};
+use crate::host::{Kernel, close_elsewhere, close_unused, numa_node, stable_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af-packet";
@@ -87,6 +88,9 @@ pub enum Error {
     /// Invalid interface name
     #[retval(INVALID_INTERFACE)]
     NoDevice,
+    /// Invalid interface name: there is no such device in this network namespace
+    #[retval(INVALID_INTERFACE)]
+    NoHostDevice,
     /// Interface already exists
     #[retval(IF_ALREADY_EXISTS)]
     Exists,
@@ -107,7 +111,7 @@ pub enum Error {
 impl From<io::Error> for Error {
     fn from(e: io::Error) -> Self {
         match e.raw_os_error() {
-            Some(libc::ENODEV | libc::ENXIO) => Self::NoDevice,
+            Some(libc::ENODEV | libc::ENXIO) => Self::NoHostDevice,
             Some(libc::EPERM | libc::EACCES) => Self::NotPermitted,
             _ => Self::System(Kernel(e)),
         }
@@ -250,7 +254,10 @@ impl Opens for HostInterfaces {
         opened: io::Result<Result<Sockets, Error>>,
     ) -> Result<InterfaceIndex, Error> {
         let sockets = opened??;
-        let mac = wanted.mac.unwrap_or_else(random_mac);
+        // Another device of this name, as in another container, has another address.
+        let device = probe().and_then(|probe| Device::mac(probe, &wanted.device)).ok();
+        let usual = || stable_mac(router, format_args!("{HARDWARE} {} {device:?}", wanted.device));
+        let mac = wanted.mac.unwrap_or_else(usual);
         let index = Arc::new(OnceLock::new());
         let senders = Shared::new(Senders::from(sockets.senders));
         let queues = TxQueues::new(wanted.tx_queues, router.engine.thread_rows());
@@ -303,8 +310,9 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     let name = host.name.clone();
     let Some(socket) = host.senders.current().first() else { return };
     let is_running = || Device::named(socket, &name).is_ok_and(|device| device.is_running);
+    let is_switched_on = change == Change::State && is_up && !is_running();
     let (what, done) = match change {
-        Change::State if is_up && !is_running() => ("switch on", Device::switch_on(socket, &name)),
+        _ if is_switched_on => ("switch on", Device::switch_on(socket, &name)),
         Change::Mtu if mtu != host.told.0 => {
             ("change the MTU of", Device::set_mtu(socket, &name, mtu))
         }
@@ -316,6 +324,9 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     if let Err(e) = done {
         let log = router.log.class("af_packet", "default");
         log.warn(format_args!("cannot {what} {name}: {e}"));
+    } else if is_switched_on {
+        // Once all have heard of this change. The kernel's own news may take longer.
+        router.after(0.0, look_now, index.0.into());
     }
 }
 

@@ -73,6 +73,15 @@ fn look_at_all(router: &mut Router, event: Event) -> Wake {
     looked.flatten().unwrap_or(Wake::OnEvent)
 }
 
+/// Looks at the device of the interface with a number.
+pub(super) fn look_now(router: &mut Router, number: u64) {
+    router.with(|all: &mut HostInterfaces, router| {
+        if let Some(at) = all.list.iter().position(|i| u64::from(i.index.0) == number) {
+            look_at(all, router, at);
+        }
+    });
+}
+
 fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     let i = &mut all.list[at];
     for (_, socket) in &i.serving.queues {
@@ -97,7 +106,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     }
     let i = &mut all.list[at];
     let Ok(now) = look(Some(i.number), &i.wanted.device) else {
-        return router.set_link(index, false);
+        return router.lose_device(index);
     };
     if now.number != i.number {
         router.set_link(index, false);

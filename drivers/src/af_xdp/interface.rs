@@ -18,7 +18,7 @@ use crate::af_packet::sockets::{look, probe};
 use crate::host::background::{Background, Opening, Opens};
 use crate::host::namespace::within;
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{Kernel, close_elsewhere, names_in, numa_node, random_mac};
+use crate::host::{Kernel, close_elsewhere, names_in, numa_node, stable_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "af_xdp";
@@ -226,7 +226,9 @@ impl Opens for AfXdps {
             name: wanted.name.clone().unwrap_or_else(usual),
             kind: Kind::Ethernet,
             hardware: HARDWARE,
-            mac: mac.unwrap_or_else(random_mac),
+            mac: mac.unwrap_or_else(|| {
+                stable_mac(router, format_args!("{HARDWARE} {}", wanted.device))
+            }),
             mtu: device.mtu,
             offloads: Offloads::default(),
             link_follows_admin: false,
@@ -265,11 +267,14 @@ fn watch(router: &mut Router, _: u64) {
         // One that has gone has no link.
         let seen = rustix::net::netdevice::index_to_name(&i.device.probe, i.device.number);
         let seen = seen.ok().and_then(|name| Device::named(&i.device.probe, &name).ok());
-        (i.index, seen.is_some_and(|device| device.is_running))
+        (i.index, seen.map(|device| device.is_running))
     };
     let states: Vec<_> = list.iter().map(state).collect();
     for (index, is_running) in &states {
-        router.set_link(*index, *is_running);
+        match is_running {
+            Some(is_running) => router.set_link(*index, *is_running),
+            None => router.lose_device(*index),
+        }
     }
     if !states.is_empty() {
         router.after(router.until_next_second(), watch, 0);

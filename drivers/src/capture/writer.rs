@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use control::private_file;
 use control::socket::SocketFile;
 use infra::ring;
 use infra::time::Clock;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use super::captures::Error;
 use super::copies::{Lanes, PacketCopy};
 use super::form::{Form, Names};
+use crate::pcap;
 
 /// Interval of looks at the lanes.
 const LOOK: Duration = Duration::from_millis(2);
@@ -104,12 +106,9 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Whatever has this name is replaced, not followed: the folder may be everybody's.
+/// A new file, in place of an earlier capture of that name only.
 fn replace(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => File::create_new(path),
-    }
+    private_file::replace(path, pcap::is_capture)
 }
 
 /// Course of a capture.
@@ -253,7 +252,7 @@ impl Writer {
         }
     }
     fn put(&mut self, copies: &[PacketCopy]) -> Result<(), Error> {
-        let mut out = Vec::new();
+        let (mut out, mut packets) = (Vec::new(), self.progress.lock().packets);
         for copy in copies {
             if self.limits.packets == Some(0) {
                 self.close("no packets");
@@ -274,27 +273,30 @@ impl Writer {
             };
             if is_full {
                 self.finish(&mut out)?;
+                self.progress.lock().packets = packets;
                 if let Sink::Files(files) = &mut self.sink {
                     files.next().map_err(|e| Error::of(&files.path, e))?;
                 }
                 self.begin()?;
             }
             self.form.packet(&mut out, copy);
-            let packets = {
-                let mut progress = self.progress.lock();
-                progress.packets += 1;
-                progress.packets
-            };
+            packets += 1;
             let bytes = self.progress.lock().bytes + out.len() as u64;
             let is_enough = self.limits.packets.is_some_and(|most| packets >= most);
             if is_enough || self.limits.bytes.is_some_and(|most| bytes >= most) {
-                self.write(&std::mem::take(&mut out))?;
+                self.write_packets(&mut out, packets)?;
                 self.close(if is_enough { "that many packets" } else { "that many bytes" });
             } else if out.len() >= BURST {
-                self.write(&std::mem::take(&mut out))?;
+                self.write_packets(&mut out, packets)?;
             }
         }
-        self.write(&out)
+        self.write_packets(&mut out, packets)
+    }
+    /// Writes packets; there are as many then.
+    fn write_packets(&mut self, out: &mut Vec<u8>, packets: u64) -> Result<(), Error> {
+        self.write(&std::mem::take(out))?;
+        self.progress.lock().packets = packets;
+        Ok(())
     }
     /// Writes the end of a file behind what is to be written.
     fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {

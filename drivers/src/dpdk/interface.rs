@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use graph::NodeIndex;
+use net::health::Severity;
 use net::interface::{self, Change, Interface, Kind, NewInterface, Offloads, TxQueues};
 use net::{InterfaceIndex, Router};
 use rustix::event::{EventfdFlags, eventfd};
@@ -18,7 +19,7 @@ use super::startup::Startup;
 use super::tx::DpdkTx;
 use crate::host::background::{Background, Opening, Opens};
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{close_elsewhere, random_mac};
+use crate::host::{close_elsewhere, stable_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "dpdk";
@@ -237,11 +238,12 @@ impl Opens for Dpdks {
         let queues = TxQueues::new(senders.len(), router.engine.thread_rows());
         let around = (Arc::clone(&index), &router.interfaces);
         let tx = DpdkTx::new(senders, queues.choice(), around);
+        let usual = || stable_mac(router, format_args!("{HARDWARE} {}", wanted.name()));
         let new = NewInterface {
             name: wanted.name().to_owned(),
             kind: Kind::Ethernet,
             hardware: HARDWARE,
-            mac: Some(MacAddr(info.mac())).filter(|mac| mac.0 != [0; 6]).unwrap_or_else(random_mac),
+            mac: Some(MacAddr(info.mac())).filter(|m| *m != MacAddr::ZERO).unwrap_or_else(usual),
             mtu: if info.mtu == 0 { 1500 } else { info.mtu },
             offloads: Offloads { checksum: info.has_checksums(), ..Offloads::default() },
             link_follows_admin: false,
@@ -290,7 +292,12 @@ pub(super) fn make_all(router: &mut Router) {
     let started = router.with(|all: &mut Dpdks, _| all.dpdk().map(|dpdk| dpdk.version()));
     match started {
         Some(Ok(version)) => log.notice(version),
-        Some(Err(why)) => return log.error(why),
+        Some(Err(why)) => {
+            log.error(&why);
+            // Without devices nothing is missing.
+            let severity = if devices.is_empty() { Severity::Note } else { Severity::Error };
+            return router.note_start(severity, "dpdk", why);
+        }
         None => return,
     }
     for wanted in devices {
@@ -302,6 +309,7 @@ pub(super) fn make_all(router: &mut Router) {
         });
         if let Some(Err(why)) = made {
             log.error(format_args!("{name}: {why}"));
+            router.note_start(Severity::Error, name, why);
         }
     }
 }

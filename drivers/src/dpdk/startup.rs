@@ -58,7 +58,7 @@ impl Startup {
     ) -> Result<(), control::cli::Error> {
         let option = match word {
             "dev" | "vdev" => return self.device(word == "dev", args, usual),
-            "no-hugepages" => {
+            "no-hugepages" | "no-hugetlb" => {
                 self.no_hugepages = true;
                 return Ok(());
             }
@@ -82,7 +82,6 @@ impl Startup {
                 self.library = Some(args.value::<String>(word)?.into());
                 return Ok(());
             }
-            "uio-driver" => return args.value::<String>(word).map(drop),
             "huge-dir" => "--huge-dir",
             "blacklist" => "--block",
             "iova-mode" => "--iova-mode",
@@ -226,7 +225,7 @@ mod tests {
             ("dpdk { no-huge }", "unknown word 'no-huge' in stanza 'dpdk' (line 1)"),
             (
                 "dpdk { dev 0000:02:00.0 { queues 1 } }",
-                "unknown word 'queues' for 0000:02:00.0 in stanza 'dpdk' (line 1)",
+                "unknown word 'queues' in stanza 'dpdk' (line 1)",
             ),
             (
                 "dpdk { vdev net_null0 { num-rx-queues 65 } }",

@@ -5,6 +5,7 @@
 
 pub mod background;
 pub mod input;
+mod mac;
 pub mod namespace;
 pub mod netlink;
 pub mod output;
@@ -12,7 +13,6 @@ pub mod serving;
 pub mod turn;
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -21,9 +21,10 @@ use std::thread::JoinHandle;
 
 use control::cli::{Arguments, Error};
 use net::{InterfaceIndex, Router};
-use wire::MacAddr;
 
 use crate::virtio_header::Unfit;
+
+pub use mac::{random_mac, stable_mac};
 
 /// What the kernel says, in words.
 #[derive(Debug)]
@@ -148,10 +149,4 @@ pub fn turn<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
             Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
         }
     }
-}
-
-/// A random address of the kind that software interfaces have: `02:fe:…`.
-pub fn random_mac() -> MacAddr {
-    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
-    MacAddr([0x02, 0xfe, a, b, c, d])
 }

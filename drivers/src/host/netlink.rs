@@ -408,10 +408,57 @@ fn all_of(socket: &OwnedFd) -> Vec<Link> {
 pub fn each_message(mut bytes: &[u8], mut take: impl FnMut(NetlinkMessage<RouteNetlinkMessage>)) {
     while let Some(len) = bytes.first_chunk().map(|len| u32::from_ne_bytes(*len) as usize) {
         let Some(message) = bytes.get(..len).filter(|_| len >= HEADER) else { return };
-        if let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(message) {
+        let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize;
+        if let Ok(message) = read(message).or_else(|_| read(&without_encapsulation(message))) {
             take(message);
         }
         bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+}
+
+/// Bytes of the header of a route and of that of a next hop.
+const ROUTE: usize = 12;
+const NEXT_HOP: usize = 8;
+/// Messages about routes, and attributes of them.
+const ROUTES: std::ops::RangeInclusive<u16> = 24..=25;
+const MULTIPATH: u16 = 9;
+const ENCAPSULATION: u16 = 22;
+/// A kind of attributes that nobody reads.
+const UNREAD: u16 = 0x3fff;
+
+/// A message whose routes have nothing but the kind of their encapsulation: there are more of them
+/// than are understood.
+fn without_encapsulation(message: &[u8]) -> Vec<u8> {
+    let mut message = message.to_vec();
+    let kind = message.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
+    if kind.is_some_and(|kind| ROUTES.contains(&kind)) {
+        hide(message.get_mut(HEADER + ROUTE..).unwrap_or_default());
+    }
+    message
+}
+
+/// Hides encapsulations among attributes.
+fn hide(mut attributes: &mut [u8]) {
+    while let Some([a, b, c, d]) = attributes.first_chunk().copied() {
+        let (len, kind) = (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]) & 0x3fff);
+        let len = usize::from(len).max(4);
+        let Some(value) = attributes.get_mut(4..len) else { return };
+        match kind {
+            MULTIPATH => hide_in_hops(value),
+            ENCAPSULATION => attributes[2..4].copy_from_slice(&UNREAD.to_ne_bytes()),
+            _ => (),
+        }
+        attributes = attributes.get_mut(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+/// The same among those of next hops.
+fn hide_in_hops(mut hops: &mut [u8]) {
+    while let Some([a, b]) = hops.first_chunk().copied() {
+        let len = usize::from(u16::from_ne_bytes([a, b])).max(NEXT_HOP);
+        let Some(attributes) = hops.get_mut(NEXT_HOP..len) else { return };
+        hide(attributes);
+        hops = hops.get_mut(len.next_multiple_of(4)..).unwrap_or_default();
     }
 }
 

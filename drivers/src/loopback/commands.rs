@@ -27,8 +27,21 @@ struct Delete {
     intfc: InterfaceIndex,
 }
 
+/// Create a loopback interface whose link speed can be chosen, to try what chooses it.
+#[derive(Command)]
+#[command("test link-speed")]
+struct TestSpeed;
+
+/// Speeds of such a loopback in kilobits per second.
+const SPEEDS: &[u32] = &[1_000_000, 10_000_000, 25_000_000, 100_000_000];
+
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(create).command(delete);
+    cli.command(create).command(delete).command(|router: &mut Router, _: TestSpeed| {
+        let made = interface::create(router, None, None)?;
+        router.interfaces.offer_speeds(made, SPEEDS);
+        router.interfaces.follow_device_speed(made, SPEEDS[0]);
+        Ok::<_, Error>(router.interfaces.name(made.0).to_owned())
+    });
 }
 
 fn create(router: &mut Router, c: Create) -> Result<String, Error> {

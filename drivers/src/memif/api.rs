@@ -1,6 +1,7 @@
 //! Messages of the module `memif`.
 #![forbid(unsafe_code)]
 
+use control::Secret;
 use control::api::{Api, Message, Retval, Text};
 use net::interface::api::types::IfStatusFlags;
 use net::{InterfaceIndex, InterfaceReply, Router};
@@ -81,10 +82,10 @@ pub struct MemifCreate {
     pub buffer_size: u16,
     /// has no meaning here: packets are copied
     pub no_zero_copy: bool,
-    /// its address; random if zero
+    /// its address; if zero, one that stays the same over restarts
     pub hw_addr: MacAddr,
     /// what both ends must know
-    pub secret: Text<24>,
+    pub secret: Secret<Text<24>>,
 }
 
 /// Make an interface to another program.
@@ -111,10 +112,10 @@ pub struct MemifCreateV2 {
     pub no_zero_copy: bool,
     /// has no meaning here: they are copied by the processor
     pub use_dma: bool,
-    /// its address; random if zero
+    /// its address; if zero, one that stays the same over restarts
     pub hw_addr: MacAddr,
     /// what both ends must know
-    pub secret: Text<24>,
+    pub secret: Secret<Text<24>>,
 }
 
 /// Delete an interface to another program.

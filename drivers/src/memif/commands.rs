@@ -1,6 +1,7 @@
 //! `create memif socket`, `create interface memif` and their opposites.
 #![forbid(unsafe_code)]
 
+use control::Secret;
 use control::cli::{Cli, Command, Error, Print, Word};
 use control::configuration::Lines;
 use net::Router;
@@ -43,7 +44,7 @@ struct Create {
     ring_size: Option<u32>,
     /// bytes of a slot for packets; the slave's counts
     buffer_size: Option<u16>,
-    /// address of the interface; random if not given
+    /// address of the interface; if not given, one that stays the same over restarts
     hw_addr: Option<MacAddr>,
     /// listen for the other end
     master: bool,
@@ -57,9 +58,12 @@ struct Create {
     #[values("ethernet|ip")]
     mode: Option<Word>,
     /// what both ends must know
-    secret: Option<String>,
+    secret: Option<Secret<String>>,
     /// accepted: packets are copied in any case
     no_zero_copy: bool,
+    /// accepted: the processor copies
+    #[keyword("use-dma")]
+    _use_dma: bool,
 }
 
 /// Delete an interface to another program.
@@ -109,7 +113,7 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
         socket: c.socket_id.unwrap_or(DEFAULT_SOCKET),
         is_master: c.master,
         is_ip,
-        secret: c.secret.unwrap_or_default(),
+        secret: c.secret.unwrap_or_default().0,
         queues: (c.rx_queues.unwrap_or(1), c.tx_queues.unwrap_or(1)),
         ring_size: c.ring_size.unwrap_or(0),
         buffer_size: c.buffer_size.unwrap_or(0),
@@ -141,8 +145,9 @@ impl Create {
             rx_queues: queues(rx),
             tx_queues: queues(tx),
             mode: wanted.is_ip.then(|| "ip".into()),
-            secret: Some(wanted.secret.clone()).filter(|s| !s.is_empty()),
+            secret: Some(Secret(wanted.secret.clone())).filter(|s| !s.is_empty()),
             no_zero_copy: wanted.no_zero_copy,
+            _use_dma: false,
         }
     }
 }

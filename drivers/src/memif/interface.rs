@@ -20,8 +20,8 @@ use super::queue::Sender;
 use super::session::{self, Linked, Master, Refused, Slave, Wish};
 use super::tx::MemifTx;
 use crate::host::output::Sending;
-use crate::host::random_mac;
 use crate::host::serving::{Failed, Kept, Serving, place, served};
+use crate::host::stable_mac;
 use crate::shared::Bell;
 
 /// Hardware class.
@@ -87,7 +87,7 @@ pub struct Wanted {
     pub ring_size: u32,
     /// Bytes of a slot; 0 for as many as is usual. The slave's counts.
     pub buffer_size: u16,
-    /// Its address; random if `None`.
+    /// Its address; one of its own, the same after a restart, if `None`.
     pub mac: Option<MacAddr>,
     /// Parameter of the request; packets are copied in any case.
     pub no_zero_copy: bool,
@@ -320,7 +320,7 @@ impl Memifs {
             router.processes.watch(super::process::NAME, listener.as_fd()).map_err(text)?;
             socket.listener = Some(listener);
         }
-        let made = add(router, &wanted);
+        let made = add(router, &wanted, &socket.address);
         let (index, senders) = made.inspect_err(|_| self.stop_listening(id))?;
         let (link, why) = (Link::Down(0.0), String::new());
         let (serving, kept) = (Serving::default(), Kept::default());
@@ -433,12 +433,17 @@ fn choice_is_shown(senders: &Shared<Sending<Sender>>) -> bool {
 fn add(
     router: &mut Router,
     wanted: &Wanted,
+    socket: &Address,
 ) -> Result<(InterfaceIndex, Shared<Sending<Sender>>), interface::Error> {
     let index = Arc::new(OnceLock::new());
     let senders = Shared::new(Sending::none());
     let around = (Arc::clone(&index), &router.interfaces);
     let tx = MemifTx::new(senders.reader(), !wanted.is_ip, around);
-    let mac = if wanted.is_ip { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
+    let usual = || {
+        let role = if wanted.is_master { "master" } else { "slave" };
+        stable_mac(router, format_args!("{HARDWARE} {} {} {role}", socket.0, wanted.id))
+    };
+    let mac = if wanted.is_ip { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(usual) };
     let new = NewInterface {
         name: wanted.name(),
         kind: if wanted.is_ip { Kind::Ip } else { Kind::Ethernet },

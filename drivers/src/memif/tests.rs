@@ -236,7 +236,7 @@ fn clients_make_and_see_the_same() {
             no_zero_copy: false,
             use_dma: false,
             hw_addr: wire::MacAddr([2, 0, 0, 0, 0, 9]),
-            secret: "abc".into(),
+            secret: control::Secret("abc".into()),
         };
         let made = local.call(router, &make(MemifRole::SLAVE, 256)).unwrap().sw_if_index;
         let rows = local.dump(router, &MemifDump {});

@@ -18,7 +18,7 @@ struct Create {
     /// name of the port
     #[values("device")]
     name: Word,
-    /// address of the interface; that of the device, or a random one, if not given
+    /// address of the interface; that of the device, or a lasting one, if not given
     hw_addr: Option<MacAddr>,
     /// the port is an end of the pipe 0 of this name, or of the pipe that the name says
     pipe: bool,

@@ -18,7 +18,7 @@ use crate::af_packet::ring::Device;
 use crate::af_packet::sockets::{look, probe};
 use crate::host::background::{Background, Opening, Opens};
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{Kernel, close_unused, random_mac};
+use crate::host::{Kernel, close_unused, stable_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "netmap";
@@ -195,11 +195,12 @@ impl Opens for Netmaps {
         let room = senders.iter().map(|s| s.ring.room()).min().unwrap_or(0);
         let most = u32::try_from(room.saturating_sub(HEADER)).unwrap_or(USUAL_MTU);
         let tx = NetmapTx::new(senders, queues.choice(), around);
+        let usual = || stable_mac(router, format_args!("{HARDWARE} {}", wanted.name()));
         let new = NewInterface {
             name: wanted.name(),
             kind: Kind::Ethernet,
             hardware: HARDWARE,
-            mac: wanted.mac.or(mac).unwrap_or_else(random_mac),
+            mac: wanted.mac.or(mac).unwrap_or_else(usual),
             mtu: device.as_ref().map_or(USUAL_MTU, |device| device.mtu).min(most),
             offloads: Offloads::default(),
             link_follows_admin: device.is_none(),
@@ -235,11 +236,14 @@ fn watch(router: &mut Router, _: u64) {
     let list = &router.own::<Netmaps>().list;
     let state = |i: &Netmap| {
         let device = i.wanted.device()?;
-        Some((i.index, look(None, device).is_ok_and(|seen| seen.device.is_running)))
+        Some((i.index, look(None, device).ok().map(|seen| seen.device.is_running)))
     };
     let (is_more, states) = (!list.is_empty(), list.iter().filter_map(state).collect::<Vec<_>>());
     for (index, is_running) in states {
-        router.set_link(index, is_running);
+        match is_running {
+            Some(is_running) => router.set_link(index, is_running),
+            None => router.lose_device(index),
+        }
     }
     if is_more {
         router.after(PERIOD, watch, 0);

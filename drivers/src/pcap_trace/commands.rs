@@ -25,6 +25,7 @@ struct Trace {
     /// end the capture and write its file
     off: bool,
     /// packets at most; 1000 if not given
+    #[alias("packets-to-capture")]
     max: Option<u64>,
     /// only packets of this interface; any by default
     #[values("interface")]
@@ -76,18 +77,18 @@ struct Dispatch {
 impl Command for Dispatch {
     const PATHS: &'static [&'static str] = &["pcap dispatch trace"];
     const ABOUT: &'static str = "Capture every packet at every node into a file";
-    const USAGE: &'static str =
-        "[on|off] [max <packets>] [file <name>] [status] [buffer-trace <input node> <packets>]";
+    const USAGE: &'static str = "[on|off] [max|packets-to-capture <packets>] [file <name>] \
+        [status] [buffer-trace <input node> <packets>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut c = Self::default();
         while !args.is_empty() {
             let place = *args;
             match args.word().unwrap_or_default() {
-                "on" => c.on = true,
-                "off" => c.off = true,
+                "on" | "enable" => c.on = true,
+                "off" | "disable" => c.off = true,
                 "status" => c.status = true,
-                "max" => c.max = Some(args.value("max")?),
+                "max" | "packets-to-capture" => c.max = Some(args.value("max")?),
                 "file" => c.file = Some(args.value("file")?),
                 "buffer-trace" => c.traced = Some((args.value("node")?, args.value("packets")?)),
                 _ => return Err(place.unknown()),

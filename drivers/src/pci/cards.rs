@@ -37,6 +37,9 @@ struct CreateVmxnet3 {
     /// big packets
     #[keyword("gso")]
     _gso: bool,
+    /// events noted
+    #[keyword("elog")]
+    _elog: bool,
 }
 
 /// Delete an interface of a vmxnet3 device.
@@ -117,6 +120,25 @@ struct CreatePort {
     /// the port
     #[keyword("port")]
     _port: Option<u32>,
+    /// name of the interface
+    #[keyword("if-name")]
+    #[alias("name")]
+    _name: Option<Word>,
+    /// flags of the port
+    #[keyword("flags")]
+    _flags: Option<Word>,
+    /// queues that receive
+    #[keyword("num-rx-queues")]
+    _num_rx_queues: Option<u32>,
+    /// queues that send
+    #[keyword("num-tx-queues")]
+    _num_tx_queues: Option<u32>,
+    /// packets that may wait on the way to the router
+    #[keyword("rx-queues-size")]
+    _rx_queues_size: Option<u32>,
+    /// packets that may wait on the way to the device
+    #[keyword("tx-queues-size")]
+    _tx_queues_size: Option<u32>,
     /// how its queues go to threads
     #[keyword("rx-queue-assignment")]
     _assignment: Option<Word>,
@@ -132,9 +154,15 @@ struct CreateSecondary {
     /// the first interface
     #[positional]
     interface: Option<InterfaceIndex>,
+    /// the first interface
+    primary_if_name: Option<InterfaceIndex>,
     /// the number of the first interface
     #[keyword("sw-if-index")]
+    #[alias("primary-sw-if-index")]
     sw_if_index: Option<u32>,
+    /// name of the new one
+    #[keyword("if-name")]
+    _name: Option<Word>,
     /// number of the new one
     #[keyword("id")]
     _id: u32,
@@ -311,7 +339,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|_: &mut Router, c: CreatePort| Err::<(), _>(not_attached(&c.device)));
     cli.command(|_: &mut Router, c: Reset| Err::<(), _>(not_attached(&c.device)));
     cli.command(|router: &mut Router, c: CreateSecondary| {
-        Err::<(), _>(is_none(router, c.interface, c.sw_if_index, PORT))
+        let interface = c.interface.or(c.primary_if_name);
+        Err::<(), _>(is_none(router, interface, c.sw_if_index, PORT))
     });
     cli.command(|router: &mut Router, c: RemovePort| {
         Err::<(), _>(is_none(router, c.interface, c.sw_if_index, PORT))

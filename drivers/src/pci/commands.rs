@@ -56,6 +56,9 @@ struct CreateVirtio {
     /// packed rings
     #[keyword("packed")]
     _packed: bool,
+    /// queues in pairs from the start
+    #[keyword("consistent-qp")]
+    _consistent_qp: bool,
     /// take it from the kernel
     #[keyword("bind")]
     _bind: bool,
@@ -86,6 +89,9 @@ struct Attach {
     /// for the driver
     #[keyword("args")]
     _args: Option<Word>,
+    /// flags of the device
+    #[keyword("flags")]
+    _flags: Option<Word>,
 }
 
 /// No longer drive a device.

@@ -130,7 +130,7 @@ fn make(
         name,
         mac: None,
         gso_size: gso.then_some(size),
-        coalesces: gso && flags.contains(PgInterfaceFlags::GRO_COALESCE),
+        coalesces: flags.contains(PgInterfaceFlags::GRO_COALESCE),
         checksum: flags.contains(PgInterfaceFlags::CSUM_OFFLOAD),
         mode,
     };

@@ -1,11 +1,12 @@
 //! Writing what an interface sends into a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use control::private_file;
 use graph::Buffer;
 use infra::time::Clock;
 
@@ -116,7 +117,7 @@ impl Writer {
     }
     fn open(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Armed) {
-            let file = OpenOptions::new().write(true).create_new(true).open(&self.path)?;
+            let file = private_file::create(&self.path)?;
             self.state = State::Open { file, len: 0 };
             self.burst.splice(0..0, pcap::header(self.link));
         }

@@ -1,6 +1,6 @@
 //! Joining what interfaces of the generator send ([`crate::gro`]).
 
-use control::cli::{Cli, Command, Error, Print};
+use control::cli::{Cli, Command, Error};
 use graph::NodeIndex;
 use net::{InterfaceIndex, Router};
 
@@ -9,16 +9,16 @@ use super::stream::Generator;
 use super::tx::PgTx;
 
 /// Have an interface join TCP segments that it sends, or send them as they are.
-#[derive(Command, Print, Debug, PartialEq)]
+#[derive(Command)]
 #[command("packet-generator coalesce")]
-pub(super) struct Coalesce {
+struct Coalesce {
     /// interface
     #[positional]
-    pub interface: InterfaceIndex,
+    interface: InterfaceIndex,
     /// join them
-    pub on: bool,
+    on: bool,
     /// send them as they are
-    pub off: bool,
+    off: bool,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

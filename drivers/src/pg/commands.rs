@@ -32,7 +32,7 @@ impl Command for Configure {
     const ABOUT: &'static str = "Change the parameters of a stream";
     const USAGE: &'static str = "<stream> [limit <packets>] [rate <packets/s>] \
         [size <a>-<b>|<a>+<b>] [interface|source <interface>] [node <node>] [worker <n>] \
-        [maxframe <n>]";
+        [maxframe <n>] [buffer-size <bytes>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         args.keyword("name");

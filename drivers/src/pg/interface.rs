@@ -8,12 +8,11 @@ use control::api::Retval;
 use control::cli::{Cli, Command, Error, Output, Print, Word};
 use control::configuration::Lines;
 use net::interface::{Interface, Kind, NewInterface, Offloads};
-use net::neighbor::Holding;
+use net::neighbor::Strict;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
 
-use super::coalesce::Coalesce;
 use super::mac_filter::Switch;
 use super::offload::Offload;
 use super::stream::Generator;
@@ -26,7 +25,7 @@ const MTU: u32 = 9000;
 /// Numbers in names are below this.
 const NUMBERS: u32 = 1 << 20;
 /// Largest payload of a segment: less than an IP packet holds.
-const MOST_GSO: u16 = 65_535 - 60 - 60;
+pub(super) const MOST_GSO: u16 = 65_535 - 60 - 60;
 
 /// First header of the packets of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -107,7 +106,8 @@ pub struct New {
     pub name: Name,
     /// Its address; random if `None`.
     pub mac: Option<MacAddr>,
-    /// Payload of the segments that TCP packets may be cut into; `None` when they may not.
+    /// Payload of the segments that TCP packets may be cut into, 0 for no size; `None` when they
+    /// may not.
     pub gso_size: Option<u16>,
     /// Whether TCP segments that it sends are joined.
     pub coalesces: bool,
@@ -148,9 +148,9 @@ struct Create {
     hw_addr: Option<MacAddr>,
     /// TCP packets that it receives may be cut into segments, and are sent uncut
     gso_enabled: bool,
-    /// payload of a segment in bytes
+    /// payload of a segment in bytes; without, received packets are not cut
     gso_size: Option<u16>,
-    /// with gso-enabled: TCP segments that it sends are joined
+    /// TCP segments that it sends are joined
     coalesce_enabled: bool,
     /// TCP and UDP checksums are left to the other side, in both directions
     csum_offload_enabled: bool,
@@ -231,23 +231,19 @@ impl fmt::Display for Rows {
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let all = &router.own::<Generator>().own;
     for (interface, own) in router.interfaces.iter().filter_map(|i| all.get_key_value(&i.index)) {
-        let gso_size = own.offload.map(|o| o.gso_size).filter(|size| *size > 0);
-        let has_gso = gso_size.is_some();
+        let gso_size = own.offload.and_then(|o| o.gso_size);
         lines.push_at(
             interface.0,
             &Create {
                 name: Name(own.number),
                 hw_addr: own.mac,
-                gso_enabled: has_gso,
-                gso_size,
-                coalesce_enabled: has_gso && own.coalesces,
+                gso_enabled: gso_size.is_some(),
+                gso_size: gso_size.filter(|size| *size > 0),
+                coalesce_enabled: own.coalesces,
                 csum_offload_enabled: own.offload.is_some_and(|o| o.checksum),
                 mode: Some(own.mode).filter(|mode| *mode != Mode::Ethernet),
             },
         );
-        if own.coalesces && !has_gso {
-            lines.push(&Coalesce { interface: *interface, on: true, off: false });
-        }
         if own.filters {
             lines.push(&Switch { interface: *interface, on: true, off: false });
         }
@@ -276,7 +272,7 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
             index: i.index.0,
             mac: i.mac.to_string(),
             mode: own.mode,
-            gso_size: own.offload.map(|o| o.gso_size).filter(|size| *size > 0),
+            gso_size: own.offload.and_then(|o| o.gso_size),
             checksum_offload: own.offload.is_some_and(|o| o.checksum),
             coalesce: own.coalesces,
             mac_filter: own.filters,
@@ -287,14 +283,10 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
 }
 
 fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {
-    let gso_size = match (c.gso_enabled, c.gso_size) {
-        (true, None) => return Err(Error::new("gso-enabled needs a gso-size")),
-        (false, Some(_)) => return Err(Error::new("gso-size without gso-enabled")),
-        (_, size) => size,
-    };
-    if c.coalesce_enabled && !c.gso_enabled {
-        return Err(Error::new("coalesce-enabled without gso-enabled"));
+    if c.gso_size.is_some() && !c.gso_enabled {
+        return Err(Error::new("gso-size without gso-enabled"));
     }
+    let gso_size = c.gso_enabled.then(|| c.gso_size.unwrap_or(0));
     let (coalesces, checksum) = (c.coalesce_enabled, c.csum_offload_enabled);
     let (name, mac, mode) = (c.name, c.hw_addr, c.mode.unwrap_or_default());
     create(router, New { name, mac, gso_size, coalesces, checksum, mode })?;
@@ -317,14 +309,11 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         None if is_ethernet => random_mac(),
         None => MacAddr::ZERO,
     };
-    let gso_size = match new.gso_size {
-        Some(n) if !(1..=MOST_GSO).contains(&n) => {
-            return Err(invalid(format!("gso-size is 1 to {MOST_GSO}, not {n}")));
-        }
-        size => size.unwrap_or(0),
-    };
-    let checksum = new.checksum;
-    let is_any = checksum || gso_size > 0;
+    if let Some(n) = new.gso_size.filter(|n| *n > MOST_GSO) {
+        return Err(invalid(format!("gso-size is at most {MOST_GSO}, not {n}")));
+    }
+    let (checksum, gso_size) = (new.checksum, new.gso_size);
+    let is_any = checksum || gso_size.is_some();
     let offload = is_any.then_some(Offload { checksum, gso_size, is_ethernet });
     let interface = NewInterface {
         name: new.name.to_string(),
@@ -336,10 +325,10 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         offloads: Offloads { checksum: offload.is_some(), gso: true, tunnels: true },
         link_follows_admin: true,
     };
-    let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size > 0 }, new.coalesces);
+    let (shape, coalesces) = (Shape { is_ethernet, is_gso: gso_size.is_some() }, new.coalesces);
     let index = router.add_interface(interface, PgTx::new(shape, coalesces))?;
     // What comes out is to follow from what went in, not from what was held an hour ago.
-    router.put(index, Holding(false)).expect("it was made just now");
+    router.put(index, Strict(true)).expect("it was made just now");
     if let Some(generator) = router.state_mut::<Generator>() {
         let (number, mac, mode) = (new.name.0, new.mac, new.mode);
         let own = PgSettings { number, mac, mode, offload, coalesces, filters: false };
@@ -353,7 +342,7 @@ pub(super) fn follow_segments(router: &mut Router, index: InterfaceIndex) {
     let offload = router.state::<Generator>().and_then(|g| g.own.get(&index)).map(|o| o.offload);
     let asks = router.interfaces.at(index).is_some_and(|i| i.asks_segments);
     if let Some(offload) = offload {
-        let gso = !asks || offload.is_some_and(|o| o.gso_size > 0);
+        let gso = !asks || offload.is_some_and(|o| o.gso_size.is_some());
         router
             .interfaces
             .set_offloads(index, Offloads { checksum: offload.is_some(), gso, tunnels: !asks });

@@ -53,8 +53,10 @@ pub(super) struct Switch {
     #[positional]
     pub interface: InterfaceIndex,
     /// drop frames to others
+    #[alias("enable")]
     pub on: bool,
     /// take all
+    #[alias("disable")]
     pub off: bool,
 }
 

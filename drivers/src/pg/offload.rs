@@ -12,8 +12,9 @@ use wire::{Protocol, tcp};
 pub struct Offload {
     /// Checksums of all TCP and UDP packets; else only of those that are to be cut.
     pub checksum: bool,
-    /// Payload of one TCP segment in bytes; 0 when TCP packets are not to be cut.
-    pub gso_size: u16,
+    /// Payload of one TCP segment in bytes, where big TCP packets pass: 0 leaves those received
+    /// whole. `None` where none pass.
+    pub gso_size: Option<u16>,
     /// Whether packets start with an Ethernet header.
     pub is_ethernet: bool,
 }
@@ -42,7 +43,8 @@ impl Offload {
             },
             _ => (6, 8),
         };
-        let size = usize::from(self.gso_size);
+        let gso_size = self.gso_size.unwrap_or(0);
+        let size = usize::from(gso_size);
         let is_cut =
             place.protocol == Protocol::TCP && size > 0 && place.len.saturating_sub(header) > size;
         if !(self.checksum || is_cut) {
@@ -57,7 +59,7 @@ impl Offload {
         p.set_l4_offset(offset + place.l4 as i16);
         p.add_flags(Flags::CHECKSUM_TODO.with(Flags::L3).with(Flags::L4));
         if is_cut {
-            p.set_gso_size(self.gso_size);
+            p.set_gso_size(gso_size);
             p.add_flags(Flags::GSO);
         }
     }

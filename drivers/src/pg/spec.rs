@@ -6,11 +6,13 @@ use control::cli::{Args, Error, Word};
 
 use super::data::range::{self, Range};
 use super::data::{LONGEST, Layout, Sizes};
+use super::interface::MOST_GSO;
 
 /// The words that the commands take, for their usage lines.
 pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [size <a>-<b>|<a>+<b>] \
     [interface|source <interface>] [tx-interface <interface>] [node <node>] [worker <n>] \
-    [maxframe <n>] [buffer-flags <flag>...] [buffer-offload-flags <flag>...] \
+    [maxframe <n>] [gso-size <bytes>] [buffer-size <bytes>] [buffer-flags <flag>...] \
+    [buffer-offload-flags <flag>...] \
     {pcap <file> | data { <headers> [incrementing <n>] [hex <bytes>] }}";
 
 /// The arguments for a stream; `None` where there was none.
@@ -30,6 +32,8 @@ pub struct Spec {
     pub tx_interface: Option<Word>,
     /// Whether TCP and UDP checksums are left to the router.
     pub without_checksums: bool,
+    /// Payload of the segments that TCP packets may be cut into.
+    pub gso_size: Option<u16>,
     /// Node that they go to.
     pub node: Option<String>,
     /// Number of the data-plane thread that sends them.
@@ -44,7 +48,7 @@ pub struct Spec {
 
 /// Words of `buffer-flags`.
 const BUFFER_FLAGS: &[&str] =
-    &["ip4", "ip6", "offload", "l2-hdr-offset", "l3-hdr-offset", "l4-hdr-offset"];
+    &["ip4", "ip6", "offload", "gso", "l2-hdr-offset", "l3-hdr-offset", "l4-hdr-offset"];
 /// Words of `buffer-offload-flags`. Nothing leaves the IPv4 header's checksum to others here, so it
 /// is computed when the packet is made.
 const OFFLOADS: &[&str] = &["offload-ip-cksum", "offload-tcp-cksum", "offload-udp-cksum"];
@@ -84,6 +88,7 @@ impl Spec {
                 "worker" => self.worker = Some(args.value("worker")?),
                 "maxframe" => self.max_frame = Some(max_frame(args)?),
                 "pcap" => self.pcap = Some(args.value("file name")?),
+                "gso-size" => self.gso_size = Some(gso_size(args)?),
                 "buffer-size" => buffer_size(args)?,
                 // Buffers always go back to the pool; scripts say either.
                 "recycle" | "no-recycle" => (),
@@ -144,6 +149,13 @@ fn max_frame(args: &mut Args<'_>) -> Result<usize, Error> {
     let is_good = (1..=graph::FRAME).contains(&most);
     let bad = || place.error(format_args!("maxframe is 1 to {}, not", graph::FRAME));
     is_good.then_some(most).ok_or_else(bad)
+}
+
+fn gso_size(args: &mut Args<'_>) -> Result<u16, Error> {
+    let place = *args;
+    let size = args.value("gso-size")?;
+    let bad = || place.error(format_args!("gso-size is 1 to {MOST_GSO}, not"));
+    (1..=MOST_GSO).contains(&size).then_some(size).ok_or_else(bad)
 }
 
 fn buffer_size(args: &mut Args<'_>) -> Result<(), Error> {

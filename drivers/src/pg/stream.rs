@@ -54,6 +54,8 @@ pub struct Stream {
     tx_interface: Option<InterfaceIndex>,
     /// Whether their checksums are left to the router.
     without_checksums: bool,
+    /// Payload of the segments that their TCP packets may be cut into, if that is said.
+    gso_size: Option<u16>,
     /// Node that they go to.
     pub node: String,
     /// Number of the worker that sends them, from 0; 0 also where there are none.
@@ -154,6 +156,7 @@ impl Stream {
             new.tx_interface = Some(found.index);
         }
         new.without_checksums |= spec.without_checksums;
+        new.gso_size = spec.gso_size.or(new.gso_size);
         if let Some(worker) = spec.worker {
             // Files of commands are for any number of workers: those that are not there are the
             // first, as in the original.
@@ -250,6 +253,7 @@ impl Generator {
             interface: InterfaceIndex(0),
             tx_interface: None,
             without_checksums: false,
+            gso_size: None,
             node: String::new(),
             worker: 0,
             thread: 0,
@@ -338,9 +342,12 @@ impl Generator {
         s.progress.sent.add(sent);
         let is_ip =
             s.recipe.starts_with_ip().is_some() || s.node == "ip4-input" || s.node == "ip6-input";
+        let usual = Offload { checksum: false, gso_size: None, is_ethernet: !is_ip };
         if s.without_checksums {
-            let usual = Offload { checksum: true, gso_size: 0, is_ethernet: !is_ip };
             offload = Some(Offload { checksum: true, ..offload.unwrap_or(usual) });
+        }
+        if s.gso_size.is_some() {
+            offload = Some(Offload { gso_size: s.gso_size, ..offload.unwrap_or(usual) });
         }
         let tx = s.tx_interface.map(|i| i.0);
         let origin = Origin { stream: s.name.clone(), next: s.node.clone(), is_ethernet: !is_ip };

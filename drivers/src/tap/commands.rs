@@ -21,7 +21,7 @@ use crate::host::{self, Which};
 struct Create {
     /// number in its name; the lowest free one if not given
     id: Option<u32>,
-    /// address of the interface; random if not given
+    /// address of the interface; if not given, one that stays the same over restarts
     hw_addr: Option<MacAddr>,
     /// another name than tap<id> or tun<id>
     if_name: Option<String>,

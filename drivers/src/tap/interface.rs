@@ -22,7 +22,7 @@ use super::tx::TapTx;
 use crate::host::background::{Background, Opening, Opens};
 use crate::host::netlink::{LinkMonitor, Namespace};
 use crate::host::serving::{Failed, Serving, place, served};
-use crate::host::{Kernel, close_unused, random_mac};
+use crate::host::{Kernel, close_unused, stable_mac};
 
 /// Hardware class.
 pub const HARDWARE: &str = "virtio";
@@ -80,7 +80,7 @@ pub struct Parameters {
     pub id: Option<u32>,
     /// Its name; `tap` or `tun` and its number if `None`.
     pub name: Option<String>,
-    /// Its address; random if `None`.
+    /// Its address; one of its own, the same after a restart, if `None`.
     pub mac: Option<MacAddr>,
     /// Queues that receive, and queues that send; 0 for one. The device has as many as the more of
     /// both, and all of them receive.
@@ -300,7 +300,12 @@ impl Taps {
 }
 
 fn add(router: &mut Router, wanted: &Parameters, fds: &Queues) -> Result<InterfaceIndex, Error> {
-    let mac = if wanted.is_tun { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(random_mac) };
+    let (name, host) = (wanted.name.as_deref().unwrap_or_default(), &wanted.host);
+    let usual = || {
+        let device = (host.namespace.as_deref(), host.name.as_deref());
+        stable_mac(router, format_args!("{HARDWARE} {name} {device:?}"))
+    };
+    let mac = if wanted.is_tun { MacAddr::ZERO } else { wanted.mac.unwrap_or_else(usual) };
     let index = Arc::new(OnceLock::new());
     let queues = TxQueues::new(wanted.queues.1, router.engine.thread_rows());
     let around = (Arc::clone(&index), &router.interfaces);

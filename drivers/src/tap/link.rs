@@ -67,7 +67,7 @@ fn look_whether_there(tap: &mut Tap, router: &mut Router) {
         let name = router.interfaces.name(tap.index.0);
         let log = router.log.class("tap", "default");
         log.warn(format_args!("the device of {name} was deleted"));
-        router.set_link(tap.index, false);
+        router.lose_device(tap.index);
     }
 }
 

@@ -24,7 +24,7 @@ struct Create {
     /// features that may be offered, as a hexadecimal number
     #[values("hex")]
     feature_mask: Option<Word>,
-    /// address of the interface; random if not given
+    /// address of the interface; if not given, one that stays the same over restarts
     hwaddr: Option<MacAddr>,
     /// number in its name; the lowest free one if not given
     renumber: Option<u32>,

@@ -22,7 +22,7 @@ use super::session::{Offer, Refused, Session};
 use super::tx::VhostTx;
 use crate::host::output::Sending;
 use crate::host::serving::{Failed, Kept, Serving, place, served};
-use crate::host::{random_mac, turn};
+use crate::host::{stable_mac, turn};
 
 /// Hardware class.
 pub const HARDWARE: &str = "vhost-user";
@@ -51,7 +51,7 @@ pub struct Wanted {
     pub is_server: bool,
     /// Features to offer to the driver.
     pub offer: Offer,
-    /// Its address; random if `None`.
+    /// Its address; one of its own, the same after a restart, if `None`.
     pub mac: Option<MacAddr>,
 }
 
@@ -378,11 +378,15 @@ fn add(
     let index = Arc::new(OnceLock::new());
     let senders = Shared::new(Sending::none());
     let tx = VhostTx::new(senders.reader(), (Arc::clone(&index), &router.interfaces));
+    let usual = || {
+        let role = if wanted.is_server { "server" } else { "client" };
+        stable_mac(router, format_args!("{HARDWARE} {} {role}", wanted.socket))
+    };
     let new = NewInterface {
         name: wanted.name(),
         kind: Kind::Ethernet,
         hardware: HARDWARE,
-        mac: wanted.mac.unwrap_or_else(random_mac),
+        mac: wanted.mac.unwrap_or_else(usual),
         mtu: MTU,
         offloads: Offloads { checksum: false, gso: false, tunnels: false },
         link_follows_admin: false,

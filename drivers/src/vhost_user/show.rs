@@ -21,6 +21,7 @@ struct Show {
     #[positional]
     interfaces: Vec<InterfaceIndex>,
     /// with what each descriptor says
+    #[alias("desc")]
     descriptors: bool,
     /// with descriptors that say nothing
     verbose: bool,

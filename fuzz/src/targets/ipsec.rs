@@ -8,9 +8,9 @@ use crate::Target;
 const SETUP: &str = "ipsec sa add 1 spi 1 esp inbound
 ipsec sa add 2 spi 2 esp inbound use-esn use-anti-replay tunnel-src 10.0.0.2 tunnel-dst 10.0.0.1
 ipsec sa add 3 spi 3 ah integ-alg sha1-96 integ-key 5a5a use-anti-replay inbound
-ipsec sa add 4 spi 4 crypto-alg aes-128-cbc crypto-key 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a inbound
+ipsec sa add 4 spi 4 crypto-alg aes-cbc-128 crypto-key 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a inbound
 ipsec sa add 5 spi 5 ah integ-alg sha-512-256 integ-key 5a5a
-ipsec sa add 6 spi 6 crypto-alg aes-128-gcm crypto-key 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a udp-encap
+ipsec sa add 6 spi 6 crypto-alg aes-gcm-128 crypto-key 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a udp-encap
 ipsec sa add 7 spi 7 esp inbound udp-encap
 ipsec sa add 8 spi 8 ah integ-alg md5-96 integ-key 5a inbound
 ipsec spd add 1

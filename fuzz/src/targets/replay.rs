@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use control::cli::{Output, Run, Step};
-use control::configuration::{Collection, Row};
+use control::configuration::Row;
 use net::Assembly;
 
 use super::edits;
@@ -114,7 +114,7 @@ fn written(template: &str, parts: &Assembly, random: &mut Random) -> String {
 
 /// The configuration, with its secrets and what takes it back.
 fn rows(parts: &Assembly) -> Vec<Row> {
-    let mut all = Collection::new(parts.router.configured.clone());
+    let mut all = parts.router.collect();
     while all.advance(&parts.router) {}
     all.rows()
 }

@@ -152,7 +152,10 @@ fn take_default<N: Node, P: Part<N>>(
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! variants {
-    ($($variant:ident $(| $more:ident)? : $body:ident $poll:ident $take:ident $($features:literal)+;)*) => {
+    ($(
+        $variant:ident $(| $more:ident)? :
+            $body:ident $poll:ident $take:ident $($features:literal)+;
+    )*) => {
         $(
             #[target_feature($(enable = $features),+)]
             #[inline(never)]
@@ -198,8 +201,10 @@ macro_rules! variants {
         }
         pub(super) fn take<N: Node, P: Part<N>>(variant: Variant) -> Take<N, P> {
             match variant {
-                // SAFETY: as above: it is that of the node whose part it is.
-                $(Variant::$variant $(| Variant::$more)? => |p, a, e, s| unsafe { $take(p, a, e, s) },)*
+                $(Variant::$variant $(| Variant::$more)? => {
+                    // SAFETY: as above: it is that of the node whose part it is.
+                    |p, a, e, s| unsafe { $take(p, a, e, s) }
+                })*
                 _ => take_default::<N, P>,
             }
         }

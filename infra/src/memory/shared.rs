@@ -16,7 +16,7 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
+    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fchmod, fcntl_add_seals,
     fcntl_get_seals, fstat, ftruncate, memfd_create, open,
 };
 use rustix::io::fcntl_dupfd_cloexec;
@@ -60,6 +60,9 @@ impl Region {
         let bytes = bytes.next_multiple_of(PAGE);
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
+        // Whoever has it open to be read cannot open it again to be written to: the kernel makes
+        // such files everybody's.
+        fchmod(&file, Mode::RUSR)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(file, bytes)
     }
@@ -293,7 +296,9 @@ mod tests {
         file.read_exact_at(&mut bytes, block.address(3) - region.address()).unwrap();
         assert_eq!(bytes, [77, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
         assert!(file.write_at(b"x", 0).is_err() && file.set_len(0).is_err());
-        assert_eq!(file.metadata().unwrap().len(), 64 << 20);
+        let about = file.metadata().unwrap();
+        assert_eq!(about.len(), 64 << 20);
+        assert_eq!(about.mode() & 0o777, 0o400, "nobody else opens it once more, to write");
     }
 
     #[test]

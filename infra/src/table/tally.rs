@@ -21,10 +21,12 @@ impl Tally {
         Ok(Self(Arc::new(Reserved::new(len, HugePages::No)?.named("tallies"))))
     }
     /// Number `index`; 0 where there is none.
+    #[inline]
     pub fn at(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, |number| number.load(Relaxed))
     }
     /// Adds to a number, or takes away; what it is then. 0 where there is none.
+    #[inline]
     pub fn add(&self, index: usize, change: i64) -> u64 {
         let change = change as u64;
         self.0.get(index).map_or(0, |n| n.fetch_add(change, Relaxed).wrapping_add(change))

@@ -1,5 +1,6 @@
 //! Directed broadcast (RFC 1812 section 5.3.5.2): packets from elsewhere for all hosts of a
-//! connected network are dropped, as RFC 2644 wants, or sent to all of its link.
+//! connected network are dropped, as RFC 2644 wants, or sent to all of its link. A feature may take
+//! them as punted packets: they are for this router, too.
 
 use control::cli::{Cli, Command, Error as Message, Print};
 
@@ -20,6 +21,20 @@ impl Router {
         self.interfaces.at(interface).ok_or(Error::NoInterface)?;
         let on = self.addresses.of(interface).clone();
         self.have(interface, OnInterface { directed_broadcast, ..on })
+    }
+    /// Has packets for all hosts of an interface's IPv4 networks punted for a feature, or dropped.
+    /// Directed broadcast comes first.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Route`].
+    pub fn punt_broadcast(
+        &mut self,
+        interface: InterfaceIndex,
+        punts_broadcast: bool,
+    ) -> Result<(), Error> {
+        self.interfaces.at(interface).ok_or(Error::NoInterface)?;
+        let on = self.addresses.of(interface).clone();
+        self.have(interface, OnInterface { punts_broadcast, ..on })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Adding and removing addresses, with the routes they bring.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::prefix::IpPrefix;
-use wire::{IpVersion, Prefix};
+use wire::{IpVersion, MacAddr, Prefix};
 
 use super::{AddressState, Error, OnInterface};
 use crate::adjacency::Link;
@@ -320,6 +321,7 @@ impl Router {
         }
         let [port4, port6] = [Link::Ip4, Link::Ip6].map(|link| after.table(link).map(|t| t.0));
         self.follow_groups(interface, &before, &after);
+        self.follow_solicited_nodes(interface, &before, &after);
         self.addresses.learned.retain(|(on, p)| *on != interface || after.iter().any(|a| a == *p));
         self.addresses.put(interface, after);
         self.interfaces.change_port(interface, |p| (p.ip4, p.ip6) = (port4, port6));
@@ -378,6 +380,28 @@ impl Router {
         }
         if before.link_local.is_none() {
             self.remove_link_local(interface);
+        }
+    }
+    /// Has an interface take frames to the groups in which its IPv6 addresses are asked for: one
+    /// that several addresses share goes with the last of them.
+    fn follow_solicited_nodes(
+        &mut self,
+        interface: InterfaceIndex,
+        before: &OnInterface,
+        after: &OnInterface,
+    ) {
+        if (before.link_local, &before.ip6) == (after.link_local, &after.ip6) {
+            return;
+        }
+        let macs = |on: &OnInterface| -> BTreeSet<MacAddr> {
+            on.solicited_nodes().into_iter().map(MacAddr::for_ip6_group).collect()
+        };
+        let (old, new) = (macs(before), macs(after));
+        for (mac, is_on) in
+            old.difference(&new).map(|m| (m, false)).chain(new.difference(&old).map(|m| (m, true)))
+        {
+            // Sub-interfaces take what their parent does, and tunnels have no such frames.
+            let _ = self.lend_mac(interface, *mac, is_on);
         }
     }
     /// Has an interface listen to the groups of the versions that are enabled, in its tables.
@@ -441,7 +465,11 @@ fn routes(interface: InterfaceIndex, on: &OnInterface) -> Vec<(TableIndex, Prefi
             let network = p.network().addr();
             add(host(network.into()), Target::Drop);
             let everybody = Target::Neighbor { interface, addr: Ipv4Addr::BROADCAST.into() };
-            let broadcast = if on.directed_broadcast { everybody } else { Target::Drop };
+            let broadcast = match on.directed_broadcast {
+                true => everybody,
+                false if on.punts_broadcast => Target::Punt,
+                false => Target::Drop,
+            };
             let last = Ipv4Addr::from_bits(network.to_bits() | !p.mask().to_bits());
             add(host(last.into()), broadcast);
         }

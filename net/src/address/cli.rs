@@ -37,7 +37,7 @@ impl Command for SetAddress {
         let at = *args;
         let word = args.word().ok_or_else(|| Error::new("missing address"))?;
         let prefix = Prefix::from_str(word).map_err(|e| match e {
-            InvalidPrefix::Length(_) => Error::bare(e.to_string()),
+            InvalidPrefix::Length(_) => Error::bare(e.to_string()).at(word),
             InvalidPrefix::Text => at.error("parse error"),
         })?;
         Ok(Self { is_del: is_del | args.keyword("del"), interface, prefix: Some(prefix) })

@@ -48,6 +48,9 @@ pub struct OnInterface {
     pub held: [u16; 2],
     /// Whether packets for all hosts of its IPv4 networks go to them.
     pub directed_broadcast: bool,
+    /// Whether a feature takes packets for all hosts of its IPv4 networks, which are punted then
+    /// unless they go to the hosts.
+    pub punts_broadcast: bool,
     /// The addresses of another interface that it uses, having none itself.
     pub borrowed: Option<Borrowed>,
     /// IPv6 addresses that packets are not to come from, or rather not.
@@ -129,15 +132,20 @@ impl OnInterface {
     /// IPv6 groups it is a member of: all nodes, all routers, MLDv2 reports, and one for each
     /// address.
     pub fn groups6(&self) -> Vec<Ipv6Addr> {
-        let Some(link_local) = self.link_local else { return Vec::new() };
+        if self.link_local.is_none() {
+            return Vec::new();
+        }
         let all = [0x1, 0x2, 0x16].map(|group| Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, group));
-        let mut groups = all.to_vec();
+        [&all[..], &self.solicited_nodes()].concat()
+    }
+    /// The groups in which its IPv6 addresses are asked for, each once.
+    fn solicited_nodes(&self) -> Vec<Ipv6Addr> {
         let own = self.ip6.iter().map(|p| p.addr()).filter(|a| !a.is_multicast());
-        for addr in std::iter::once(link_local).chain(own) {
+        let mut groups = Vec::new();
+        let mut known = BTreeSet::new();
+        for addr in self.link_local.into_iter().chain(own) {
             let group = wire::ip6::solicited_node(addr);
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
+            groups.extend(Some(group).filter(|group| known.insert(*group)));
         }
         groups
     }

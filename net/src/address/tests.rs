@@ -238,6 +238,29 @@ fn ip6_brings_a_link_local_address_and_groups() {
 }
 
 #[test]
+fn frames_to_the_groups_in_which_addresses_are_asked_for_are_taken() {
+    let mut b = bench();
+    let pg0 = b.interface("pg0");
+    let macs = |b: &Rig| {
+        let mut macs = b.router.interfaces.port(pg0).unwrap().secondary.to_vec();
+        macs.sort_unstable();
+        macs.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    b.set("set interface ip address pg0 2001:db8::1:5/64");
+    let both = ["33:33:ff:00:00:aa", "33:33:ff:01:00:05"];
+    assert_eq!(macs(&b), both);
+    b.set("set interface ip address pg0 2001:db8:1::1:5/64");
+    b.set("set interface ip address del pg0 2001:db8::1:5/64");
+    assert_eq!(macs(&b), both, "the group of another address, too");
+    assert!(!b.run("show configuration").contains("secondary"), "nobody gave it these");
+    b.set("enable ip6 interface pg0");
+    b.set("set interface ip address del pg0 2001:db8:1::1:5/64");
+    assert_eq!(macs(&b), both[..1]);
+    b.set("disable ip6 interface pg0");
+    assert!(macs(&b).is_empty());
+}
+
+#[test]
 fn a_link_local_address_is_set_as_others_are_and_leads_nowhere_else() {
     let mut b = bench();
     let pg0 = b.interface("pg0");

@@ -62,7 +62,7 @@ impl Show {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut show = Self { index: None, interface: None, next_hop: None, summary: false };
         while !args.is_empty() {
-            if args.keyword("summary") {
+            if args.keyword("summary") || args.keyword("sum") {
                 show.summary = true;
             } else if let Some(index) = args.optional() {
                 show.index = Some(index);
@@ -139,7 +139,7 @@ impl fmt::Display for Rows {
 struct ShowAll(Show);
 struct ShowNeighbors(Show);
 
-const USAGE: &str = "[<index>] [<interface>] [<next-hop>] [summary]";
+const USAGE: &str = "[<index>] [<interface>] [<next-hop>] [summary|sum]";
 
 impl Command for ShowAll {
     const PATHS: &'static [&'static str] = &["show adj", "show adjacency"];

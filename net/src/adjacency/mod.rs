@@ -8,8 +8,9 @@
 
 pub mod chain;
 mod cli;
+mod cut_behind;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -163,6 +164,8 @@ pub struct Adjacency {
     pub is_counted: bool,
     /// Whether a node stands between a tunnel's headers and the way to its far end.
     pub is_led: bool,
+    /// Whether a feature of the output cuts what is too big, and may make it longer before.
+    pub is_cut_behind: bool,
     /// Largest IP packet in bytes.
     pub mtu: u16,
     /// Edge of the rewrite node to `<interface>-output`.
@@ -201,6 +204,8 @@ pub struct Adjacencies {
     /// `/net/adjacency`.
     counters: Rows<VolumeCounter>,
     are_counted: bool,
+    /// Interfaces a feature of whose output cuts packets.
+    cut_behind: BTreeSet<InterfaceIndex>,
     /// Most adjacencies there may be, up to [`MAX_ADJACENCIES`].
     pub budget: usize,
 }
@@ -229,6 +234,7 @@ impl Adjacencies {
             complete: false,
             is_counted: false,
             is_led: false,
+            is_cut_behind: false,
             mtu: 0,
             output: Slot(0),
             header: [0; REWRITE],
@@ -242,7 +248,8 @@ impl Adjacencies {
         let (by_key, users) = (BTreeMap::new(), HashMap::new());
         let encapsulations = Encapsulations::default();
         let (are_counted, budget) = (false, MAX_ADJACENCIES);
-        Ok(Self { slab, by_key, users, encapsulations, counters, are_counted, budget })
+        let cut_behind = BTreeSet::new();
+        Ok(Self { slab, by_key, users, encapsulations, counters, are_counted, cut_behind, budget })
     }
     /// For nodes.
     pub fn reader(&self) -> SlabReader<Adjacency> {
@@ -366,6 +373,8 @@ impl Router {
             complete: i.is_point_to_point() && role != Role::Glean,
             is_counted: self.adjacencies.are_counted,
             is_led: false,
+            is_cut_behind: role != Role::Midchain
+                && self.adjacencies.cut_behind.contains(&interface),
             mtu: self.mtu_to(link, interface, role, next_hop),
             output: Slot(0),
             header: [0; REWRITE],

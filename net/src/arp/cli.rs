@@ -23,6 +23,7 @@ struct SetProxy {
     /// last address
     end: Ipv4Addr,
     /// no longer
+    #[alias("delete")]
     del: bool,
 }
 
@@ -34,10 +35,10 @@ struct SetInterface {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// the default without a word
-    #[keyword("enable")]
-    _enable: bool,
     /// no longer
+    #[alias("off")]
+    #[opposite("enable")]
+    #[opposite("on")]
     disable: bool,
 }
 
@@ -106,7 +107,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         }
     }
     for intfc in &proxies.interfaces {
-        lines.push(&SetInterface { intfc: *intfc, _enable: false, disable: false });
+        lines.push(&SetInterface { intfc: *intfc, disable: false });
     }
 }
 

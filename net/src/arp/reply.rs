@@ -2,9 +2,11 @@
 //! probes and announcements: RFC 5227).
 #![forbid(unsafe_code)]
 
+use std::net::Ipv4Addr;
+
 use graph::{Buffer, Flags, Frame, Node, Packet};
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Reader, SlabReader};
+use infra::rcu::{Epoch, Reader, SlabReader};
 use wire::MacAddr;
 use wire::arp::{self, Operation};
 use wire::ethernet::{self, EtherType};
@@ -78,9 +80,8 @@ impl Node for ArpReply {
             let is_probe = sender.is_unspecified();
             let is_for_us = ours.owns4(on, target, epoch) || on_link.is_ours(on, target, epoch);
             let is_neighbor = on_link.has(on, sender, epoch) || ours.shares4(on, sender, epoch);
-            // The only host behind an unnumbered interface is answered, whatever its address.
-            let is_alone = is_request && is_for_us && ours.is_unnumbered(on, epoch);
-            if !is_probe && !is_neighbor && !is_alone {
+            let may_ask = is_request && is_for_us && answers(ours, on_link, (on, sender), epoch);
+            if !is_probe && !is_neighbor && !may_ask {
                 // a proxy answers for addresses of other links, and to hosts behind unnumbered ones
                 let is_for_others = is_request && !is_for_us;
                 let may_answer = is_for_others && !arp.is_gratuitous() && answered.is_on(on);
@@ -119,6 +120,18 @@ impl Node for ArpReply {
         frame.count(Count::RepliesSent, sent);
         frame.count(Count::L3SrcAddressLearned, learned);
     }
+}
+
+/// Whether a host that is no neighbour is answered, though not learned: the only one behind an
+/// unnumbered interface, and whoever asks from an address of another link.
+fn answers(
+    ours: &AddressReader,
+    on_link: &OnLink<Ip4>,
+    (on, sender): (u32, Ipv4Addr),
+    epoch: Epoch<'_>,
+) -> bool {
+    let is_of_another = ours.covering4(on, sender, epoch).is_none();
+    ours.is_unnumbered(on, epoch) || is_of_another && on_link.answers(on, sender, epoch)
 }
 
 /// The counter that a packet belongs to.

@@ -29,6 +29,15 @@ impl Problem {
     pub const fn ip4(kind: icmp4::Type, code: u8, data: u32) -> Self {
         Self { kind: kind.0, code, pad: 0, data }
     }
+    /// About an IPv4 packet that is longer than `mtu` bytes and must not be cut.
+    pub fn too_big4(mtu: usize) -> Self {
+        let code = icmp4::code::FRAGMENTATION_NEEDED;
+        Self::ip4(icmp4::Type::DESTINATION_UNREACHABLE, code, mtu as u32)
+    }
+    /// About an IPv6 packet that is longer than `mtu` bytes; senders may send 1280 in any case.
+    pub fn too_big6(mtu: usize) -> Self {
+        Self::ip6(icmp6::Type::PACKET_TOO_BIG, 0, mtu.max(icmp6::LEAST_MTU) as u32)
+    }
     /// About an IPv6 packet.
     pub const fn ip6(kind: icmp6::Type, code: u8, data: u32) -> Self {
         Self { kind: kind.0, code, pad: 0, data }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output, hex};
-use graph::NodeIndex;
+use graph::{CounterText, NodeIndex};
 use serde::Serialize;
 
 use super::nodes::Drop;
@@ -138,6 +138,11 @@ impl State {
     }
 }
 
+/// Whether packets that end for this reason have done what they came for.
+fn is_consumed(reason: &CounterText) -> bool {
+    reason.severity == "info" && reason.text.ends_with(" received")
+}
+
 impl Router {
     /// Packets dropped since the start or [`Router::clear_drops`].
     ///
@@ -152,6 +157,9 @@ impl Router {
         let mut found: HashMap<u32, Reason> = HashMap::new();
         for ((error, rx), packets) in &counts.packets {
             let Some((node, text)) = self.engine.counter_text(*error) else { continue };
+            if is_consumed(&text) {
+                continue;
+            }
             let rate = then.rate((*error, *rx), *packets, interval);
             let reason = found.entry(*error).or_insert_with(|| Reason {
                 node: node.to_owned(),

@@ -56,7 +56,11 @@ struct ShowVersion {
 /// Show the loaded plugins: those of the original that are built in, and those from files.
 #[derive(Command)]
 #[command("show plugins")]
-struct ShowPlugins;
+struct ShowPlugins {
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 /// Show the processor.
 #[derive(Command)]

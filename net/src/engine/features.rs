@@ -16,14 +16,14 @@ struct ShowFeatures {
     verbose: bool,
 }
 
-/// Show the features that are enabled on an interface.
+/// Show the features that are enabled on interfaces.
 #[derive(Command)]
 #[command("show interface features")]
 struct ShowInterfaceFeatures {
-    /// interface
+    /// interfaces; all when none is given
     #[positional]
     #[values("interface")]
-    interface: Word,
+    interfaces: Vec<Word>,
 }
 
 /// Switch a feature of an arc on for an interface, or off.
@@ -122,10 +122,19 @@ pub(super) fn register(parts: &mut Parts) {
         Ok(Output::of(Arcs::in_order(None, arcs.collect())))
     });
     cli.command(|router, show: ShowInterfaceFeatures| {
-        let InterfaceIndex(index) = find(router, &show.interface)?;
-        let arcs = router.engine.features_of(index).into_iter();
-        let arcs = arcs.map(|(name, features)| Arc { name, features }).collect();
-        Ok(Output::of(Arcs::in_order(Some(show.interface.to_string()), arcs)))
+        let named = show.interfaces.iter().map(|name| find(router, name));
+        let mut chosen = named.collect::<Result<Vec<_>, _>>()?;
+        if chosen.is_empty() {
+            chosen.extend(router.interfaces.iter().map(|i| i.index));
+        }
+        let mut output = Output::none();
+        for InterfaceIndex(index) in chosen {
+            let arcs = router.engine.features_of(index).into_iter();
+            let arcs = arcs.map(|(name, features)| Arc { name, features }).collect();
+            let name = router.interfaces.name(index).to_owned();
+            output.append(Output::of(Arcs::in_order(Some(name), arcs)));
+        }
+        Ok(output)
     });
 }
 

@@ -18,7 +18,11 @@ struct ShowMemory {
     main_heap: bool,
     /// only the statistics segment
     stats_segment: bool,
+    /// accepted: clients talk through sockets, and have no memory here
+    #[keyword("api-segment")]
+    _api_segment: bool,
     /// accepted, prints the same
+    #[alias("map")]
     verbose: bool,
 }
 

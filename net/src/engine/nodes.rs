@@ -1,8 +1,10 @@
 //! `show node` and `show vlib graph`: the nodes and what leads where.
 
 use std::fmt;
+use std::io::Write;
 
-use control::cli::{Args, Cli, Command, Error, Output, Word};
+use control::cli::{Args, Cli, Command, Error, Output, Word, io_text};
+use control::private_file;
 use graph::show::{GraphRows, NodeDetail, state_text};
 use graph::{InputState, NodeIndex};
 use infra::cpu::Variant;
@@ -130,7 +132,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let details = details(router, &sorted(router))?;
         let text = picture(&details);
         let Some(file) = draw.file else { return Ok(Output::both(text, details)) };
-        std::fs::write(&file, text)?;
+        let written = private_file::replace(&file, |old| old.starts_with(b"digraph "))
+            .and_then(|mut new| new.write_all(text.as_bytes()));
+        written.map_err(|e| Error::new(format!("`{}': {}", file.display(), io_text(&e))))?;
         let count = details.len();
         Ok(Output::both(format!("{count} nodes written to {}", file.display()), details))
     });

@@ -12,12 +12,21 @@ use crate::router::Router;
 struct ShowRuntime {
     /// accepted, prints the same
     #[keyword("time")]
+    #[alias("t")]
     _time: bool,
+    /// nodes that did something, the default
+    #[keyword("brief")]
+    #[alias("b")]
+    _brief: bool,
     /// nodes that did nothing, too
+    #[alias("v")]
     verbose: bool,
     /// the longest time each node took
+    #[alias("m")]
     max: bool,
     /// threads only
+    #[alias("sum")]
+    #[alias("su")]
     summary: bool,
 }
 

@@ -247,6 +247,7 @@ fn arcs_are_listed_with_their_ends() {
     assert!(text.starts_with("Available feature paths\n"), "{text}");
     let text = b.run("show interface features local0");
     assert!(text.starts_with("Feature paths configured on local0...\n"), "{text}");
+    assert!(b.run("show int feat").starts_with("Feature paths configured on local0...\n"));
     let wrong = "show interface features: unknown interface `nosuch'\n";
     assert_eq!(b.run("show interface features nosuch"), wrong);
 }

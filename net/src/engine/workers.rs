@@ -43,6 +43,10 @@ impl Router {
     /// # Errors
     /// See [`ThreadsError`].
     pub fn set_threads(&mut self, first: usize, plans: &[Plan]) -> Result<(), ThreadsError> {
+        let stay = first..first + plans.len();
+        for is_refused in self.before_threads.clone().iter() {
+            is_refused(self, &stay).map_err(ThreadsError::Feature)?;
+        }
         let held = self.engine.hold_inputs(true).map_err(ThreadsError::NoAnswer);
         let done = held.and_then(|()| self.go_over(first, plans));
         let freed = self.engine.hold_inputs(false).map_err(ThreadsError::NoAnswer);

@@ -75,6 +75,14 @@ impl Router {
         }
         Ok(())
     }
+    /// Has frames of a type go nowhere again.
+    pub fn release_ethertype(&mut self, ethertype: EtherType) {
+        if let Some(types) = self.state_mut::<EtherTypes>() {
+            let mut edges = types.types.current().clone();
+            edges.retain(|e| e.0 != ethertype);
+            types.types.publish(edges);
+        }
+    }
     /// Has frames of a type go to `node`, layer 2 header stripped; to nobody else from now on.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use wire::prefix::{Address, Ip4Prefix, Ip6Prefix, Prefix};
 use super::Fib;
 use super::control::path::Target;
 use super::control::prefix_bitmap::SHORT;
+use super::control::source::Source;
 use super::control::table::Tables;
 use super::forwarding::lpm::{LpmReader, LpmWriter};
 use super::forwarding::ranges::{self, Ranges};
@@ -31,8 +32,9 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// `ipv4`.
     const LONG_NAME: &'static str;
-    /// Prefixes that every table has, and where they lead until there is a better route.
-    const DEFAULTS: &'static [(Self::Bits, u8, Target)];
+    /// Prefixes that every table has, where they lead until there is a better route, and their
+    /// sources. Broadcast and unspecified addresses have the weakest: whoever routes them decides.
+    const DEFAULTS: &'static [(Self::Bits, u8, Target, Source)];
 
     /// An address of this family as a number.
     fn bits(addr: IpAddr) -> Option<Self::Bits>;
@@ -110,12 +112,12 @@ impl Family for Ip4 {
     const LINK: Link = Link::Ip4;
     const NAME: &'static str = "ip4";
     const LONG_NAME: &'static str = "ipv4";
-    const DEFAULTS: &'static [(u32, u8, Target)] = &[
-        (0, 0, Target::Drop),
-        (0, 32, Target::Drop),
-        (0xf000_0000, 4, Target::Drop),
-        (0xe000_0000, 4, Target::Drop),
-        (u32::MAX, 32, Target::Drop),
+    const DEFAULTS: &'static [(u32, u8, Target, Source)] = &[
+        (0, 0, Target::Drop, Source::DEFAULT),
+        (0, 32, Target::Drop, Source::DEFAULT),
+        (0xf000_0000, 4, Target::Drop, Source::SPECIAL),
+        (0xe000_0000, 4, Target::Drop, Source::SPECIAL),
+        (u32::MAX, 32, Target::Drop, Source::DEFAULT),
     ];
     arithmetic!(Ipv4Addr, u32, V4, Ip4Prefix);
     fn tables(fib: &Fib) -> &Tables<Self> {
@@ -134,8 +136,10 @@ impl Family for Ip6 {
     const LINK: Link = Link::Ip6;
     const NAME: &'static str = "ip6";
     const LONG_NAME: &'static str = "ipv6";
-    const DEFAULTS: &'static [(u128, u8, Target)] =
-        &[(0, 0, Target::Drop), (0xfe80 << 112, 10, Target::LinkLocal)];
+    const DEFAULTS: &'static [(u128, u8, Target, Source)] = &[
+        (0, 0, Target::Drop, Source::DEFAULT),
+        (0xfe80 << 112, 10, Target::LinkLocal, Source::SPECIAL),
+    ];
     arithmetic!(Ipv6Addr, u128, V6, Ip6Prefix);
     fn tables(fib: &Fib) -> &Tables<Self> {
         &fib.ip6

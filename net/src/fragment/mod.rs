@@ -6,6 +6,7 @@
 //! forbids it, IPv6 packets only when this router made them. A fragment is at most as long as a
 //! buffer, whatever the MTU.
 
+mod cut;
 mod v4;
 mod v6;
 
@@ -23,6 +24,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::gso;
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
+
+pub use cut::cut;
 
 /// Bytes of headers that are repeated in each fragment, at most.
 const MOST_HEADER: usize = 256;

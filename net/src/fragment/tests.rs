@@ -110,3 +110,22 @@ fn what_cannot_be_cut_is_dropped() {
     assert!(sent(&mut bench, &wrong, 100, Flags(0)).is_empty());
     bench.expect(&[("ip4-frag", "malformed", 1)]);
 }
+
+#[test]
+fn fragments_of_ip6_keep_their_place_when_they_are_cut_again() {
+    let mut bench = Bench::new();
+    let plain = udp6(HOST6, "2001:db8:ff::1", 1, &[5; 1500]);
+    let piece = [&[17, 0, 0x05, 0xb1, 0, 0, 0, 9], &plain[40..1480]].concat();
+    let piece = ip6(HOST6, "2001:db8:ff::1", Protocol::FRAGMENT, &piece);
+    let out = sent(&mut bench, &piece, 1280, Flags::LOCAL);
+    let (mut places, mut body) = (Vec::new(), Vec::new());
+    for piece in &out {
+        assert_eq!(usize::from(u16::from_be_bytes([piece[4], piece[5]])) + 40, piece.len());
+        let fragment = ip6::upper_layer(piece).unwrap().fragment.unwrap();
+        assert_eq!((fragment.id.get(), piece[40]), (9, 17));
+        places.push((fragment.offset(), fragment.more_fragments()));
+        body.extend_from_slice(&piece[48..]);
+    }
+    assert_eq!(places, [(0x5b0, true), (0x5b0 + 1232, true)]);
+    assert_eq!(body, plain[40..1480]);
+}

@@ -5,6 +5,7 @@
 //! the last look" is the last `show health`.
 
 mod show;
+mod start;
 #[cfg(test)]
 mod tests;
 
@@ -131,5 +132,6 @@ impl Router {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     show::register(&mut parts.cli);
+    start::register(parts.router);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Checks find what is wrong, and nothing when nothing is.
 
 use super::{Health, Severity};
+use crate::neighbor::testing::{HOST, PG0, bytes, reply, request};
 use crate::testing::whole::{Bench, packet};
 
 fn health(b: &mut Bench) -> Health {
@@ -57,4 +58,44 @@ fn drops_of_now_are_a_warning_and_those_of_before_are_not() {
     assert_eq!(found(&seen), [("drops", "ip4-input", Severity::Warning)], "{seen}");
     b.graph.engine.clock().adjust(6.0);
     assert!(health(&mut b).healthy);
+}
+
+#[test]
+fn answers_and_questions_for_others_are_no_losses() {
+    let mut b = Bench::new();
+    let pg0 = b.pg0;
+    let answer = bytes(reply(HOST, "10.0.0.2", PG0, "10.0.0.1"));
+    let other = bytes(request(HOST, "10.0.0.2", "10.0.0.77"));
+    b.receive(pg0, &[answer, other]);
+    let seen = health(&mut b);
+    assert!(seen.healthy && seen.findings.is_empty(), "{seen}");
+    let drops = b.run("show drops");
+    assert!(drops.contains("IP4 destination address not local to subnet"), "{drops}");
+    assert!(
+        !drops.contains("ARP replies received"),
+        "an answer has done what it came for: {drops}"
+    );
+}
+
+#[test]
+fn what_failed_at_the_start_is_said_until_it_is_forgotten() {
+    let mut b = Bench::new();
+    let failed = "/etc/setup:3";
+    b.control(|router, _| router.note_start(Severity::Error, failed, "no such interface"));
+    let seen = health(&mut b);
+    assert_eq!(found(&seen), [("start", failed, Severity::Error)], "{seen}");
+    assert!(b.run("show health strict").ends_with("1 of these are errors\n"));
+    b.control(|router, _| router.forget_start(|subject| subject.starts_with("/etc/setup")));
+    assert!(health(&mut b).healthy);
+}
+
+#[test]
+fn routes_without_a_usable_path_are_named() {
+    let mut b = Bench::new();
+    b.set("ip route add 10.6.0.0/16 via 10.99.1.1");
+    let seen = health(&mut b);
+    assert_eq!(found(&seen), [("routes", "10.6.0.0/16 in table 0", Severity::Error)], "{seen}");
+    b.set("ip route add 10.7.0.0/16 via 10.99.1.1");
+    let text = b.run("show health");
+    assert!(text.contains("leads nowhere, as another with the same paths does"), "{text}");
 }

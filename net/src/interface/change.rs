@@ -75,12 +75,14 @@ impl Router {
             hardware: new.hardware,
             tag: String::new(),
             link_speed: 0,
+            speeds: &[],
             numa_node: None,
             link_mtu: new.mtu,
             mac: new.mac,
             own_mac: None,
             admin_up: false,
             link_up: false,
+            is_device_gone: false,
             mtu: Mtu { l3: new.mtu, ip4: 0, ip6: 0, mpls: 0 },
             offloads: new.offloads,
             asks_segments: false,
@@ -88,6 +90,7 @@ impl Router {
             tag_rewrite: TagRewrite::default(),
             far_end: None,
             lent: Vec::new(),
+            has_learned_mtu: false,
             start: Start::default(),
             link_follows_admin: new.link_follows_admin,
             output,
@@ -241,10 +244,16 @@ impl Router {
     /// Says that the link of an interface came up or went down.
     pub fn set_link(&mut self, index: InterfaceIndex, up: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.is_device_gone = false;
         if i.link_up != up {
             i.link_up = up;
             self.publish_state(index);
         }
+    }
+    /// Says that the device of an interface is not there any more: it has no link until it is back.
+    pub fn lose_device(&mut self, index: InterfaceIndex) {
+        self.set_link(index, false);
+        self.interfaces.at_mut(index).into_iter().for_each(|i| i.is_device_gone = true);
     }
     /// Tells the state of an interface although it has not changed: of some kinds clients wait for
     /// it when one was made.
@@ -299,12 +308,21 @@ impl Router {
         mac: MacAddr,
         on: bool,
     ) -> Result<bool, Error> {
+        if mac.is_multicast() || mac == MacAddr::ZERO {
+            return Err(Error::Invalid("no address of one interface"));
+        }
+        self.change_secondary(index, mac, on)
+    }
+    /// As [`Router::set_secondary_mac`], also for the address of a group.
+    fn change_secondary(
+        &mut self,
+        index: InterfaceIndex,
+        mac: MacAddr,
+        on: bool,
+    ) -> Result<bool, Error> {
         let i = self.interfaces.at(index).ok_or(Error::Unknown)?;
         if i.kind != Kind::Ethernet || i.is_sub() {
             return Err(Error::Unfit);
-        }
-        if mac.is_multicast() || mac == MacAddr::ZERO {
-            return Err(Error::Invalid("no address of one interface"));
         }
         let had = i.port.secondary.contains(&mac);
         let rest = i.port.secondary.iter().copied().filter(|m| *m != mac);
@@ -312,17 +330,17 @@ impl Router {
         self.interfaces.change_port(index, |p| p.secondary = after);
         Ok(had != on)
     }
-    /// Has an interface take frames for an address that a feature lends to it, or no longer. One
-    /// that the operator gave it stays.
+    /// Has an interface take frames for an address that a feature lends to it, or no longer: also
+    /// that of a group. One that the operator gave it stays.
     ///
     /// # Errors
-    /// Those of [`Router::set_secondary_mac`].
+    /// [`Error::Unknown`], [`Error::Unfit`].
     pub fn lend_mac(&mut self, index: InterfaceIndex, mac: MacAddr, on: bool) -> Result<(), Error> {
         let had = self.interfaces.at(index).ok_or(Error::Unknown)?.lent.contains(&mac);
         if on == had {
             return Ok(());
         }
-        let is_new = self.set_secondary_mac(index, mac, on)?;
+        let is_new = self.change_secondary(index, mac, on)?;
         if let Some(i) = self.interfaces.at_mut(index) {
             i.lent.retain(|lent| *lent != mac);
             i.lent.extend(Some(mac).filter(|_| on && is_new));
@@ -332,10 +350,11 @@ impl Router {
     /// Changes the MTUs of an interface.
     pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: Mtu) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
+        i.has_learned_mtu &= i.mtu.ip4 == mtu.ip4;
         i.mtu = mtu;
         self.follow_mtu(index);
     }
-    fn follow_mtu(&mut self, index: InterfaceIndex) {
+    pub(super) fn follow_mtu(&mut self, index: InterfaceIndex) {
         let subs = self.interfaces.at(index).map(|i| i.subs.clone()).unwrap_or_default();
         self.refresh_adjacencies(index);
         self.tell(index, Change::Mtu);
@@ -472,20 +491,9 @@ impl Interfaces {
         self.change_port(index, |port| port.promiscuous = on);
         Ok(())
     }
-    /// The reason why no speed can be chosen for a link, [`Error::Unknown`] or
-    /// [`Error::FixedSpeed`]: devices of the kernel, of other programs and of the router itself
-    /// have the speed that they have.
-    pub fn fixed_speed(&self, index: InterfaceIndex) -> Error {
-        self.at(index).map_or(Error::Unknown, |_| Error::FixedSpeed)
-    }
     /// Notes the NUMA node that a device is on, near which its receive queues are served.
     pub fn set_numa_node(&mut self, index: InterfaceIndex, node: Option<usize>) {
         let Some(i) = self.at_mut(index) else { return };
         i.numa_node = node;
-    }
-    /// Follows the speed of a device's link, in kilobits per second; 0 when unknown.
-    pub fn follow_device_speed(&mut self, index: InterfaceIndex, kbps: u32) {
-        let Some(i) = self.at_mut(index) else { return };
-        i.link_speed = kbps;
     }
 }

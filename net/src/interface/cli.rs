@@ -16,30 +16,28 @@ struct ShowInterface {
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
 }
 
-/// `show hardware-interfaces [INTERFACE...] [brief|verbose|detail]`, in any order.
+/// Show the devices behind interfaces.
+#[derive(Command)]
+#[command("show hardware-interfaces")]
 struct ShowHardware {
-    brief: bool,
+    /// interfaces; all when none is given
+    #[positional]
+    #[values("interface")]
     interfaces: Vec<Word>,
-}
-
-impl Command for ShowHardware {
-    const PATHS: &'static [&'static str] = &["show hardware-interfaces"];
-    const ABOUT: &'static str = "Show the devices behind interfaces";
-    const USAGE: &'static str = "[<interface>]... [brief | verbose | detail]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut brief, mut interfaces) = (false, Vec::new());
-        while !args.is_empty() {
-            if args.keyword("brief") {
-                brief = true;
-            } else if !args.keyword("verbose") && !args.keyword("detail") {
-                interfaces.push(args.value("interface")?);
-            }
-        }
-        Ok(Self { brief, interfaces })
-    }
+    /// a line for each
+    brief: bool,
+    /// accepted, the default
+    #[keyword("detail")]
+    #[alias("verbose")]
+    _detail: bool,
+    /// accepted: bonds are among the others
+    #[keyword("bond")]
+    _bond: bool,
 }
 
 /// Start the counters of all interfaces anew.
@@ -69,13 +67,16 @@ pub(super) struct SetState {
 /// Set the MAC address of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface mac address")]
+#[undo("=set interface mac address {1} default")]
 pub(super) struct SetMac {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
+    /// the address it was made with, or of its parent
+    pub default: bool,
     /// its new address
     #[positional]
-    pub mac: MacAddr,
+    pub mac: Option<MacAddr>,
 }
 
 /// `set interface mtu [packet|ip4|ip6|mpls] BYTES INTERFACE`.
@@ -168,10 +169,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router, set: SetMac| {
-        if set.mac.is_multicast() {
+        let usual = router.interfaces.usual_mac(set.interface).filter(|_| set.default);
+        let mac = usual.or(set.mac).ok_or("missing mac")?;
+        if mac.is_multicast() {
             return Err(Error::new("a multicast address cannot be an interface's own"));
         }
-        router.set_mac(set.interface, set.mac);
+        router.set_mac(set.interface, mac);
         Ok(())
     });
     cli.command(set_mtu);
@@ -191,6 +194,10 @@ impl Value for InterfaceIndex {
 
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
         let router = args.context();
+        // Its number, wherever a name is taken.
+        if args.keyword("sw_if_index") {
+            return args.value("sw_if_index").map(Self);
+        }
         let name: Word = args.value(what)?;
         find(router.ok_or_else(|| name.unknown("interface"))?, &name)
     }

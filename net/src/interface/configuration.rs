@@ -25,10 +25,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     // Sub-interfaces take the address of their parent when it changes.
     let (subs, devices): (Vec<_>, Vec<_>) = router.interfaces.iter().partition(|i| i.is_sub());
     for i in devices.into_iter().chain(subs) {
-        let parent = router.interfaces.at(i.sup).filter(|_| i.is_sub());
         let mac = i.own_mac.unwrap_or(i.mac);
-        if mac != parent.map_or(i.made.mac, |parent| parent.mac) {
-            lines.push(&SetMac { interface: i.index, mac });
+        if router.interfaces.usual_mac(i.index) != Some(mac) {
+            lines.push(&SetMac { interface: i.index, default: false, mac: Some(mac) });
         }
     }
 }
@@ -60,6 +59,7 @@ fn name(router: &Router, i: &Interface, lines: &mut Lines<'_>) {
 fn mtu(i: &Interface, lines: &mut Lines<'_>) {
     let mut push = |protocol, bytes| lines.push(&SetMtu { protocol, bytes, interface: i.index });
     let Mtu { l3, ip4, ip6, mpls } = i.mtu;
+    let ip4 = if i.has_learned_mtu { 0 } else { ip4 };
     let mut first = if i.is_sub() { 0 } else { i.made.mtu };
     if !i.is_sub() && i.link_mtu != first {
         first = i.link_mtu;

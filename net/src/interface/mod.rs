@@ -15,6 +15,7 @@ mod counters;
 mod edges;
 mod give_back;
 mod health;
+mod mark;
 mod monitor;
 mod mtu;
 mod noted;
@@ -24,6 +25,7 @@ mod queues;
 mod segmentation;
 mod settings;
 mod show;
+mod speed;
 mod sub;
 mod sub_cli;
 mod sub_table;
@@ -49,6 +51,7 @@ pub use attached::{AttachedAt, NoInterface, Setting};
 pub use brief::{Brief, Briefs, BriefsView};
 pub use counters::{COLUMNS, Counters, MAX_INTERFACES, Traffic, Values};
 pub use edges::{Edges, EdgesReader};
+pub use mark::{MARK, PacketMark};
 pub use mtu::Mtu;
 pub use output::{DEVICE_INPUT, INTERFACE_OUTPUT, InterfaceOutput};
 pub use queues::{Place, QueueError, RxQueue};
@@ -146,6 +149,9 @@ pub struct Interface {
     pub tag: String,
     /// Speed of the link as the device gives it, in kilobits per second; 0 when unknown.
     pub link_speed: u32,
+    /// Speeds to choose from, in kilobits per second; empty where the device has the one it has.
+    #[serde(skip)]
+    pub speeds: &'static [u32],
     /// NUMA node that the device is on, where that is known.
     pub numa_node: Option<usize>,
     /// Bytes that the device carries behind the layer 2 header.
@@ -160,6 +166,9 @@ pub struct Interface {
     pub admin_up: bool,
     /// Able to carry packets.
     pub link_up: bool,
+    /// Whether its device was deleted under it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_device_gone: bool,
     /// MTUs.
     pub mtu: Mtu,
     /// Offloads of the transmit node.
@@ -182,6 +191,9 @@ pub struct Interface {
     /// Addresses of its port that features lend to it, in no configuration.
     #[serde(skip)]
     lent: Vec<MacAddr>,
+    /// Whether the MTU of IPv4 is one that the network gave.
+    #[serde(skip)]
+    has_learned_mtu: bool,
     #[serde(skip)]
     link_follows_admin: bool,
     /// `<name>-output`.
@@ -333,9 +345,12 @@ pub enum Error {
     /// a VLAN is 1 to 4095
     #[retval(INVALID_VLAN)]
     InvalidVlan,
-    /// its device has no link speeds to choose from
+    /// link speed change not supported by its device
     #[retval(UNSUPPORTED)]
     FixedSpeed,
+    /// the link has no speed of {0} kilobits per second
+    #[retval(INVALID_VALUE)]
+    NoSpeed(u32),
     /// {0}
     #[retval(INVALID_VALUE)]
     Invalid(&'static str),
@@ -361,6 +376,7 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     parts.router.engine.claim(TAG_PRIORITY.claim()).map_err(refuse)?;
+    parts.router.engine.claim(MARK.claim()).map_err(refuse)?;
     health::register(parts.router);
     [&INTERFACE_OUTPUT, &DEVICE_INPUT].into_iter().for_each(|a| parts.router.engine.declare(a));
     let end = parts.router.interfaces.arc_end();
@@ -381,6 +397,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     cli::register(&mut parts.cli);
     monitor::register(&mut parts.cli);
     settings::register(&mut parts.cli);
+    speed::register(&mut parts.cli);
     sub_cli::register(&mut parts.cli);
     placement::register(&mut parts.cli);
     Ok(())

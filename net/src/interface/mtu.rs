@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{InterfaceIndex, Interfaces};
+use crate::router::Router;
 
 /// MTUs in bytes; 0 for a protocol means that the layer 3 MTU counts, 0 there on a sub-interface
 /// that its parent's do.
@@ -42,5 +43,23 @@ impl Interfaces {
             0 if i.sup != index => self.mtu_of(i.sup, of),
             mtu => mtu,
         }
+    }
+}
+
+impl Router {
+    /// Sets the MTU of IPv4 that the network of an interface gave, which is in no configuration,
+    /// or forgets it. One that the operator has set counts, and so does that of layer 3 where it is
+    /// smaller.
+    pub fn set_learned_mtu(&mut self, index: InterfaceIndex, learned: Option<u16>) {
+        let l3 = self.interfaces.mtu_of(index, |mtu| mtu.l3);
+        let Some(i) = self.interfaces.at_mut(index) else { return };
+        let is_set = i.mtu.ip4 != 0 && !i.has_learned_mtu;
+        let ip4 = learned.map_or(0, u32::from);
+        if is_set || ip4 >= l3 || i.mtu.ip4 == ip4 {
+            return;
+        }
+        i.has_learned_mtu = ip4 != 0;
+        i.mtu.ip4 = ip4;
+        self.follow_mtu(index);
     }
 }

@@ -21,16 +21,19 @@ struct ShowPlacement;
 /// Set when the receive queues of an interface are looked at.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-mode")]
+#[undo("=set interface rx-mode {1} [queue {queue}] default")]
 struct SetMode {
     /// interface
     #[positional]
     interface: InterfaceIndex,
     /// only this queue
     queue: Option<usize>,
+    /// the mode of interfaces to come
+    default: bool,
     /// polling, interrupt or adaptive
     #[positional]
     #[words]
-    mode: Mode,
+    mode: Option<Mode>,
 }
 
 /// Mode of a queue.
@@ -58,6 +61,7 @@ impl Mode {
 /// Set which thread serves a receive queue of an interface: a worker, or, without workers, main.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-placement")]
+#[undo("=set interface rx-placement {1} queue {queue} default")]
 struct SetPlacement {
     /// interface
     #[positional]
@@ -69,11 +73,14 @@ struct SetPlacement {
     worker: Option<usize>,
     /// the main thread
     main: bool,
+    /// one that the router chooses
+    default: bool,
 }
 
 /// Set which threads send on a queue of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tx-queue")]
+#[undo("=set interface tx-queue {1} queue {queue} default")]
 struct SetTxQueue {
     /// interface
     #[positional]
@@ -82,6 +89,8 @@ struct SetTxQueue {
     queue: Option<usize>,
     /// numbers of threads, as 0,2-3; none if not given
     threads: Option<CpuList>,
+    /// threads that the router chooses
+    default: bool,
 }
 
 /// Set when the receive queues of interfaces to come are looked at.
@@ -104,7 +113,9 @@ struct ShowDefaultMode;
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, _: ShowPlacement| Ok(Output::of(placement(router))));
     cli.command(|router, set: SetMode| {
-        let done = router.set_rx_mode(set.interface, set.queue, set.mode.state());
+        let usual = Some(router.interfaces.default_rx_mode).filter(|_| set.default);
+        let mode = usual.or(set.mode.map(Mode::state)).ok_or("missing mode")?;
+        let done = router.set_rx_mode(set.interface, set.queue, mode);
         done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router: &mut Router, set: SetDefaultMode| {
@@ -117,18 +128,23 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router, set: SetTxQueue| {
         let queue = set.queue.ok_or("missing `queue <number>'")?;
+        if set.default {
+            let done = router.choose_tx_threads(set.interface, queue);
+            return done.map_err(|e| Error::new(e.to_string()));
+        }
         let threads = set.threads.unwrap_or_default().0;
         let threads: Vec<_> = threads.into_iter().map(|t| t as usize).collect();
         let done = router.place_tx_queue(set.interface, queue, &threads);
         done.map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router, set: SetPlacement| {
-        let thread = match (set.worker, set.main) {
-            (Some(worker), false) => worker + 1,
-            (None, true) => 0,
-            _ => return Err(Error::new("expected `worker <number>' or `main'")),
+        let queue = set.queue.unwrap_or(0);
+        let done = match (set.worker, set.main, set.default) {
+            (Some(worker), false, false) => router.place_rx_queue(set.interface, queue, worker + 1),
+            (None, true, false) => router.place_rx_queue(set.interface, queue, 0),
+            (None, false, true) => router.choose_rx_thread(set.interface, queue),
+            _ => return Err(Error::new("expected `worker <number>', `main' or `default'")),
         };
-        let done = router.place_rx_queue(set.interface, set.queue.unwrap_or(0), thread);
         done.map_err(|e| Error::new(e.to_string()))
     });
 }
@@ -152,17 +168,20 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         for (number, q) in i.queues.iter().enumerate() {
             let queue = Some(number);
             if let Some(mode) = Mode::of(q.mode).filter(|_| q.mode != usual) {
-                lines.push(&SetMode { interface, queue, mode });
+                let (default, mode) = (false, Some(mode));
+                lines.push(&SetMode { interface, queue, default, mode });
             }
             if q.is_placed {
                 let (main, worker) = (q.thread == 0, q.thread.checked_sub(1));
-                lines.push(&SetPlacement { interface, queue, worker, main });
+                let default = false;
+                lines.push(&SetPlacement { interface, queue, worker, main, default });
             }
         }
         for (number, threads) in router.interfaces.placed_tx_queues(interface) {
             let threads = CpuList(threads.iter().map(|thread| *thread as u32).collect());
             let threads = Some(threads).filter(|threads| !threads.0.is_empty());
-            lines.push(&SetTxQueue { interface, queue: Some(number), threads });
+            let (queue, default) = (Some(number), false);
+            lines.push(&SetTxQueue { interface, queue, threads, default });
         }
     }
 }

@@ -107,6 +107,22 @@ impl Router {
         }
         Ok(())
     }
+    /// Has the router choose the thread for a receive queue again.
+    ///
+    /// # Errors
+    /// As [`Router::place_rx_queue`].
+    pub(super) fn choose_rx_thread(
+        &mut self,
+        interface: InterfaceIndex,
+        number: usize,
+    ) -> Result<(), QueueError> {
+        let chosen = self.threads_for_queues(interface, 1).first().copied().unwrap_or(0);
+        self.move_rx_queue(interface, number, chosen)?;
+        if let Some(queues) = self.interfaces.queues_mut(interface) {
+            queues[number].is_placed = false;
+        }
+        Ok(())
+    }
     fn move_rx_queue(
         &mut self,
         interface: InterfaceIndex,

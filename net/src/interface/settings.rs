@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use control::cli::{Cli, Command, Error, Output, Print, Word};
+use control::cli::{Cli, Command, Output, Print, Word};
 use serde::Serialize;
 use wire::MacAddr;
 
@@ -96,28 +96,6 @@ struct Renumber {
     number: u32,
 }
 
-/// Choose the speed of a link, where its device has several. No driver has such devices.
-#[derive(Command)]
-#[command("set interface link-speed")]
-struct SetSpeed {
-    /// interface
-    #[positional]
-    interface: InterfaceIndex,
-    /// kilobits per second
-    #[positional]
-    _kbps: u32,
-}
-
-/// Show the speeds that a link can be set to, where its device has several. No driver has such
-/// devices.
-#[derive(Command)]
-#[command("show interface link-speed-capa")]
-struct ShowSpeeds {
-    /// interface
-    #[positional]
-    interface: InterfaceIndex,
-}
-
 /// Start the counters of interfaces anew.
 #[derive(Command)]
 #[command("clear hardware-interfaces")]
@@ -126,19 +104,6 @@ struct ClearHardware {
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
-}
-
-/// Speeds of a link to choose from, in kilobits per second: none, whatever the device.
-#[derive(Serialize)]
-struct Speeds {
-    interface: String,
-    speeds: [u32; 0],
-}
-
-impl fmt::Display for Speeds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.interface, super::Error::FixedSpeed)
-    }
 }
 
 /// Rows of text, a list in JSON.
@@ -227,13 +192,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Renumber| {
         Ok(router.renumber_interface(c.interface, c.number)?)
-    });
-    cli.command(|router: &mut Router, c: SetSpeed| {
-        Err::<(), Error>(router.interfaces.fixed_speed(c.interface).into())
-    });
-    cli.command(|router: &mut Router, c: ShowSpeeds| {
-        let interface = router.interfaces.name(c.interface.0).to_owned();
-        Ok(Output::of(Speeds { interface, speeds: [] }))
     });
     cli.command(|router: &mut Router, c: ClearHardware| {
         let chosen: Vec<_> = chosen(router, &c.interfaces)?.iter().map(|i| i.index).collect();

@@ -31,6 +31,7 @@ impl fmt::Display for Counted {
         writeln!(f, "{}{}", centered("Counter", 16), centered("Count", 16))?;
         for Row { interface: i, counters } in &self.0 {
             let state = match i.admin_up {
+                true if i.is_device_gone => "gone",
                 true if i.port.punts => "punt",
                 true => "up",
                 false => "down",

@@ -126,6 +126,7 @@ impl Router {
             queues: Vec::new(),
             port: p.port.clone(),
             lent: Vec::new(),
+            has_learned_mtu: false,
             own_mac: None,
             ..*p
         };
@@ -150,7 +151,6 @@ impl Router {
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
             far_end: None,
-            lent: Vec::new(),
             start: Start::default(),
             link_follows_admin: false,
             port,

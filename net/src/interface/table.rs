@@ -57,6 +57,12 @@ pub struct Interfaces {
 }
 
 impl Interfaces {
+    /// The address that an interface was made with; of a sub-interface, that of its parent.
+    pub(super) fn usual_mac(&self, index: InterfaceIndex) -> Option<MacAddr> {
+        let i = self.at(index)?;
+        let parent = self.at(i.sup).filter(|_| i.is_sub());
+        Some(parent.map_or(i.made.mac, |parent| parent.mac))
+    }
     pub(crate) fn new(stats: &mut Segment) -> io::Result<Self> {
         Ok(Self {
             list: Vec::new(),

@@ -93,6 +93,13 @@ impl TxQueues {
         self.placed.insert(number);
         self.publish();
     }
+    /// Deals a queue out again to the threads below `threads`, as [`TxQueues::new`].
+    fn choose(&mut self, number: usize, threads: usize) {
+        let count = self.threads.len();
+        self.threads[number] = (0..threads).filter(|t| t % count == number).collect();
+        self.placed.remove(&number);
+        self.publish();
+    }
     fn publish(&mut self) {
         let end = self.threads.iter().flatten().max().map_or(0, |last| last + 1);
         let of = |thread| {
@@ -153,6 +160,21 @@ impl Router {
             return Err(QueueError::NoTxThread(*thread));
         }
         queues.place(number, threads);
+        Ok(())
+    }
+    /// Has the router choose the threads of a send queue again.
+    ///
+    /// # Errors
+    /// A queue that is not there.
+    pub(super) fn choose_tx_threads(
+        &mut self,
+        interface: InterfaceIndex,
+        number: usize,
+    ) -> Result<(), QueueError> {
+        let end = self.engine.data_threads().end;
+        let queues = self.interfaces.tx_queues.get_mut(&interface).ok_or(QueueError::NoTxQueue)?;
+        queues.threads.get(number).ok_or(QueueError::NoTxQueue)?;
+        queues.choose(number, end);
         Ok(())
     }
 }

@@ -198,6 +198,32 @@ impl Router {
         }
         Ok(())
     }
+    /// [`Router::redispatch`] for several numbers, at the cost of one.
+    ///
+    /// # Errors
+    /// The same; nothing has changed then.
+    pub fn redispatch_all(
+        &mut self,
+        at: &'static str,
+        numbers: &[u16],
+        to: Option<&str>,
+    ) -> Result<(), Error> {
+        let slot = to.map(|to| self.engine.connect(at, to).map_err(Error::Graph)).transpose()?;
+        let table = self.table(at);
+        let is_taken = |number: &&u16| slot.is_some() && table.listener(**number) != NOBODY;
+        if let Some(number) = numbers.iter().find(is_taken) {
+            return Err(Error::Taken { at, number: *number });
+        }
+        let (slot, mut edges) = (slot.map_or(NOBODY, |slot| slot.0), table.edges.current().clone());
+        for number in numbers {
+            match table.behind.get_mut(number) {
+                Some(behind) => *behind = slot,
+                None => edges.slots[usize::from(*number)] = slot,
+            }
+        }
+        table.edges.publish(edges);
+        Ok(())
+    }
     /// Has a program get what is for a number, by way of the node `to`, instead of who takes it;
     /// or no longer. Who takes it may change meanwhile.
     ///
@@ -276,7 +302,7 @@ impl Router {
         Ok(())
     }
     /// Nodes that take UDP ports: family, port, name of the node.
-    pub(crate) fn udp_takers(&self) -> Vec<(&'static str, u16, String)> {
+    pub fn udp_takers(&self) -> Vec<(&'static str, u16, String)> {
         let mut all = self.takers("ip4", V4::NODES.udp_lookup);
         all.extend(self.takers("ip6", V6::NODES.udp_lookup));
         all

@@ -22,6 +22,7 @@ mod tests;
 mod trace;
 mod udp;
 mod version;
+mod way_mtu;
 
 use control::feature::Refused;
 use graph::Node;
@@ -50,6 +51,7 @@ pub use rewrite_multicast::RewriteMulticast;
 pub use trace::{Forwarding, Headers};
 pub use udp::UdpLookup;
 pub use version::{Nodes, Upper, Version};
+pub use way_mtu::{FrameMtus, WayMtus, room_as_ip4, room_in_ip6};
 
 /// Protocols there may be.
 const PROTOCOLS: usize = 1 << 8;

@@ -125,18 +125,30 @@ impl<F: SourceFamily> ReversePaths<F> {
                 interface == u32::MAX || F::owns(&self.addresses, interface, source, epoch);
             return if is_own { ReversePath::Here } else { ReversePath::Proxied };
         }
-        if self.leads_away(leaf, over, epoch, DEPTH) {
+        if self.leads_away(leaf, (source, over), epoch, DEPTH) {
             ReversePath::Away
         } else {
             ReversePath::Nowhere
         }
     }
+    /// Whether packets leave, over an interface if one is given: by way of other tables as well.
     #[inline(never)]
-    fn leads_away(&self, index: u32, over: Option<u32>, epoch: Epoch<'_>, depth: usize) -> bool {
+    fn leads_away(
+        &self,
+        index: u32,
+        (source, over): (F::Bits, Option<u32>),
+        epoch: Epoch<'_>,
+        depth: usize,
+    ) -> bool {
         let balance = self.forwarding.load_balance(index, epoch);
+        let follow = |next| depth > 0 && self.leads_away(next, (source, over), epoch, depth - 1);
         balance.buckets().iter().any(|via| match *via {
             Via::Adjacency(a) | Via::Midchain(a) | Via::Glean(a) => self.counts(a.0, over, epoch),
-            Via::LoadBalance(next) => depth > 0 && self.leads_away(next, over, epoch, depth - 1),
+            Via::LoadBalance(next) => follow(next),
+            Via::Lookup(table) if over.is_some() => {
+                let lpm = self.forwarding.table(table, epoch);
+                lpm.is_some_and(|lpm| follow(lpm.lookup(source, epoch)))
+            }
             Via::Lookup(_) | Via::SourceLookup(_) | Via::Exempt | Via::Object(_) => over.is_none(),
             _ => false,
         })

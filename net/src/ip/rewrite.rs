@@ -245,6 +245,9 @@ fn check<V: Version, N: Node<Error = V::Error>>(
     }
     if p.total_len() > usize::from(mtu) && !fits_cut(p, mtu) {
         let Some(problem) = V::too_big_problem(p, mtu) else {
+            if a.is_cut_behind {
+                return Ok(CheckResult::Good);
+            }
             p.set_payload(Limit { mtu });
             return Ok(CheckResult::Big);
         };

@@ -35,7 +35,7 @@ impl Show {
             match word {
                 "table" => show.table = Some(args.value("table id")?),
                 "index" => show.index = Some(args.value("index")?),
-                "summary" => show.is_summary = true,
+                "summary" | "sum" | "brief" => show.is_summary = true,
                 "verbose" | "detail" => (),
                 _ if show.addrs.len() < 2 => {
                     show.addrs.push(addr.parse().map_err(|_| at.unknown())?);
@@ -191,7 +191,7 @@ impl fmt::Display for Route {
 struct ShowIp4(Show);
 struct ShowIp6(Show);
 
-const USAGE: &str = "[summary] [table <table-id>] [index <fib-id>] [<group>[/<len>]] | \
+const USAGE: &str = "[summary|sum|brief] [table <table-id>] [index <fib-id>] [<group>[/<len>]] | \
     [<source> <group>]";
 
 impl Command for ShowIp4 {

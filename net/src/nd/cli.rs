@@ -19,6 +19,7 @@ struct SetProxy {
     #[positional]
     interface: InterfaceIndex,
     /// no longer
+    #[alias("delete")]
     del: bool,
     /// its address
     #[positional]
@@ -33,10 +34,10 @@ struct SetMirror {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// the default without a word
-    #[keyword("enable")]
-    _enable: bool,
     /// no longer
+    #[alias("off")]
+    #[opposite("enable")]
+    #[opposite("on")]
     disable: bool,
 }
 
@@ -53,7 +54,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         lines.push(&SetProxy { interface, del: false, host_ip });
     }
     for intfc in router.nd_mirrored() {
-        lines.push(&SetMirror { intfc: *intfc, _enable: false, disable: false });
+        lines.push(&SetMirror { intfc: *intfc, disable: false });
     }
 }
 

@@ -54,6 +54,11 @@ impl Answered {
             .iter()
             .any(|p| p.addr == host && p.interface.0 != on && table(p.interface.0) == table(on))
     }
+    /// Whether a host is behind an interface and answered for on others.
+    pub(super) fn is_behind(&self, on: u32, host: Ipv6Addr) -> bool {
+        let host = Proxied { interface: InterfaceIndex(on), addr: host };
+        self.proxied.binary_search(&host).is_ok()
+    }
     /// Whether everybody is answered for on an interface.
     pub fn is_mirrored(&self, on: u32) -> bool {
         self.mirrored.binary_search(&InterfaceIndex(on)).is_ok()

@@ -74,7 +74,7 @@ impl Node for NeighborSolicitation {
                     }
                     return Err(Error6::Drop);
                 }
-                if !self.answers_for(on, asked.target, epoch) {
+                if !self.answers_for(on, asked.target, epoch) && !self.serves(on, &asked, epoch) {
                     return Err(Error6::NeighborSolicitationSourceUnknown);
                 }
                 if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
@@ -93,8 +93,8 @@ impl Node for NeighborSolicitation {
 }
 
 impl NeighborSolicitation {
-    /// Whether it comes from a neighbour, to be learned. The only host behind an unnumbered
-    /// interface is answered, whatever its address.
+    /// Whether it comes from a neighbour, to be learned. Others are answered as well: the only host
+    /// behind an unnumbered interface, and those that ask from an address of another link.
     fn check_source(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> Result<bool, Error6> {
         if asked.src.is_unspecified() {
             let is_detection =
@@ -109,7 +109,16 @@ impl NeighborSolicitation {
             return Ok(true);
         }
         let is_alone = ours.is_unnumbered(on, epoch) && ours.owns6(on, asked.target, epoch);
-        is_alone.then_some(false).ok_or(Error6::NeighborSolicitationSourceNotOnLink)
+        let may_ask = is_alone
+            || self.answers_for(on, asked.target, epoch)
+                && self.on_link.answers(on, asked.src, epoch);
+        may_ask.then_some(false).ok_or(Error6::NeighborSolicitationSourceNotOnLink)
+    }
+    /// Whether it comes from a host that is answered for elsewhere, for an address of ours: one of
+    /// the link that the host believes to be on.
+    fn serves(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> bool {
+        self.answered.read(epoch).is_behind(on, asked.src)
+            && self.on_link.is_of_router(on, asked.target, epoch)
     }
     fn is_tentative(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
         let tentative = self.tentative.read(epoch);

@@ -11,23 +11,85 @@ use zerocopy::IntoBytes;
 
 use super::counters::count;
 use super::family::{Family, NdFrame};
+use super::process;
+use super::strict::Strict;
 use super::table::Key;
-use crate::interface::InterfaceIndex;
+use crate::address::{AddressState, OnInterface};
+use crate::interface::{InterfaceIndex, Kind};
 use crate::ip::{V4, V6};
 use crate::nd::ALL_NODES;
 use crate::router::Router;
+use crate::tunnel::L3_MAC;
 
 /// Tells everybody on an interface which addresses are at its address of layer 2.
 pub fn all(router: &mut Router, interface: InterfaceIndex) {
+    let addresses: Vec<_> = own(router.addresses.of(interface)).collect();
+    some(router, interface, &addresses);
+}
+
+/// The same of some of its addresses.
+pub fn some(router: &mut Router, interface: InterfaceIndex, addresses: &[IpAddr]) {
     let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
-    let on = router.addresses.of(interface);
-    let ip4: Vec<_> = on.ip4.iter().map(|p| announcement4(mac, p.addr())).collect();
-    let ip6 = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr()));
-    let ip6: Vec<_> = ip6.map(|addr| announcement6(mac, addr)).collect();
-    for (of, frames) in [ip4, ip6].into_iter().enumerate() {
+    for addr in addresses {
+        let frame = match *addr {
+            IpAddr::V4(addr) => announcement4(mac, addr),
+            IpAddr::V6(addr) => announcement6(mac, addr),
+        };
+        let of = IpVersion::from(*addr) as usize;
         let counter = router.neighbors().counters[of].tx.gratuitous.clone();
-        frames.into_iter().for_each(|frame| send_counted(router, interface, frame, &counter));
+        send_counted(router, interface, frame, &counter);
     }
+}
+
+/// Addresses of an interface in the order in which they are announced.
+fn own(on: &OnInterface) -> impl Iterator<Item = IpAddr> {
+    let ip4 = on.ip4.iter().map(|p| IpAddr::V4(p.addr()));
+    let ip6 = on.link_local.into_iter().chain(on.ip6.iter().map(|p| p.addr()));
+    ip4.chain(ip6.map(IpAddr::V6))
+}
+
+/// Announces the addresses that an interface gets while it is up (RFC 5227 section 2.3), once all
+/// features have heard of them: an address that is not known to be ours alone waits for that.
+/// A far end that is known asks nobody for addresses.
+pub(super) fn follow_addresses(
+    router: &mut Router,
+    interface: InterfaceIndex,
+    before: &OnInterface,
+) {
+    if !is_announced_on(router, interface) || router.setting::<Strict>(interface).0 {
+        return;
+    }
+    let had: Vec<_> = own(before).collect();
+    let new = own(router.addresses.of(interface)).filter(|addr| !had.contains(addr));
+    let new: Vec<_> = new.map(|addr| (interface, addr)).collect();
+    let unannounced = &mut router.neighbors_mut().unannounced;
+    unannounced.extend(new);
+    if !unannounced.is_empty() {
+        process::announce_soon(router);
+    }
+}
+
+/// Announces the addresses that interfaces got.
+pub(super) fn announce_new(router: &mut Router) {
+    for (interface, addr) in std::mem::take(&mut router.neighbors_mut().unannounced) {
+        let on = router.addresses.of(interface);
+        let is_tentative = match addr {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(addr) => on.standing(addr) == Some(AddressState::Tentative),
+        };
+        let is_there = own(on).any(|own| own == addr);
+        if is_there && !is_tentative && is_announced_on(router, interface) {
+            some(router, interface, &[addr]);
+        }
+    }
+}
+
+/// Whether an interface is up, and its link one of neighbours that ask for addresses.
+fn is_announced_on(router: &Router, interface: InterfaceIndex) -> bool {
+    router.interfaces.at(interface).is_some_and(|i| {
+        let has_neighbors = i.kind == Kind::Ethernet && i.mac != L3_MAC && !i.is_point_to_point();
+        i.admin_up && i.link_up && has_neighbors
+    })
 }
 
 /// Asks a neighbour whether it is still there.
@@ -36,7 +98,8 @@ pub(super) fn probe(router: &mut Router, (interface, addr): Key) {
     let on = router.addresses.of(interface);
     let frame = match addr {
         IpAddr::V4(target) => {
-            let ours = on.ip4.iter().find(|p| p.contains(target));
+            let borrowed = on.borrowed.iter().flat_map(|b| &b.ip4);
+            let ours = on.ip4.iter().chain(borrowed).find(|p| p.contains(target));
             ours.map(|p| V4::question(mac, p.addr(), target).as_bytes().to_vec())
         }
         IpAddr::V6(target) => {

@@ -317,6 +317,17 @@ mod tests {
             assert_eq!(rows.iter().map(|r| r.neighbor).collect::<Vec<_>>(), [two.neighbor]);
             assert!(local.dump(router, &dump(AddressFamily(9))).is_empty());
 
+            for (mac, addr) in [
+                (MacAddr::for_ip4_group([224, 1, 1, 1].into()), "10.0.1.7"),
+                (MacAddr::ZERO, "10.0.1.8"),
+                (MacAddr::BROADCAST, "2001:db8:1::7"),
+            ] {
+                let mut any = add(pg1, addr, IpNeighborFlags::NONE);
+                any.neighbor.mac_address = mac;
+                local.call(router, &any).unwrap();
+                let gone = IpNeighborAddDel { is_add: false, ..any };
+                local.call(router, &gone).unwrap();
+            }
             let mut other = add(pg1, "10.0.1.2", IpNeighborFlags::NONE);
             other.neighbor.mac_address = OTHER;
             assert_eq!(local.call(router, &other).err(), Some(Retval(-2)));

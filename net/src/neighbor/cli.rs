@@ -38,6 +38,7 @@ struct SetNeighbor {
     /// as many, IP and MAC addresses counting up
     count: Option<u32>,
     /// remove it
+    #[alias("delete")]
     del: bool,
     /// forget all that are on the interface
     flush: bool,
@@ -165,7 +166,7 @@ fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
 
 /// Show the neighbors that are known.
 #[derive(Clone, Debug, Command)]
-#[command("show ip neighbors", "show ip neighbor")]
+#[command("show ip neighbors", "show ip neighbor", "show ip arp")]
 struct Show {
     /// only those on this one
     #[positional]

@@ -75,7 +75,7 @@ fn take_note(router: &mut Router, Learned { interface, addr, mac, how }: Learned
     if !is_up || !has_neighbors(router, interface) {
         return false;
     }
-    let learned = router.with_room(addr, |table| table.learn(key, mac, how, now));
+    let learned = router.with_room(key, |table| table.learn(key, mac, how, now));
     let neighbors = router.neighbors_mut();
     if learned.is_err() {
         neighbors.table.refused[IpVersion::from(addr) as usize] += 1;

@@ -10,17 +10,20 @@
 //! interface ([`reach`]): nobody draws packets of another link to an interface.
 
 mod announce;
+mod answers;
 mod api;
+mod asking;
 mod cli;
 mod counters;
 mod family;
-mod holding;
+mod health;
 mod learn;
 mod on_link;
 mod process;
 mod reach;
 mod resolve;
 mod show;
+mod strict;
 mod table;
 pub mod testing;
 #[cfg(test)]
@@ -33,9 +36,9 @@ use std::sync::Arc;
 
 use control::feature::{Refusal, Refused};
 use graph::{Frame, Node, NodeIndex};
+use infra::rcu::SlabReader;
 use wire::{IpVersion, MacAddr};
 
-use crate::adjacency::{AdjacencyIndex, Role};
 use crate::events::Event;
 use crate::fib;
 use crate::interface::{Change, InterfaceIndex, Kind};
@@ -43,13 +46,14 @@ use crate::ip::{V4, V6};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use crate::tunnel::L3_MAC;
 
-pub use announce::{all as announce, announcement6, send};
+pub use announce::{all as announce, announcement6, send, some as announce_addresses};
+pub use answers::Answered;
 pub use counters::{Counters, Messages, count};
 pub use family::{ArpFrame, Family, NdFrame};
-pub use holding::Holding;
 pub use learn::{Heard, Learned, learned};
 pub use on_link::OnLink;
 pub use resolve::{Destination, NextHop, Resolver};
+pub use strict::Strict;
 pub use table::{Config, Evidence, Key, LIMIT, Neighbor, Outcome, Table};
 pub use watch::Watcher;
 
@@ -66,15 +70,14 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// Neighbours that wait for an address of ours to be asked from, at most.
-const MOST_UNASKED: usize = 256;
-
 /// The neighbours, as control keeps them.
 pub struct Neighbors {
     /// Known neighbors.
     pub table: Table,
     /// Messages received and sent, IPv4 and IPv6.
     pub counters: [Counters; 2],
+    /// Interfaces that are strict, for nodes.
+    strict: SlabReader<Strict>,
     askers: ResolverNodes,
     watchers: Vec<Watcher>,
     /// Became known; held packets are not yet sent on.
@@ -83,6 +86,8 @@ pub struct Neighbors {
     heard: Vec<(Key, f64)>,
     /// Routes lead to them, but there was no address of ours to ask from.
     unasked: Vec<Key>,
+    /// New addresses of ours that are to be announced.
+    unannounced: Vec<Key>,
     /// Whether packets wait and the nodes are being ticked.
     is_ticking: bool,
     /// Events of the data plane lost so far.
@@ -145,8 +150,8 @@ impl Router {
         }
         let is_broadcast = addr == IpAddr::V4(Ipv4Addr::BROADCAST);
         let is_one = !addr.is_multicast() && !addr.is_unspecified() && !is_broadcast;
-        // Some clusters are at the address of a group; only the operator may say so.
-        if !is_one || mac.is_multicast() && !is_static {
+        // Clusters may be at the address of a group.
+        if !is_one {
             return Err(Error::Invalid);
         }
         let key = (interface, addr);
@@ -155,7 +160,7 @@ impl Router {
         if old.is_some_and(|old| old.is_static && !is_static && old.mac != mac) {
             return Err(Error::Static);
         }
-        let outcome = self.with_room(addr, |table| table.set(key, new))?;
+        let outcome = self.with_room(key, |table| table.set(key, new))?;
         if old.is_some_and(|old| old.has_route) && !has_route {
             self.fib_remove_neighbor(interface, addr);
         }
@@ -163,21 +168,21 @@ impl Router {
         self.neighbors_mut().known.push(key);
         Ok(())
     }
-    /// Works at the table; where it is full, once more with the oldest neighbour gone, if so
-    /// configured.
+    /// Works at the table; where it is full, once more with the neighbour gone that is to give
+    /// way, if any is.
     fn with_room(
         &mut self,
-        addr: IpAddr,
+        (interface, addr): Key,
         work: impl Fn(&mut Table) -> Result<Outcome, table::Full>,
     ) -> Result<Outcome, Error> {
         let of = IpVersion::from(addr) as usize;
         let table = &mut self.neighbors_mut().table;
-        let Config { limit, recycles, .. } = table.configs[of];
+        let limit = table.configs[of].limit;
         if let Ok(outcome) = work(table) {
             return Ok(outcome);
         }
-        if let Some(oldest) = table.oldest(of).filter(|_| recycles) {
-            self.remove_neighbor(oldest)?;
+        if let Some(gone) = table.giving_way(of, interface) {
+            self.remove_neighbor(gone)?;
         }
         work(&mut self.neighbors_mut().table).map_err(|table::Full| Error::Full(limit))
     }
@@ -198,7 +203,7 @@ impl Router {
     }
     /// Asks for a neighbour, unless it is known or its interface is down.
     pub fn ask_neighbor(&mut self, key: Key) {
-        ask(self, &[key]);
+        asking::ask(self, &[key]);
     }
     /// Begins to set all neighbours anew: those not set or heard of until
     /// [`Router::end_neighbor_replacement`] are forgotten then.
@@ -253,62 +258,6 @@ impl Router {
 pub struct Pending;
 
 impl Event for Pending {}
-
-/// Completes a new adjacency whose neighbour is known already. Another neighbour is asked for: that
-/// a route leads there says that packets will.
-pub fn adjacency_made(router: &mut Router, index: AdjacencyIndex) {
-    let Some(a) = router.adjacencies.at(index) else { return };
-    let key = (a.interface, a.next_hop);
-    if a.role != Role::Neighbor || a.complete {
-        return;
-    }
-    let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
-    let Some(mac) = neighbors.table.at(key).map(|n| n.mac) else { return ask_soon(router, key) };
-    neighbors.known.push(key);
-    router.complete_adjacency(index, mac);
-}
-
-/// Asks for a neighbour, now or when there is an address of ours in its network.
-fn ask_soon(router: &mut Router, key: Key) {
-    let on = router.addresses.of(key.0);
-    if reach::covers(on, key.1) || on.borrowed.is_some() {
-        return ask(router, &[key]);
-    }
-    let unasked = &mut router.neighbors_mut().unasked;
-    if unasked.len() < MOST_UNASKED {
-        unasked.push(key);
-    }
-}
-
-/// Asks for those that are not known and that routes lead to.
-fn ask(router: &mut Router, keys: &[Key]) {
-    let is_missing = |key: &&Key| {
-        let mut all = router.adjacencies.of_neighbor(key.0, key.1);
-        let is_up = router.interfaces.at(key.0).is_some_and(|i| i.admin_up && i.link_up);
-        is_up && all.any(|index| router.adjacencies.at(index).is_some_and(|a| !a.complete))
-    };
-    let (ip4, ip6): (Vec<_>, Vec<_>) =
-        keys.iter().filter(is_missing).partition(|(_, addr)| addr.is_ipv4());
-    let (askers, thread) = (router.neighbors().askers, router.engine.data_threads().start);
-    if !ip4.is_empty() {
-        router.engine.visit::<Resolver<V4, NextHop>>(
-            thread,
-            askers.next_hop4,
-            move |node, frame| {
-                node.ask_for(frame, &ip4);
-            },
-        );
-    }
-    if !ip6.is_empty() {
-        router.engine.visit::<Resolver<V6, NextHop>>(
-            thread,
-            askers.next_hop6,
-            move |node, frame| {
-                node.ask_for(frame, &ip6);
-            },
-        );
-    }
-}
 
 /// Has held packets looked up again whose neighbours became known.
 pub fn release(router: &mut Router) {
@@ -392,14 +341,6 @@ fn flush(router: &mut Router, on: InterfaceIndex, which: impl Fn(&Router, Key, &
     }
 }
 
-/// Asks for those on an interface that waited for an address of ours.
-fn ask_waiting(router: &mut Router, interface: InterfaceIndex) {
-    let unasked = std::mem::take(&mut router.neighbors_mut().unasked);
-    let (here, elsewhere): (Vec<_>, _) = unasked.into_iter().partition(|key| key.0 == interface);
-    router.neighbors_mut().unasked = elsewhere;
-    ask(router, &here);
-}
-
 fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     let Some(i) = router.interfaces.at(interface) else { return };
     let is_up = i.admin_up && i.link_up;
@@ -411,7 +352,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
             let is_l3_tunnel = i.mac == L3_MAC;
             counters::start(router, interface);
             if is_l3_tunnel {
-                let done = router.put(interface, Holding(false));
+                let done = router.put(interface, Strict(true));
                 done.expect("it was added just now");
             }
         }
@@ -427,6 +368,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         Change::State => {
             reach::follow_link(router, interface, true);
             announce::all(router, interface);
+            asking::ask_next_hops(router, interface);
         }
         Change::Mac if is_up => announce::all(router, interface),
         _ => (),
@@ -437,13 +379,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     let arp = Counters::new(&mut router.stats, "arp").map_err(refuse)?;
     let nd = Counters::new(&mut router.stats, "ip6-nd").map_err(refuse)?;
+    let strict = router.attach::<Strict>().map_err(refuse)?;
     let readers = Readers {
         adjacencies: router.adjacencies.reader(),
         ports: router.interfaces.ports(),
         addresses: router.addresses.reader(),
         events: router.events.sender(),
         asked: [arp.tx.requests.clone(), nd.tx.requests.clone()],
-        holding: router.attach::<Holding>().map_err(refuse)?,
+        strict: strict.clone(),
     };
     let engine = &mut router.engine;
     let askers = ResolverNodes {
@@ -467,18 +410,23 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Neighbors {
         table: Table::default(),
         counters: [arp, nd],
+        strict,
         askers,
         watchers: Vec::new(),
         known: Vec::new(),
         heard: Vec::new(),
         unasked: Vec::new(),
+        unannounced: Vec::new(),
         is_ticking: false,
         lost: 0,
     });
-    router.on_adjacency.push(adjacency_made);
+    router.on_adjacency.push(asking::adjacency_made);
     router.interfaces.observe(interface_changed);
     router.addresses.observe(reach::follow_addresses);
-    router.addresses.observe(|router, interface, _| ask_waiting(router, interface));
+    router.addresses.observe(|router, interface, _| asking::ask_waiting(router, interface));
+    router.addresses.observe(announce::follow_addresses);
+    health::register(router);
+    answers::register(router);
     process::spawn(router);
     cli::register(&mut parts.cli);
     show::register(&mut parts.cli);

@@ -1,4 +1,4 @@
-//! The processes of this folder: ticking the nodes that hold packets, and ageing.
+//! The processes of this folder: ticking the nodes that hold packets, announcing, and ageing.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -15,6 +15,8 @@ use crate::router::Router;
 
 /// Ticks the nodes while packets wait.
 const TICKER: &str = "ip-neighbor-event";
+/// Announces new addresses of ours.
+const ANNOUNCER: &str = "ip-neighbor-announce";
 /// Forget neighbours that are gone, IPv4 and IPv6.
 const AGERS: [&str; 2] = ["ip4-neighbor-age-process", "ip6-neighbor-age-process"];
 /// Precision of the time between two questions.
@@ -38,6 +40,11 @@ pub(super) fn spawn(router: &mut Router) {
         }
     };
     router.processes.spawn(TICKER, Box::new(ticker));
+    let announcer = |router: &mut Router, _| {
+        announce::announce_new(router);
+        Wake::OnEvent
+    };
+    router.processes.spawn(ANNOUNCER, Box::new(announcer));
     for (family, name) in AGERS.into_iter().enumerate() {
         // When it last looked.
         let mut last = None;
@@ -50,6 +57,11 @@ pub(super) fn spawn(router: &mut Router) {
         };
         router.processes.spawn(name, Box::new(ager));
     }
+}
+
+/// Wakes the process that announces.
+pub(super) fn announce_soon(router: &mut Router) {
+    router.processes.signal(ANNOUNCER, 0);
 }
 
 /// Wakes the process that ticks.

@@ -10,7 +10,7 @@ use graph::Frame;
 use wire::Prefix;
 
 use super::table::{Key, Outcome};
-use super::{Family, Neighbor, Resolver, flush, visit};
+use super::{Family, Neighbor, Resolver, Strict, flush, visit};
 use crate::address::OnInterface;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -85,9 +85,13 @@ fn give_up_waiting(router: &mut Router, interface: InterfaceIndex, before: &OnIn
 }
 
 /// Has packets to the neighbours of an interface held, and answered with errors, while its link is
-/// down: its connected routes lead to nobody. The neighbours stay, so packets go on as soon as the
-/// link is up again.
+/// down: its connected routes lead to nobody. Neighbours that were heard of are forgotten, since
+/// whoever is at the other end when the link returns may have another address of layer 2. Those
+/// that the operator set for good stay, so packets to them go on at once then.
 pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up: bool) {
+    if !is_up && !router.setting::<Strict>(interface).0 {
+        flush(router, interface, |_, _, n| !n.is_static);
+    }
     let neighbors = router.neighbors().table.on(interface);
     let all: Vec<_> = neighbors.map(|(key, n)| (key, *n)).collect();
     for (key, now) in all {

@@ -4,7 +4,7 @@
 //! A packet is held and its neighbour asked for, at once for the first packet and again each
 //! second; IPv4 packets that come later have it asked sooner. Control is told that packets wait.
 //! Once it knows the neighbour, it has the node send them back to the lookup; when nobody answers,
-//! their senders are told that the host is unreachable. Interfaces that hold nothing ([`Holding`])
+//! their senders are told that the host is unreachable. Strict interfaces ([`Strict`])
 //! ask when a packet comes, and drop it.
 //!
 //! A connected network may be reached by a route of another table than its interface's, which alone
@@ -24,7 +24,7 @@ use zerocopy::IntoBytes;
 use super::Pending;
 use super::counters::count;
 use super::family::Family;
-use super::holding::{Holding, Lately};
+use super::strict::{Lately, Strict};
 use super::waiting::{Due, Key, Waiting};
 use crate::address::AddressReader;
 use crate::adjacency::Adjacency;
@@ -77,7 +77,7 @@ pub(super) struct Readers {
     pub events: EventSender<Pending>,
     /// Questions by interface, IPv4 and IPv6.
     pub asked: [Rows<Counter>; 2],
-    pub holding: SlabReader<Holding>,
+    pub strict: SlabReader<Strict>,
 }
 
 /// One of the nodes.
@@ -191,7 +191,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             frame.packet_of(&mut held).trace(|p| WaitTrace::<F::Other>(waits, Headers::of(p)));
         }
         let key = (interface.0, addr);
-        let holds = self.readers.holding.read(interface.0, epoch).is_none_or(|holding| holding.0);
+        let holds = self.readers.strict.read(interface.0, epoch).is_none_or(|strict| !strict.0);
         frame.packet_of(&mut held).say(|_| {
             move |_| match holds {
                 true => "it waits for the answer, and goes on from the lookup then".to_owned(),

@@ -1,4 +1,8 @@
 //! The neighbours that are known: pure state, no packets.
+//!
+//! Each interface has a share of the room of its family: where there is none left, a new neighbour
+//! of an interface below its share takes the place of one on the interface that has most. So
+//! forged messages on one link keep nobody of another one out.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +106,8 @@ pub struct Table {
     entries: BTreeMap<Key, Neighbor>,
     /// The dynamic ones by turn, those heard of longest ago first; IPv4, IPv6.
     by_turn: [BTreeSet<(u64, Key)>; 2],
+    /// The same of each interface that has any.
+    on_each: [BTreeMap<InterfaceIndex, BTreeSet<(u64, IpAddr)>>; 2],
     last_turn: u64,
     /// IPv4, IPv6.
     counts: [usize; 2],
@@ -173,9 +179,26 @@ impl Table {
         self.counts[IpVersion::from(key.1) as usize] -= 1;
         Some(gone)
     }
-    /// The dynamic neighbour of a family not heard of for longest.
-    pub fn oldest(&self, of: usize) -> Option<Key> {
-        self.by_turn[of].first().map(|(_, key)| *key)
+    /// The dynamic neighbour to give way to a new one on `on`, in a full table. Below its share,
+    /// an interface gets a place of the one that has most: that of the neighbour heard of last,
+    /// as those of a flood are, or where the family recycles of the one not heard of for longest.
+    /// Otherwise one gives way only where the family recycles.
+    pub fn giving_way(&self, of: usize, on: InterfaceIndex) -> Option<Key> {
+        let recycles = self.configs[of].recycles;
+        let count = |on| self.on_each[of].get(&on).map_or(0, BTreeSet::len);
+        let (most, all) = self.on_each[of].iter().max_by_key(|(_, all)| all.len())?;
+        let interfaces = self.on_each[of].len() + usize::from(count(on) == 0);
+        let is_below = count(on) < self.configs[of].limit / interfaces && count(on) < all.len();
+        let (_, addr) = match recycles {
+            true => all.first(),
+            false => all.last().filter(|_| is_below),
+        }?;
+        Some((*most, *addr))
+    }
+    /// The interface with most dynamic neighbours of a family, and their number.
+    pub fn greediest(&self, of: usize) -> Option<(InterfaceIndex, usize)> {
+        let all = self.on_each[of].iter().map(|(on, all)| (*on, all.len()));
+        all.max_by_key(|(_, count)| *count)
     }
     /// The neighbours of a family that were not heard of for too long: those to be asked again,
     /// which count as asked, and those to be forgotten because they did not answer `attempts`
@@ -222,12 +245,22 @@ impl Table {
         if !new.is_static {
             self.last_turn += 1;
             new.turn = self.last_turn;
-            self.by_turn[IpVersion::from(key.1) as usize].insert((new.turn, key));
+            let of = IpVersion::from(key.1) as usize;
+            self.by_turn[of].insert((new.turn, key));
+            self.on_each[of].entry(key.0).or_default().insert((new.turn, key.1));
         }
     }
     fn unqueue(&mut self, key: Key, old: &Neighbor) {
-        if !old.is_static {
-            self.by_turn[IpVersion::from(key.1) as usize].remove(&(old.turn, key));
+        if old.is_static {
+            return;
+        }
+        let of = IpVersion::from(key.1) as usize;
+        self.by_turn[of].remove(&(old.turn, key));
+        if let Some(on) = self.on_each[of].get_mut(&key.0) {
+            on.remove(&(old.turn, key.1));
+            if on.is_empty() {
+                self.on_each[of].remove(&key.0);
+            }
         }
     }
 }
@@ -326,6 +359,8 @@ mod tests {
             for of in 0..2 {
                 let dynamic = rows.iter().filter(|row| is_of(of, &row.0) && !row.2).count();
                 prop_assert_eq!(table.by_turn[of].len(), dynamic);
+                let on_each: usize = table.on_each[of].values().map(BTreeSet::len).sum();
+                prop_assert_eq!(on_each, dynamic);
             }
         }
     }
@@ -351,9 +386,36 @@ mod tests {
         assert_eq!(aged(&mut table, 13.0, 1.0), (vec![], vec![]), "it was heard of again");
         assert_eq!(aged(&mut table, 20.9, 9.0), (vec![(on, two)], vec![]), "it may answer");
         assert_eq!(aged(&mut table, 60.0, 2.1).1, [(on, two), (on, one)], "their time is over");
-        assert_eq!(table.oldest(0), Some((on, two)));
+        table.configs[0].recycles = true;
+        assert_eq!(table.giving_way(0, on), Some((on, two)));
         table.set((on, two), Neighbor::new(mac, true, true, 14.0)).unwrap();
-        assert_eq!(table.oldest(0), Some((on, one)), "static ones do not age");
+        assert_eq!(table.giving_way(0, on), Some((on, one)), "static ones stay");
+    }
+
+    #[test]
+    fn an_interface_below_its_share_gets_the_place_of_one_that_has_most() {
+        for (of, is_ip6) in [(0, false), (1, true)] {
+            let mut table = Table::default();
+            table.configs[of].limit = 8;
+            let how = Evidence { creates: true, replaces: true };
+            let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+            let [one, two, three] = [1, 2, 3].map(InterfaceIndex);
+            for n in 0..8 {
+                table.learn((one, addr(n, is_ip6)), mac, how, 0.0).unwrap();
+            }
+            assert_eq!(table.giving_way(of, one), None, "its own place");
+            let mut learn = |on, n: u8| {
+                let Some(gone) = table.giving_way(of, on) else { return false };
+                table.remove(gone);
+                table.learn((on, addr(n, is_ip6)), mac, how, 1.0).unwrap();
+                true
+            };
+            assert_eq!([1, 2, 3, 4, 5].map(|n| learn(two, n)), [true, true, true, true, false]);
+            assert_eq!([1, 2, 3].map(|n| learn(three, n)), [true, true, false]);
+            assert_eq!([6, 7].map(|n| learn(one, n)), [false; 2]);
+            assert!(table.at((one, addr(0, is_ip6))).is_some(), "the first ones stay");
+            assert_eq!(table.count(of), 8);
+        }
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use graph::testing::Caught;
 use wire::arp::{Operation, Peer};
 use wire::ethernet::EtherType;
-use wire::{MacAddr, ip6, nd};
+use wire::{MacAddr, icmp6, ip6, nd};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::Holding;
+use super::Strict;
 use super::family::{ArpFrame, NdFrame};
 use super::testing::*;
 use super::waiting::{MOST, MOST_FOR_ONE};
@@ -51,7 +51,7 @@ fn arp_that_is_wrong_is_counted_and_not_answered() {
         ("arp-reply", "l2_address_mismatch", with(&|f| f.ethernet.src = OTHER)),
         ("arp-reply", "l2_address_mismatch", with(&|f| f.arp.sender.mac = OTHER)),
         ("arp-reply", "l3_src_address_is_local", with(&|f| f.arp.sender.ip = [10, 0, 0, 1])),
-        ("arp-reply", "l3_src_address_not_local", with(&|f| f.arp.sender.ip = [10, 0, 1, 2])),
+        ("arp-reply", "l3_src_address_not_local", with(&|f| f.arp.sender.ip = [10, 0, 1, 1])),
         ("arp-reply", "l3_dst_address_not_local", with(&|f| f.arp.target.ip = [10, 0, 0, 9])),
         ("arp-reply", "l3_dst_address_not_local", bytes(request(HOST, "10.0.1.2", "10.0.1.2"))),
         ("arp-reply", "l3_dst_address_not_local", bytes(reply(HOST, "10.0.1.2", PG0, "10.0.1.2"))),
@@ -137,7 +137,7 @@ fn where_none_are_held_each_burst_asks_and_is_dropped() {
         let (pg0, pg1) = (b.pg0, b.pg1);
         b.cli("set interface ip address pg1 2001:db8:1::1/64");
         b.wait(0.0);
-        b.control(|router, _| router.put(pg1, Holding(false))).unwrap();
+        b.control(|router, _| router.put(pg1, Strict(true))).unwrap();
         for _ in 0..2 {
             b.graph.caught();
             let out = b.receive(pg0, &vec![packet.clone(); 3]);
@@ -148,7 +148,7 @@ fn where_none_are_held_each_burst_asks_and_is_dropped() {
                 (node, "request_sent", 1),
                 (node, "throttled", 2),
             ]);
-            b.graph.engine.clock().adjust(super::holding::PAUSE);
+            b.graph.engine.clock().adjust(super::strict::PAUSE);
         }
         assert!(b.wait(5.0).iter().all(|c| c.tx != pg1.0), "nobody is asked without a packet");
         b.cli(&format!("set ip neighbor pg1 {neighbor} 02:00:00:00:00:01 static"));
@@ -432,6 +432,123 @@ fn an_interface_that_comes_up_announces_its_addresses() {
 }
 
 #[test]
+fn an_address_that_an_interface_gets_while_it_is_up_is_announced() {
+    let mut b = Bench::new();
+    for (line, target, count) in [
+        ("set interface ip address pg0 10.7.0.1/24", "10.7.0.1", 1),
+        ("set interface ip address pg0 2001:db8:7::1/64", "2001:db8:7::1", 1),
+    ] {
+        b.set(line);
+        let out = b.wait(0.0);
+        assert_eq!(sent(&out).len(), count, "{line}");
+        let bytes = &out[0].bytes;
+        assert_eq!(&bytes[6..12], &PG0.0);
+        match target.parse::<std::net::IpAddr>().unwrap() {
+            std::net::IpAddr::V4(_) => {
+                assert_eq!(bytes, request(PG0, target, target).as_bytes());
+            }
+            std::net::IpAddr::V6(addr) => {
+                let told = NdFrame::read_from_bytes(bytes).unwrap();
+                assert_eq!(told.target, addr.octets());
+                assert_eq!(told.ip.dst_addr(), ip6("ff02::1"));
+            }
+        }
+    }
+    // Neither one that goes again at once, nor one of an interface that is down.
+    b.set("set interface ip address pg0 10.8.0.1/24");
+    b.set("set interface ip address del pg0 10.8.0.1/24");
+    b.set("set interface state pg1 down");
+    b.set("set interface ip address pg1 10.9.0.1/24");
+    assert!(b.wait(0.0).is_empty());
+    let pg0 = b.pg0;
+    b.control(|router, _| router.put(pg0, Strict(true))).unwrap();
+    b.set("set interface ip address pg0 10.8.0.1/24");
+    assert!(b.wait(0.0).is_empty());
+}
+
+#[test]
+fn those_heard_of_are_forgotten_with_the_link_and_next_hops_asked_for_when_it_returns() {
+    for (route, neighbor, host) in [
+        ("ip route add 10.9.0.0/16 via 10.0.1.2 pg1", "10.0.1.2", "10.0.1.3"),
+        ("ip route add 2001:db8:9::/48 via 2001:db8:1::2 pg1", "2001:db8:1::2", "2001:db8:1::3"),
+    ] {
+        let mut b = Bench::new();
+        let pg1 = b.pg1;
+        b.set(route);
+        b.settle();
+        b.set(&format!("set ip neighbor pg1 {neighbor} 02:00:00:00:00:01"));
+        b.set(&format!("set ip neighbor pg1 {host} 02:00:00:00:00:01"));
+        b.wait(0.0);
+        b.control(|r, _| r.set_link(pg1, false));
+        assert_eq!(b.cli("show ip neighbors"), "");
+        b.settle();
+        b.control(|r, _| r.set_link(pg1, true));
+        let out = b.settle();
+        let asked = |frame: &[u8]| match neighbor.contains(':') {
+            true => NdFrame::read_from_bytes(frame).is_ok_and(|f| {
+                f.icmp.kind == icmp6::Type::NEIGHBOR_SOLICITATION
+                    && f.target == ip6(neighbor).octets()
+            }),
+            false => {
+                ArpFrame::read_from_bytes(frame).is_ok_and(|f| f.arp.target.addr() == ip(neighbor))
+            }
+        };
+        let asked = sent(&out).into_iter().filter(|frame| asked(frame)).count();
+        assert_eq!(asked, 1, "the next hop, and nobody else: {out:?}");
+    }
+}
+
+#[test]
+fn an_interface_that_floods_leaves_room_for_neighbours_on_others() {
+    let mut b = Bench::new();
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    b.set("set ip neighbor-config ip4 limit 6");
+    b.set("set ip neighbor-config ip6 limit 6");
+    for n in 2..30 {
+        b.receive(pg0, &[bytes(request(HOST, &format!("10.0.0.{n}"), "10.0.0.1"))]);
+        b.receive(pg0, &[summed(&solicitation(&format!("2001:db8::{n}"), "2001:db8::1"), 0)]);
+    }
+    b.receive(pg1, &[bytes(request(OTHER, "10.0.1.2", "10.0.1.1"))]);
+    b.receive(pg1, &[summed(&solicitation("2001:db8:1::2", "2001:db8:1::1"), 0)]);
+    for (list, there, first) in [
+        ("show ip4 neighbors", "10.0.1.2 ", "10.0.0.2 "),
+        ("show ip6 neighbors", "2001:db8:1::2 ", "2001:db8::2 "),
+    ] {
+        let shown = b.cli(list);
+        assert!(shown.contains(there) && shown.contains(first), "{shown}");
+        assert_eq!(shown.lines().count(), 7, "{shown}");
+    }
+}
+
+#[test]
+fn hosts_that_ask_from_an_address_of_another_link_are_answered_and_not_learned() {
+    for is_strict in [false, true] {
+        let mut b = Bench::new();
+        let pg0 = b.pg0;
+        b.control(|router, _| router.put(pg0, Strict(is_strict))).unwrap();
+        for (asked, ours) in [
+            (bytes(request(HOST, "203.0.113.1", "10.0.0.1")), true),
+            (bytes(request(HOST, "10.0.1.9", "10.0.0.1")), true),
+            (summed(&solicitation("2001:db8:99::1", "2001:db8::1"), 0), true),
+            (summed(&solicitation("2001:db8:1::9", "2001:db8::1"), 0), true),
+            (bytes(request(HOST, "203.0.113.1", "10.0.0.9")), false),
+            (summed(&solicitation("2001:db8:99::1", "2001:db8::9"), 0), false),
+            // Addresses of this router, of groups, of everybody and of nobody on the link.
+            (bytes(request(HOST, "10.0.1.1", "10.0.0.1")), false),
+            (bytes(request(HOST, "224.0.0.5", "10.0.0.1")), false),
+            (bytes(request(HOST, "255.255.255.255", "10.0.0.1")), false),
+            (bytes(request(HOST, "10.0.0.255", "10.0.0.1")), false),
+            (summed(&solicitation("2001:db8:1::1", "2001:db8::1"), 0), false),
+        ] {
+            let out = b.receive(pg0, std::slice::from_ref(&asked));
+            assert_eq!(out.len(), usize::from(ours && !is_strict), "{asked:x?}");
+            assert!(out.iter().all(|c| c.bytes[..6] == HOST.0));
+        }
+        assert_eq!(b.cli("show ip neighbors"), "");
+    }
+}
+
+#[test]
 fn commands_set_show_and_remove() {
     let mut b = Bench::new();
     assert_eq!(b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:bb static"), "");
@@ -472,16 +589,19 @@ fn commands_set_show_and_remove() {
             "set ip neighbor pg1 224.0.0.5 2:0:0:0:0:1",
             "set ip neighbor: 224.0.0.5: not an address of a neighbor",
         ),
-        (
-            "set ip neighbor pg1 10.0.1.2 1:0:0:0:0:1",
-            "set ip neighbor: 10.0.1.2: not an address of a neighbor",
-        ),
         ("show ip neighbors nosuch", "show ip neighbors: unknown interface `nosuch'"),
     ] {
         assert_eq!(b.cli(line), format!("{error}\n"));
     }
-    assert_eq!(b.cli("set ip neighbor static pg1 10.0.1.2 1:0:0:0:0:1"), "");
-    assert!(b.cli("show ip4 neighbors").contains("01:00:00:00:00:01"));
+    // The operator may name the address of a group.
+    for (line, mac) in [
+        ("set ip neighbor static pg1 10.0.1.2 1:0:0:0:0:1", "01:00:00:00:00:01"),
+        ("set ip neighbor pg1 10.0.1.3 1:0:0:0:0:2", "01:00:00:00:00:02"),
+        ("set ip neighbor pg1 2001:db8:1::3 33:33:0:0:0:2", "33:33:00:00:00:02"),
+    ] {
+        assert_eq!(b.cli(line), "");
+        assert!(b.cli("show ip neighbors").contains(mac));
+    }
 }
 
 #[test]
@@ -564,7 +684,7 @@ fn neighbour_discovery_that_is_wrong_is_counted_and_not_answered() {
         ("drop", with(&|f| f.ip.src = ip6("2001:db8::1").octets())),
         (
             "neighbor_solicitation_source_not_on_link",
-            with(&|f| f.ip.src = ip6("2001:db8:1::2").octets()),
+            with(&|f| f.ip.src = ip6("2001:db8:1::1").octets()),
         ),
         ("neighbor_solicitation_source_unknown", with(&|f| f.target = ip6("2001:db8::9").octets())),
         ("drop", told(nd::SOLICITED, "2001:db8::2", "ff02::1")),
@@ -742,13 +862,13 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
 }
 
 #[test]
-fn neighbours_stay_while_a_link_is_down_and_packets_wait() {
+fn static_neighbours_stay_while_a_link_is_down_and_packets_wait() {
     let mut b = Bench::new();
     let pg1 = b.pg1;
     for (addr, frame) in
         [("10.0.1.2", packet("10.0.1.2")), ("2001:db8:1::2", packet6("2001:db8:1::2"))]
     {
-        b.cli(&format!("set ip neighbor pg1 {addr} 02:00:00:00:00:01"));
+        b.cli(&format!("set ip neighbor pg1 {addr} 02:00:00:00:00:01 static"));
         b.wait(0.0);
         let (pg0, sent) = (b.pg0, std::slice::from_ref(&frame));
         assert_eq!(b.receive(pg0, sent)[0].bytes[..6], HOST.0);

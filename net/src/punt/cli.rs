@@ -174,20 +174,27 @@ struct SetRedirect {
 
 impl SetRedirect {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let on = !args.keyword("del");
-        if on {
-            args.keyword("add");
+        let (mut on, mut rx, mut to, mut is_nowhere) = (true, None, None, false);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                on = true;
+            } else if args.keyword("del") {
+                on = false;
+            } else if args.keyword("rx all") {
+                rx = Some(None);
+            } else if args.keyword("rx") {
+                rx = Some(Some(args.value("interface")?));
+            } else if args.keyword("via") {
+                let next_hop = args.optional();
+                to = Some((next_hop, args.value("interface")?));
+            } else if args.keyword("nowhere") {
+                is_nowhere = true;
+            } else {
+                return Err(args.unknown());
+            }
         }
-        if !args.keyword("rx") {
-            return Err(args.error("expected rx"));
-        }
-        let rx = if args.keyword("all") { None } else { Some(args.value("interface")?) };
-        let mut to = None;
-        if args.keyword("via") {
-            let next_hop = args.optional();
-            to = Some((next_hop, args.value("interface")?));
-        }
-        if on && to.is_none() && !args.keyword("nowhere") {
+        let rx = rx.ok_or_else(|| args.error("expected rx"))?;
+        if on && to.is_none() && !is_nowhere {
             return Err(args.error("expected via"));
         }
         Ok(Self { on, rx, to })
@@ -288,7 +295,21 @@ struct ShowRedirects6;
 /// Show who takes UDP packets for this router.
 #[derive(Command)]
 #[command("show udp ports")]
-struct ShowUdpPorts;
+struct ShowUdpPorts {
+    /// only those of IPv4
+    ip4: bool,
+    /// only those of IPv6
+    ip6: bool,
+    /// accepted: only ports that are taken are shown
+    #[keyword("bind")]
+    _bind: bool,
+    /// accepted: all of them are shown
+    #[keyword("all")]
+    _all: bool,
+    /// only this one
+    #[positional]
+    port: Option<u16>,
+}
 
 /// Show which UDP ports that nobody listens on are punted.
 #[derive(Command)]
@@ -326,9 +347,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetRedirect6| set.0.carry_out::<V6>(router));
     cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
     cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
-    cli.command(|router: &mut Router, _: ShowUdpPorts| {
-        let ports = router.udp_takers();
-        Ok(Output::of(Dispatch { what: "port", rows: ports }))
+    cli.command(|router: &mut Router, show: ShowUdpPorts| {
+        let mut rows = router.udp_takers();
+        rows.retain(|(family, port, _)| {
+            let is_meant = if *family == "ip4" { show.ip4 } else { show.ip6 };
+            (is_meant || show.ip4 == show.ip6) && show.port.is_none_or(|only| only == *port)
+        });
+        Ok(Output::of(Dispatch { what: "port", rows }))
     });
     cli.command(|router: &mut Router, show: ShowUdpPunt| {
         let both = show.ipv4 == show.ipv6;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error};
+use control::cli::{Cli, Command, Error};
 use graph::arc::FeatureArc;
 use graph::{BuildError, Frame, Node, NodeIndex};
 use infra::rcu::{Reader, Shared};
@@ -147,22 +147,19 @@ struct TestState {
     asked: Vec<TestTarget>,
 }
 
-/// `test punt INTERFACE [NEXT-HOP]`.
+/// Punt what comes in on an interface from 1.1.1.1 to 1.1.1.2 or from 1::1 to 1::2, or send what is
+/// punted so to a neighbor.
+#[derive(Command)]
+#[command("test punt")]
 struct TestPunt {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// address of the neighbor
+    #[positional]
     next_hop: Option<IpAddr>,
-}
-
-impl Command for TestPunt {
-    const PATHS: &'static [&'static str] = &["test punt"];
-    const ABOUT: &'static str = "Punt what comes in on an interface from 1.1.1.1 to 1.1.1.2 or \
-        from 1::1 to 1::2, or send what is punted so to a neighbor";
-    const USAGE: &'static str = "<interface> [<next-hop>]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let next_hop = if args.is_empty() { None } else { Some(args.value("next-hop")?) };
-        Ok(Self { interface, next_hop })
-    }
+    /// stop both on the interface
+    clear: bool,
 }
 
 impl Router {
@@ -205,6 +202,10 @@ impl Router {
 
 fn try_out(router: &mut Router, test: &TestPunt) -> Result<(), Error> {
     let tx = test.interface;
+    if test.clear {
+        follow(router, tx, Change::Deleting);
+        return Ok(());
+    }
     match test.next_hop {
         None => {
             router.punt_for_trial::<V4>(tx)?;

@@ -124,6 +124,8 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
     }
     bench.run("set punt ip6 udp 53").unwrap();
     assert!(bench.run("show udp ports").unwrap().contains("ip6     53        ip6-udp-punt"));
+    assert_eq!(bench.run("show udp ports ip6 53").unwrap().lines().count(), 2);
+    assert_eq!(bench.run("show udp ports 53 ip4").unwrap().lines().count(), 1);
     bench.run("set punt ip6 udp 67\nset punt ipv4 udp all").unwrap();
     let text = bench.run("show udp punt").unwrap();
     assert_eq!(text, "IPV4 UDP ports punt : all\nIPV6 UDP ports punt : 53, 67\n");

@@ -51,6 +51,11 @@ impl Print for SetReassembly {
 /// Set the limits of reassembly.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip reassembly limits")]
+#[undo(
+    "=set ip reassembly limits [ip6 {?ip6}] shallow {?shallow} timeout-ms 100 reassemblies 1024 \
+     fragments 64 walk-ms 50|set ip reassembly limits [ip6 {?ip6}] timeout-ms 200 \
+     reassemblies 1024 fragments 64 walk-ms 50"
+)]
 struct SetLimits {
     /// of IPv6, else of IPv4
     ip6: bool,

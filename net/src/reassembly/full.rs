@@ -55,19 +55,16 @@ impl<V: Reassemble> Method<V> for Full {
         frame: &mut Frame<'_, Gather<V, Self, PLACE>, On>,
         new: New<V>,
     ) {
-        let has_room = |node: &Gather<V, Self, PLACE>| node.table.len() < node.limit(&new.config);
-        let at = match node.find(frame, &new) {
-            Some(at) => at,
-            None if has_room(node) => node.table.insert(new.key, Partial::new(new.now)),
-            None => return frame.discard(new.piece.packet, V::LIMIT),
+        let Some(at) = find_or_make(node, frame, &new) else {
+            return frame.discard(new.piece.packet, V::LIMIT);
         };
-        let Some(partial) = node.table.at(at) else { return };
-        if partial.count >= new.config.longest {
+        if node.table.at(at).is_some_and(|partial| partial.count >= new.config.longest) {
             return node.refuse(frame, at, new.piece.packet, V::TOO_MANY);
         }
-        if node.pieces.is_full() {
+        if !node.has_room(frame, new.rx, at) {
             return frame.discard(new.piece.packet, V::NO_BUFFERS);
         }
+        let Some(partial) = node.table.at(at) else { return };
         let mut piece = new.piece;
         let carrier = piece.packet.buffer().index();
         let (may, replaced) = (V::MAY_OVERLAP, &mut node.method.replaced);
@@ -86,6 +83,27 @@ impl<V: Reassemble> Method<V> for Full {
     fn take_only(p: &mut Buffer<'_>) {
         V::unwrap(p);
     }
+}
+
+/// The packet that a fragment belongs to. Where there is no room for a new one, an interface below
+/// its share gets the place of the latest packet of one that has more. `None` when there may be
+/// none.
+fn find_or_make<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
+    node: &mut Gather<V, Full, PLACE>,
+    frame: &mut Frame<'_, Gather<V, Full, PLACE>, On>,
+    new: &New<V>,
+) -> Option<u32> {
+    if let Some(at) = node.find(frame, new) {
+        return Some(at);
+    }
+    let limit = node.limit(&new.config);
+    if node.table.len() >= limit {
+        let (shares, share) = (node.table.shares(), node.table.shares().share(new.rx, limit));
+        let may = node.table.len() == limit && shares.count(new.rx) < share;
+        let gone = node.table.giving_way(shares, share, false).filter(|_| may)?;
+        node.give_up(frame, gone, None, V::LIMIT, None);
+    }
+    Some(node.table.insert(new.key, new.rx, Partial::new(new.now)))
 }
 
 /// Sends on a packet that is complete, in the buffer `carrier`; `len` bytes of data.

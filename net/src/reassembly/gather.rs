@@ -15,7 +15,7 @@ use infra::rcu::{Epoch, Reader, SlabReader};
 use super::config::{Config, Settings};
 use super::handoff::Owner;
 use super::pieces::{List, Piece, Pieces};
-use super::place::{CUSTOM, LOCAL, PLACES, SENT};
+use super::place::{AGAIN, CUSTOM, LOCAL, PLACES, SENT};
 use super::table::Table;
 use super::trace::FragmentTrace;
 use super::version::{Fragment, Reassemble};
@@ -60,6 +60,8 @@ pub(super) trait Entry: Send + 'static {
 /// A fragment that has come.
 pub(super) struct New<V: Reassemble> {
     pub(super) key: V::Key,
+    /// The interface that it came in on.
+    pub(super) rx: u32,
     pub(super) piece: Piece,
     /// Place of its IP header, in bytes.
     pub(super) l3: usize,
@@ -93,7 +95,7 @@ pub(super) enum Next<V, const PLACE: usize> {
     Drop(V),
     /// To the thread where the others are.
     HandOff(V),
-    /// Along the arc, to be delivered, or to be looked up again.
+    /// Along the arc, to be delivered, to be looked up again, or in anew.
     On(V),
 }
 
@@ -102,7 +104,14 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
         Edge { to: V::NODES.icmp_error, payload: Problem::NAME },
         Edge { to: V::NODES.drop, payload: "" },
         Edge { to: PLACES[PLACE].handoffs[V::INDEX], payload: Owner::NAME },
-        Edge { to: if PLACE == CUSTOM { V::NODES.lookup } else { V::NODES.local }, payload: "" },
+        Edge {
+            to: match PLACE {
+                CUSTOM => V::NODES.lookup,
+                AGAIN => V::NODES.input,
+                _ => V::NODES.local,
+            },
+            payload: "",
+        },
     ];
     #[inline(always)]
     fn slot(self, along: &Along<'_>, p: &mut Buffer<'_>) -> u32 {
@@ -110,7 +119,7 @@ impl<V: Reassemble, const PLACE: usize> graph::Next for Next<V, PLACE> {
             Self::IcmpError(_) => 0,
             Self::Drop(_) => 1,
             Self::HandOff(_) => 2,
-            Self::On(_) if PLACE == LOCAL || PLACE == CUSTOM => 3,
+            Self::On(_) if matches!(PLACE, LOCAL | CUSTOM | AGAIN) => 3,
             Self::On(_) => along.next(p),
         }
     }
@@ -218,8 +227,10 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         frame.packet_of(&mut held).trace(|p| FragmentTrace::of(p, l3, &fragment));
         match fragment {
             Fragment::Piece { key, from, to, start, is_last } => {
+                let rx = held.buffer().rx();
                 let piece = Piece { from, to, start, packet: held };
-                M::take_in(self, frame, New { key, piece, l3, is_last, config, is_extended, now });
+                let new = New { key, rx, piece, l3, is_last, config, is_extended, now };
+                M::take_in(self, frame, new);
             }
             Fragment::Only => {
                 M::take_only(&mut held.buffer());
@@ -250,6 +261,24 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
     /// Most packets held.
     pub(super) fn limit(&self, config: &Config) -> usize {
         self.table.capacity().min(config.most as usize)
+    }
+    /// Whether one more fragment can be held, of an interface and the packet `of`. Where there is
+    /// no room, the latest packets of an interface that holds more than its share are given up for
+    /// one that holds less.
+    pub(super) fn has_room<On: graph::Cpu>(
+        &mut self,
+        frame: &mut Frame<'_, Self, On>,
+        rx: u32,
+        of: u32,
+    ) -> bool {
+        if self.pieces.is_full() {
+            let (shares, share) = (self.pieces.shares(), self.pieces.share(rx));
+            let gone = self.table.giving_way(shares, share, false);
+            if let Some(gone) = gone.filter(|gone| shares.count(rx) < share && *gone != of) {
+                self.give_up(frame, gone, None, V::LIMIT, None);
+            }
+        }
+        !self.pieces.is_full()
     }
     /// Gives up a packet whose time is up.
     fn time_out<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, at: u32) {

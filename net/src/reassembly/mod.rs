@@ -1,12 +1,13 @@
 //! Reassembly: fragments put together again (RFC 791 section 3.2, RFC 8200 section 4.5), or held
 //! back until the first one has passed, which is called shallow virtual reassembly.
 //!
-//! A packet's fragments meet on one thread, at each of six places ([`place`]), and are held there
+//! A packet's fragments meet on one thread, at each of seven places ([`place`]), and are held there
 //! within limits; processes give up what stays incomplete. Interfaces have it when asked to;
 //! fragments for this router are put together unless that is switched off. What an interface sends
 //! is held back when its feature is switched on by name. Features send fragments to
 //! `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`; a packet that is whole is looked
-//! up again, and the latter puts fragments of IPv4 inside of IPv6 together too.
+//! up again, and the latter puts fragments of IPv4 inside of IPv6 together too. A packet that is
+//! whole at `ip4-full-reassembly-again` or `ip6-full-reassembly-again` comes in anew.
 
 mod api;
 mod cli;
@@ -14,10 +15,12 @@ mod config;
 mod full;
 mod gather;
 mod handoff;
+mod health;
 mod partial;
 mod pieces;
 mod place;
 mod shallow;
+mod shares;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -36,7 +39,7 @@ use crate::interface::{AttachedAt, Change, InterfaceIndex, NoInterface};
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 use full::Full;
-use place::{CUSTOM, GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
+use place::{AGAIN, CUSTOM, GROUP, LOCAL, PLACES, Place, RECEIVED, SENT, UNICAST};
 use shallow::Shallow;
 use version::Reassemble;
 use walk::{Gatherer, Task};
@@ -247,7 +250,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
 fn add<V: Reassemble>(
     router: &mut Router,
     settings: &Shared<Settings>,
-) -> Result<[Gatherer; 6], BuildError> {
+) -> Result<[Gatherer; 7], BuildError> {
     Ok([
         Gatherer::add::<V, Full, RECEIVED>(router, settings)?,
         Gatherer::add::<V, Full, LOCAL>(router, settings)?,
@@ -255,6 +258,7 @@ fn add<V: Reassemble>(
         Gatherer::add::<V, Shallow, GROUP>(router, settings)?,
         Gatherer::add::<V, Shallow, SENT>(router, settings)?,
         Gatherer::add::<V, Full, CUSTOM>(router, settings)?,
+        Gatherer::add::<V, Full, AGAIN>(router, settings)?,
     ])
 }
 
@@ -286,6 +290,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.interfaces.observe(interface_changed);
     router.events.handle(walk::start);
     walk::spawn(router);
+    health::register(router);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

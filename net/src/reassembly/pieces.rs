@@ -3,6 +3,8 @@
 
 use graph::Held;
 
+use super::shares::Shares;
+
 const NONE: u32 = u32::MAX;
 
 /// Fragments that one node holds on one thread.
@@ -25,6 +27,7 @@ pub(super) struct Pieces {
     slots: Vec<(Option<Piece>, u32)>,
     free: Vec<u32>,
     count: usize,
+    shares: Shares,
 }
 
 /// One list in a store.
@@ -45,7 +48,8 @@ impl List {
 
 impl Pieces {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::with_capacity(MOST), free: Vec::with_capacity(MOST), count: 0 }
+        let (slots, free) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
+        Self { slots, free, count: 0, shares: Shares::new(MOST) }
     }
     /// Number of fragments held.
     pub(super) fn len(&self) -> usize {
@@ -53,6 +57,14 @@ impl Pieces {
     }
     pub(super) fn is_full(&self) -> bool {
         self.count == MOST
+    }
+    /// What interfaces hold, by those that the fragments came in on.
+    pub(super) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+    /// The share of an interface.
+    pub(super) fn share(&self, rx: u32) -> usize {
+        self.shares.share(rx, MOST)
     }
     /// The element behind a place, and its own place.
     pub(super) fn after(&self, list: &List, place: Place) -> Option<(Place, &Piece)> {
@@ -67,7 +79,8 @@ impl Pieces {
         self.slots.get(list.last as usize)?.0.as_ref()
     }
     /// Puts an element behind a place. The store is not full.
-    pub(super) fn insert(&mut self, list: &mut List, place: Place, piece: Piece) {
+    pub(super) fn insert(&mut self, list: &mut List, place: Place, mut piece: Piece) {
+        self.shares.add(piece.packet.buffer().rx());
         let next = match place.0 {
             NONE => list.first,
             before => self.slots[before as usize].1,
@@ -99,7 +112,10 @@ impl Pieces {
     pub(super) fn remove(&mut self, list: &mut List, place: Place) -> Option<Piece> {
         let (at, _) = self.after(list, place)?;
         let slot = &mut self.slots[at.0 as usize];
-        let (piece, next) = (slot.0.take(), slot.1);
+        let (mut piece, next) = (slot.0.take(), slot.1);
+        if let Some(piece) = &mut piece {
+            self.shares.remove(piece.packet.buffer().rx());
+        }
         match place.0 {
             NONE => list.first = next,
             before => self.slots[before as usize].1 = next,

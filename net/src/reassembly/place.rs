@@ -19,6 +19,8 @@ pub(super) const GROUP: usize = 3;
 pub(super) const SENT: usize = 4;
 /// Fragments that a feature sends are put together, those inside IPv6 packets too.
 pub(super) const CUSTOM: usize = 5;
+/// As there, but the packet comes in once more.
+pub(super) const AGAIN: usize = 6;
 
 /// One place.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +37,7 @@ pub(super) struct Place {
 }
 
 /// All places; the constants above are positions.
-pub(super) const PLACES: [Place; 6] = [
+pub(super) const PLACES: [Place; 7] = [
     Place {
         kind: Kind::Full,
         arcs: Some([&IP4_UNICAST, &IP6_UNICAST]),
@@ -71,6 +73,12 @@ pub(super) const PLACES: [Place; 6] = [
         arcs: None,
         nodes: ["ip4-full-reassembly-custom", "ip6-full-reassembly-custom"],
         handoffs: ["ip4-full-reass-custom-hoff", "ip6-full-reass-custom-hoff"],
+    },
+    Place {
+        kind: Kind::Full,
+        arcs: None,
+        nodes: ["ip4-full-reassembly-again", "ip6-full-reassembly-again"],
+        handoffs: ["ip4-full-reass-again-hoff", "ip6-full-reass-again-hoff"],
     },
 ];
 

@@ -101,9 +101,10 @@ impl<V: Reassemble> Method<V> for Shallow {
         if packet.count >= new.config.longest {
             return node.refuse(frame, at, new.piece.packet, V::TOO_MANY);
         }
-        if node.pieces.is_full() {
+        if !node.has_room(frame, new.rx, at) {
             return frame.discard(new.piece.packet, V::NO_BUFFERS);
         }
+        let Some(packet) = node.table.at(at) else { return };
         packet.count += 1;
         node.pieces.push(&mut packet.list, new.piece);
     }
@@ -113,7 +114,8 @@ impl<V: Reassemble> Method<V> for Shallow {
 }
 
 /// The packet that a fragment belongs to; room for a new one is made by giving up the one that was
-/// silent longest. `None` when there may be none.
+/// silent longest, rather of an interface that has more than its share. `None` when there may be
+/// none.
 fn find_or_make<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
     node: &mut Gather<V, Shallow, PLACE>,
     frame: &mut Frame<'_, Gather<V, Shallow, PLACE>, On>,
@@ -129,7 +131,9 @@ fn find_or_make<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
     while node.table.len() >= limit
         && let Some(oldest) = node.table.oldest()
     {
-        node.give_up(frame, oldest, None, V::LIMIT, None);
+        let (shares, share) = (node.table.shares(), node.table.shares().share(new.rx, limit));
+        let gone = node.table.giving_way(shares, share, true).unwrap_or(oldest);
+        node.give_up(frame, gone, None, V::LIMIT, None);
     }
     let packet = Packet {
         heard: new.now,
@@ -139,5 +143,5 @@ fn find_or_make<V: Reassemble, const PLACE: usize, On: graph::Cpu>(
         list: List::EMPTY,
         count: 0,
     };
-    Some(node.table.insert(new.key, packet))
+    Some(node.table.insert(new.key, new.rx, packet))
 }

@@ -1,11 +1,17 @@
-//! A bounded table whose entries are also in the order of their age.
+//! A bounded table whose entries are also in the order of their age. Each is of the interface that
+//! it came in on.
 #![forbid(unsafe_code)]
 
 use std::hash::Hash;
 
 use hashbrown::HashMap;
 
+use super::shares::Shares;
+
 const NONE: u32 = u32::MAX;
+
+/// Entries of a full table that are looked at for one to give way.
+const LOOKED_AT: usize = 256;
 
 /// Entries by key, oldest first. It allocates only in [`Table::set_capacity`].
 pub(super) struct Table<K, T> {
@@ -15,10 +21,12 @@ pub(super) struct Table<K, T> {
     oldest: u32,
     newest: u32,
     capacity: usize,
+    shares: Shares,
 }
 
 struct Slot<K, T> {
     key: K,
+    from: u32,
     value: Option<T>,
     older: u32,
     newer: u32,
@@ -27,7 +35,8 @@ struct Slot<K, T> {
 impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(super) fn new(capacity: usize) -> Self {
         let (by_key, slots, free) = (HashMap::new(), Vec::new(), Vec::new());
-        let mut table = Self { by_key, slots, free, oldest: NONE, newest: NONE, capacity: 0 };
+        let (oldest, newest, shares) = (NONE, NONE, Shares::new(0));
+        let mut table = Self { by_key, slots, free, oldest, newest, capacity: 0, shares };
         table.set_capacity(capacity);
         table
     }
@@ -36,6 +45,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
         self.by_key.reserve(capacity.saturating_sub(self.by_key.len()));
         self.slots.reserve(capacity.saturating_sub(self.slots.len()));
         self.free.reserve(capacity.saturating_sub(self.free.len()));
+        self.shares.reserve(capacity);
         self.capacity = capacity;
     }
     pub(super) fn len(&self) -> usize {
@@ -51,9 +61,10 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(super) fn at(&mut self, at: u32) -> Option<&mut T> {
         self.slots.get_mut(at as usize)?.value.as_mut()
     }
-    /// Adds a newest entry, whose key is not there; its number.
-    pub(super) fn insert(&mut self, key: K, value: T) -> u32 {
-        let slot = Slot { key, value: Some(value), older: NONE, newer: NONE };
+    /// Adds a newest entry, of an interface, whose key is not there; its number.
+    pub(super) fn insert(&mut self, key: K, from: u32, value: T) -> u32 {
+        let slot = Slot { key, from, value: Some(value), older: NONE, newer: NONE };
+        self.shares.add(from);
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
@@ -70,14 +81,31 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     }
     pub(super) fn remove(&mut self, at: u32) -> Option<T> {
         let slot = self.slots.get_mut(at as usize)?;
-        let (key, value) = (slot.key, slot.value.take()?);
+        let (key, from, value) = (slot.key, slot.from, slot.value.take()?);
         self.by_key.remove(&key);
+        self.shares.remove(from);
         self.unlink(at);
         self.free.push(at);
         Some(value)
     }
     pub(super) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
+    }
+    /// What interfaces have of it.
+    pub(super) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+    /// An entry to give way: the first among the oldest, or the newest, that is of an interface
+    /// with more than `share` of what `shares` counts.
+    pub(super) fn giving_way(&self, shares: &Shares, share: usize, is_oldest: bool) -> Option<u32> {
+        let mut at = if is_oldest { self.oldest } else { self.newest };
+        let all = std::iter::from_fn(|| {
+            let slot = self.slots.get(at as usize)?;
+            let this = std::mem::replace(&mut at, if is_oldest { slot.newer } else { slot.older });
+            Some((this, slot.from))
+        });
+        let mut some = all.take(LOOKED_AT);
+        some.find(|(_, from)| shares.count(*from) > share).map(|(at, _)| at)
     }
     /// Makes an entry the newest.
     pub(super) fn touch(&mut self, at: u32) {
@@ -125,11 +153,11 @@ mod tests {
     #[test]
     fn entries_are_found_and_leave_in_order_of_age() {
         let mut table = Table::new(4);
-        let at: Vec<_> = (0..4).map(|k| table.insert(k, k * 10)).collect();
+        let at: Vec<_> = (0..4).map(|k| table.insert(k, 0, k * 10)).collect();
         table.touch(at[1]);
         assert_eq!(table.remove(at[2]), Some(20));
         assert_eq!((table.find(&2), table.find(&3), table.len()), (None, Some(at[3]), 3));
-        table.insert(9, 90);
+        table.insert(9, 0, 90);
         let order: Vec<_> = table.iter().map(|(k, v)| (*k, *v)).collect();
         assert_eq!(order, [(0, 0), (3, 30), (1, 10), (9, 90)]);
         let mut left = Vec::new();
@@ -137,5 +165,28 @@ mod tests {
             left.extend(table.remove(oldest));
         }
         assert_eq!((left, table.len(), table.remove(at[0])), (vec![0, 30, 10, 90], 0, None));
+    }
+
+    #[test]
+    fn the_first_or_last_of_an_interface_with_more_than_its_share_gives_way() {
+        let mut table = Table::new(8);
+        let flood: Vec<_> = (0..8).map(|k| table.insert(k, 1, ())).collect();
+        let giving_way = |table: &Table<i32, ()>, from, is_oldest| {
+            let (shares, share) = (table.shares(), table.shares().share(from, 8));
+            (shares.count(from) < share)
+                .then(|| table.giving_way(shares, share, is_oldest))
+                .flatten()
+        };
+        assert_eq!(giving_way(&table, 1, true), None, "it has all there is");
+        assert_eq!(giving_way(&table, 2, true), Some(flood[0]));
+        for k in 8..12 {
+            let gone = giving_way(&table, 2, false).unwrap();
+            assert_eq!(gone, flood[15 - k as usize]);
+            table.remove(gone);
+            table.insert(k, 2, ());
+        }
+        assert_eq!(giving_way(&table, 2, false), None, "both have their share");
+        assert_eq!(giving_way(&table, 1, false), None);
+        assert_eq!(giving_way(&table, 3, true), Some(flood[0]));
     }
 }

@@ -399,6 +399,54 @@ fn a_last_fragment_may_be_one_byte() {
 }
 
 #[test]
+fn a_flood_of_fragments_on_one_interface_leaves_room_for_others_and_is_named() {
+    let few = Config { most: 8, ..PATIENT };
+    for (kind, is_4, node) in [
+        (Kind::Full, true, FULL4),
+        (Kind::Full, false, FULL6),
+        (Kind::Shallow, true, SHALLOW4),
+        (Kind::Shallow, false, SHALLOW6),
+    ] {
+        let mut bench = bench(kind, few);
+        let pg1 = bench.pg1;
+        bench.control(|r| {
+            r.enable_reassembly(pg1, kind, [true; 2]).unwrap();
+            assert!(r.health().findings.iter().all(|f| f.check != "reassembly"));
+        });
+        let at = if is_4 { "ip4-input" } else { "ip6-input" };
+        let send_on = |bench: &mut Bench, fragments: &[Vec<u8>]| {
+            bench.send_as(at, fragments, move |p| p.set_rx(pg1.0))
+        };
+        let whole = packet(is_4, &[5; 1000]);
+        // The first fragment never comes.
+        let flood = |from: u16, count: u16| -> Vec<_> {
+            (from..from + count).map(|id| cut(&whole, id, 400)[1].clone()).collect()
+        };
+        send(&mut bench, &flood(100, 20));
+        let pieces = cut(&whole, 1, 400);
+        let mut out = send_on(&mut bench, &pieces[1..]);
+        out.extend(send(&mut bench, &flood(200, 20)));
+        out.extend(send_on(&mut bench, &pieces[..1]));
+        let expected = if kind == Kind::Full { 1 } else { 3 };
+        assert_eq!(forwarded(&out).len(), expected, "{node}");
+        // It gets no more than its share, either.
+        send_on(&mut bench, &flood(300, 20));
+        let pieces = cut(&whole, 2, 400);
+        let mut out = send(&mut bench, &pieces[1..]);
+        out.extend(send_on(&mut bench, &flood(400, 20)));
+        out.extend(send(&mut bench, &pieces[..1]));
+        if kind == Kind::Shallow {
+            assert_eq!(forwarded(&out).len(), expected, "{node}");
+        }
+        let health = bench.control(|r| r.health());
+        let found: Vec<_> = health.findings.iter().filter(|f| f.check == "reassembly").collect();
+        assert_eq!((found.len(), found[0].subject.as_str()), (1, node));
+        let again = bench.control(|r| r.health());
+        assert!(again.findings.iter().all(|f| f.check != "reassembly"), "since the last look");
+    }
+}
+
+#[test]
 fn counters_have_the_names_that_clients_look_up() {
     let bench = Bench::new();
     let counters = bench.graph.engine.counters();

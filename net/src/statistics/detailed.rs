@@ -21,14 +21,15 @@ struct Switch {
 impl Command for Switch {
     const PATHS: &'static [&'static str] = &["interface collect detailed-stats"];
     const ABOUT: &'static str = "Count what an interface carries by kind of destination";
-    const USAGE: &'static str = "[<interface>] <enable | disable>";
+    const USAGE: &'static str = "[<interface>] {enable|on | disable|off}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_verb = |word: Option<&str>| matches!(word, Some("enable" | "disable"));
+        let is_verb =
+            |word: Option<&str>| matches!(word, Some("enable" | "on" | "disable" | "off"));
         let before = (!is_verb(args.peek())).then(|| args.value("interface")).transpose()?;
         let on = match args.word() {
-            Some("enable") => true,
-            Some("disable") => false,
+            Some("enable" | "on") => true,
+            Some("disable" | "off") => false,
             _ => return Err(args.error("expected enable or disable, got")),
         };
         let after = (!args.is_empty()).then(|| args.value("interface")).transpose()?;

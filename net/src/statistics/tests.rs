@@ -172,7 +172,7 @@ fn what_is_carried_is_counted_by_kind_where_it_is_wanted() {
     let refused = b.run("interface collect detailed-stats local0 enable");
     assert!(refused.contains("not possible on this interface"), "{refused}");
     assert!(
-        b.run("interface collect detailed-stats pg0 on").contains("expected enable or disable")
+        b.run("interface collect detailed-stats pg0 now").contains("expected enable or disable")
     );
 
     b.run("interface collect detailed-stats pg0 enable");

@@ -32,20 +32,12 @@ impl Command for TraceAdd {
     const ABOUT: &'static str = "Trace the next packets that an input node brings in";
     const ARGS: &'static [ArgInfo] = &[
         ArgInfo {
-            name: "input node",
-            keywords: &[],
-            help: "node that brings packets in",
-            kind: Kind::Required,
             values: "input",
-            range: "",
+            ..ArgInfo::of("input node", &[], "node that brings packets in", Kind::Required)
         },
         ArgInfo {
-            name: "count",
-            keywords: &[],
-            help: "packets to trace, on each thread",
-            kind: Kind::Required,
-            values: "",
             range: "0-4294967295",
+            ..ArgInfo::of("count", &[], "packets to trace, on each thread", Kind::Required)
         },
     ];
     const USAGE: &'static str = "<input node> <count> [verbose] [filter]";

@@ -118,6 +118,7 @@ impl Functions {
 /// Choose the function that says which packets are traced.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set trace filter function")]
+#[undo("=set trace filter function vnet_is_packet_traced")]
 #[stage(Settings)]
 struct SetTraces {
     /// name of the function
@@ -129,6 +130,7 @@ struct SetTraces {
 /// Choose the function that says which packets are captured.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set pcap filter function")]
+#[undo("=set pcap filter function vnet_is_packet_traced")]
 #[stage(Settings)]
 struct SetCaptures {
     /// name of the function

@@ -162,6 +162,7 @@ pub enum Copied {
 #[derive(Arguments, Debug, PartialEq)]
 pub struct Fields {
     /// field that is copied between the outer header and what is carried
+    #[alias("flags")]
     #[words]
     flag: Vec<Copied>,
 }
@@ -214,10 +215,7 @@ pub struct Named(pub InterfaceIndex);
 impl Value for Named {
     const IS_NAME: bool = true;
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
-        match args.keyword("sw_if_index") {
-            true => Ok(Self(InterfaceIndex(args.value("sw_if_index")?))),
-            false => args.value(what).map(Self),
-        }
+        args.value(what).map(Self)
     }
 }
 

@@ -42,6 +42,9 @@ pub use input::{By, Decapsulate, Input, InputCount, Opened, forget_outer};
 pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;
 
+/// Hops that packets to a far end may take, unless kind or tunnel say.
+const HOP_LIMIT: u8 = 64;
+
 /// By what packets to a tunnel's near end are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Carrier {
@@ -107,7 +110,7 @@ pub trait Kind: Clone + 'static {
     /// Node that takes packets from far ends, over IPv4 and IPv6.
     const INPUT: [&'static str; 2];
     /// Hops that packets to the far end may take, unless the tunnel says.
-    const HOP_LIMIT: u8 = 64;
+    const HOP_LIMIT: u8 = HOP_LIMIT;
     /// Whether its interfaces are up from the start.
     const STARTS_UP: bool = false;
 
@@ -211,7 +214,7 @@ impl Outer {
     }
     /// All headers in front of packets to a far end, of a kind without its own.
     pub fn plain(&self, dst: IpAddr, protocol: Protocol, carried: Link) -> Chain {
-        self.chain(dst, 0, carried, &Behind::nothing(protocol))
+        self.chain(dst, HOP_LIMIT, carried, &Behind::nothing(protocol))
     }
     /// Whether there are several far ends, which the TEIB knows.
     pub fn is_multipoint(&self) -> bool {

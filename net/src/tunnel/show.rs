@@ -46,6 +46,17 @@ pub fn all<K: Kind>(
     kind: &'static str,
     more: impl Fn(&Tunnel<K>) -> String,
 ) -> Output {
+    some(router, kind, None, more)
+}
+
+/// As [`all`], only that of an instance.
+pub fn some<K: Kind>(
+    router: &Router,
+    kind: &'static str,
+    instance: Option<u32>,
+    more: impl Fn(&Tunnel<K>) -> String,
+) -> Output {
+    let is_meant = |t: &&Tunnel<K>| instance.is_none_or(|instance| t.instance == instance);
     let row = |t: &Tunnel<K>| Shown {
         instance: t.instance,
         src: t.outer.src,
@@ -55,7 +66,8 @@ pub fn all<K: Kind>(
         interface: router.interfaces.name(t.interface.0).to_owned(),
         more: more(t),
     };
-    Output::of(All(router.tunnels::<K>().iter().map(row).collect(), kind))
+    let meant = router.tunnels::<K>();
+    Output::of(All(meant.iter().filter(is_meant).map(row).collect(), kind))
 }
 
 /// The tunnel of a tuple's packets.

@@ -7,6 +7,7 @@ use control::configuration::{Lines, Stage};
 use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
+use wire::IpVersion;
 
 use super::{Attached, LINKS, all, attachments};
 
@@ -22,14 +23,17 @@ struct SetPolicy {
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["abf policy"];
     const ABOUT: &'static str = "Make a policy, or give it more paths";
-    const USAGE: &'static str = "[add|del] id <index> acl <index> {via [<next-hop>] [<interface>] \
-        [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>]}...";
+    const USAGE: &'static str =
+        concat!("[add|del] id <index> acl <index> {via ", net::path_usage!(), "}...");
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = !args.keyword("add") && args.keyword("del");
-        let (mut id, mut list) = (None, None);
+        let (mut id, mut list, mut is_del) = (None, None, false);
         loop {
-            if args.keyword("id") {
+            if args.keyword("add") {
+                is_del = false;
+            } else if args.keyword("del") {
+                is_del = true;
+            } else if args.keyword("id") {
                 id = Some(args.value("id")?);
             } else if args.keyword("acl") {
                 list = Some(args.value("acl")?);
@@ -56,56 +60,26 @@ impl Print for SetPolicy {
     }
 }
 
-/// `abf attach ip4|ip6 [del] policy N [priority N] INTERFACE`.
-#[derive(Debug, PartialEq)]
+/// Have the packets of an interface forwarded by a policy.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("abf attach")]
+#[stage(State)]
 struct Attach {
-    version: usize,
-    is_del: bool,
+    /// packets of this version
+    #[positional]
+    #[words]
+    version: IpVersion,
+    /// detach it
+    #[opposite("add")]
+    del: bool,
+    /// policy
     policy: u32,
+    /// lower ones come first
+    #[default]
     priority: u32,
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
-}
-
-impl Command for Attach {
-    const PATHS: &'static [&'static str] = &["abf attach"];
-    const ABOUT: &'static str = "Have the packets of an interface forwarded by a policy";
-    const USAGE: &'static str = "<ip4|ip6> [del] policy <value> [priority <value>] <interface>";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut version, mut is_del, mut policy, mut priority) = (None, false, None, 0);
-        let mut interface = None;
-        while !args.is_empty() {
-            if args.keyword("ip4") {
-                version = Some(0);
-            } else if args.keyword("ip6") {
-                version = Some(1);
-            } else if args.keyword("del") {
-                is_del = true;
-            } else if args.keyword("policy") {
-                policy = Some(args.value("policy")?);
-            } else if args.keyword("priority") {
-                priority = args.value("priority")?;
-            } else if !args.keyword("add") {
-                interface = Some(args.value("interface")?);
-            }
-        }
-        let version = version.ok_or_else(|| args.error("expected ip4 or ip6"))?;
-        let policy = policy.ok_or_else(|| args.error("expected policy"))?;
-        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
-        Ok(Self { version, is_del, policy, priority, interface })
-    }
-}
-
-impl Print for Attach {
-    const STAGE: Stage = Stage::State;
-    fn print(&self, line: &mut Line<'_>) {
-        line.word(["ip4", "ip6"][self.version]).flag("del", self.is_del);
-        line.keyword("policy", &self.policy);
-        if self.priority != 0 {
-            line.keyword("priority", &self.priority);
-        }
-        line.value(&self.interface);
-    }
 }
 
 /// Show policies.
@@ -153,7 +127,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for (interface, version, attachment) in attachments(router) {
         let Attached { policy, priority, .. } = *attachment;
-        lines.push(&Attach { version, is_del: false, policy, priority, interface });
+        let version = IpVersion::six(version == 1);
+        lines.push(&Attach { version, del: false, policy, priority, interface });
     }
 }
 
@@ -210,7 +185,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Attach| {
         let Attach { version, policy, priority, interface, .. } = c;
-        match c.is_del {
+        let version = version as usize;
+        match c.del {
             false => super::attach(router, policy, interface, version, priority)?,
             true => super::detach(router, policy, interface, version)?,
         }

@@ -14,7 +14,8 @@ pub(super) struct SetList(pub Named<Rule>);
 impl Command for SetList {
     const PATHS: &'static [&'static str] = &["set acl-plugin acl"];
     const ABOUT: &'static str = "Make an access list, or replace one";
-    const USAGE: &'static str = "[index <idx> [create]] <permit|deny|permit+reflect> \
+    const USAGE: &'static str = "[index <idx> [create]] [count <n>] \
+        <permit|deny|permit+reflect|action N> \
         src <PREFIX> dst <PREFIX> [proto X] [sport X[-Y]] [dport X[-Y]] \
         [tcpflags <int> mask <int>] [tag FOO] {use comma separated list for multiple rules}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -68,10 +69,9 @@ pub(super) struct Apply {
 impl Command for Apply {
     const PATHS: &'static [&'static str] = &["set acl-plugin interface"];
     const ABOUT: &'static str = "Put an access list behind those of an interface";
-    const USAGE: &'static str = "<interface> <input|output> <acl INDEX> [del]";
+    const USAGE: &'static str = "<interface> <input|output> <acl INDEX> [add|del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let (mut direction, mut list, mut del) = (None, None, false);
+        let (mut direction, mut list, mut del, mut interface) = (None, None, false, None);
         while !args.is_empty() {
             if args.keyword("input") {
                 direction = Some(false);
@@ -81,10 +81,15 @@ impl Command for Apply {
                 list = Some(args.value("acl")?);
             } else if args.keyword("del") {
                 del = true;
-            } else if !args.keyword("add") {
+            } else if args.keyword("add") {
+                del = false;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
+            } else {
                 return Err(args.unknown());
             }
         }
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
         let is_output = direction.ok_or_else(|| args.error("expected input or output"))?;
         let list = list.ok_or_else(|| args.error("expected acl"))?;
         Ok(Self { interface, is_output, list, del })
@@ -129,6 +134,7 @@ impl Command for SetTypes {
 
 impl Print for SetTypes {
     const STAGE: Stage = Stage::Attachments;
+    const UNDO: &'static str = "=set acl-plugin etype-whitelist {1}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.interface);
         for (direction, types) in ["input", "output"].into_iter().zip(&self.types) {
@@ -142,17 +148,30 @@ impl Print for SetTypes {
     }
 }
 
-/// `set acl-plugin counters enable|disable`, `use-hash-acl-matching 0|1`.
+/// `set acl-plugin counters enable|disable`, `use-hash-acl-matching 0|1`, and choices of the
+/// original that lookups here do not leave.
 #[derive(Debug, PartialEq)]
 pub(super) enum SetOption {
     Counters(bool),
     HashLookup(bool),
+    /// As it is anyway.
+    Usual,
+}
+
+/// Takes a choice that must be as it is here.
+fn usual(args: &mut Args<'_>, usual: u32, why: &str) -> Result<SetOption, Error> {
+    let before = args.error(why);
+    match args.value::<u32>("0 or 1")? == usual {
+        true => Ok(SetOption::Usual),
+        false => Err(before),
+    }
 }
 
 impl Command for SetOption {
     const PATHS: &'static [&'static str] = &["set acl-plugin"];
     const ABOUT: &'static str = "Set what holds for all access lists";
-    const USAGE: &'static str = "{counters {enable|disable} | use-hash-acl-matching {0|1}}";
+    const USAGE: &'static str = "{counters {enable|disable} | use-hash-acl-matching {0|1} | \
+        l4-match-nonfirst-fragment 1 | skip-ipv6-extension-header <header> 1}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("counters") {
             let on = args.keyword("enable");
@@ -163,6 +182,14 @@ impl Command for SetOption {
         }
         if args.keyword("use-hash-acl-matching") {
             return Ok(Self::HashLookup(args.value::<u8>("0 or 1")? != 0));
+        }
+        if args.keyword("l4-match-nonfirst-fragment") {
+            let why = "rules with ports are about all fragments between their addresses";
+            return usual(args, 1, why);
+        }
+        if args.keyword("skip-ipv6-extension-header") {
+            args.value::<u8>("header")?;
+            return usual(args, 1, "all extension headers are skipped");
         }
         Err(args.unknown())
     }
@@ -176,6 +203,7 @@ impl Print for SetOption {
         match self {
             Self::Counters(on) => line.keyword("counters", &if *on { "enable" } else { "disable" }),
             Self::HashLookup(on) => line.keyword("use-hash-acl-matching", &u8::from(*on)),
+            Self::Usual => line,
         };
     }
 }
@@ -197,6 +225,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         super::set_options(router, |options| match c {
             SetOption::Counters(on) => options.counts = on,
             SetOption::HashLookup(on) => options.hash_lookup = on,
+            SetOption::Usual => (),
         });
         Ok(())
     });

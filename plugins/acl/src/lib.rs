@@ -28,6 +28,7 @@ pub mod rule;
 pub mod session;
 mod session_cli;
 mod show;
+mod tcp;
 mod trace;
 mod words;
 

@@ -17,7 +17,8 @@ pub(super) struct SetList(pub Named<MacRule>);
 impl Command for SetList {
     const PATHS: &'static [&'static str] = &["set acl-plugin macip acl"];
     const ABOUT: &'static str = "Make a MACIP list, or replace one";
-    const USAGE: &'static str = "[index <idx> [create]] <permit|deny|action N> ip <PREFIX> \
+    const USAGE: &'static str = "[index <idx> [create]] [count <n>] <permit|deny|action N> \
+        {ip|src} <PREFIX> \
         mac <MAC> mask <MAC> [tag FOO] {use comma separated list for multiple rules}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         words::list(args, words::mac_rule).map(Self)

@@ -10,7 +10,6 @@ use std::ops::Range;
 use graph::{Frame, Node, Ports};
 use net::Router;
 use net::ip::{V4, V6};
-use sessions::tcp::State;
 use sessions::{
     Address, Affinity, Class, Counted, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen,
     SessionIndex, Sessions, Table,
@@ -18,6 +17,7 @@ use sessions::{
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::packet::Matched;
+use super::tcp::Connection;
 
 /// Timeouts in seconds: of everything but TCP, of established connections of TCP, of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,8 @@ impl Timeouts {
 #[derive(Clone, Copy, Debug, FromBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Origin {
-    tcp: State,
-    padding: [u8; 3],
+    tcp: Connection,
+    padding: [u8; 2],
     /// The list and rule that began it.
     pub list: u32,
     /// The rule's place in it.
@@ -226,10 +226,15 @@ pub(super) fn passed<A: Address>(
     match seen.kind {
         Kind::Tcp(flags) => {
             if let Some(data) = table.data_mut(index) {
-                data.tcp = data.tcp.after(flags, direction);
+                let begins_anew = data.tcp.pass(flags, direction);
                 let is_established = data.tcp.is_established();
+                if !begins_anew {
+                    return table.counted(index, bytes);
+                }
+                table.passed(index, bytes, now);
                 table.set_class(index, if is_established { ESTABLISHED } else { TRANSITORY });
             }
+            return;
         }
         // Errors keep nothing alive.
         Kind::Error(_) => return,
@@ -265,7 +270,7 @@ pub(super) fn begin<A: Address>(
     let forward = seen.flow;
     let reverse = forward.reversed().in_scope(forward.scope ^ 1);
     let class = if matches!(seen.kind, Kind::Tcp(_)) { TRANSITORY } else { OTHER };
-    let data = Origin { tcp: State::NEW, padding: [0; 3], list, rule, generation };
+    let data = Origin { tcp: Connection::default(), padding: [0; 2], list, rule, generation };
     let new = New { forward, reverse, data, class };
     match table.insert(new, now, |_: End, _: &One<A>| ()) {
         Ok(index) => {

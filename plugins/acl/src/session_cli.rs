@@ -1,5 +1,6 @@
 //! Commands about sessions, and the process that ends those that are over.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -108,6 +109,52 @@ impl Print for SetReclassify {
     }
 }
 
+/// Set a size of the tables of sessions, or the level of event traces. Accepted: tables grow by
+/// themselves, and packet traces show sessions.
+#[derive(Command)]
+#[command("set acl-plugin session table")]
+struct SetTable {
+    /// sessions
+    #[keyword("max-entries")]
+    _max_entries: Option<u64>,
+    /// buckets
+    #[keyword("hash-table-buckets")]
+    _buckets: Option<u64>,
+    /// bytes, with a letter for their unit
+    #[keyword("hash-table-memory")]
+    memory: Option<String>,
+    /// level
+    #[keyword("event-trace")]
+    _event_trace: Option<u32>,
+}
+
+/// Set the level of event traces. Accepted: packet traces show sessions.
+#[derive(Command)]
+#[command("set acl-plugin event-trace")]
+struct SetEventTrace {
+    /// level
+    #[positional]
+    _level: u32,
+}
+
+/// Have memory of access lists checked or traced. Accepted: the router's language checks it.
+#[derive(Command)]
+#[command("set acl-plugin heap")]
+struct SetHeap {
+    /// that of lists
+    #[keyword("main")]
+    _main: bool,
+    /// that of lookups
+    #[keyword("hash")]
+    _hash: bool,
+    /// 1 to check it, 0 not to
+    #[keyword("validate")]
+    _validate: Option<u32>,
+    /// 1 to trace it, 0 not to
+    #[keyword("trace")]
+    _trace: Option<u32>,
+}
+
 /// End all sessions.
 #[derive(Command)]
 #[command("clear acl-plugin sessions")]
@@ -122,11 +169,23 @@ struct Show {
     /// leave out so many before these
     from: Option<usize>,
     /// only those of this interface
+    #[alias("sw_if_index")]
     sw_if_index: Option<u32>,
+    /// only those of this thread
+    thread: Option<usize>,
+    /// of these, the one with this number
+    index: Option<usize>,
+    /// how much: with anything but 0 their threads too
+    verbose: Option<u32>,
 }
 
 #[derive(Serialize)]
 struct Row {
+    thread: usize,
+    /// Its place among those of its thread.
+    index: usize,
+    #[serde(skip)]
+    has_place: bool,
     sw_if_index: u32,
     direction: &'static str,
     src: IpAddr,
@@ -160,6 +219,9 @@ impl fmt::Display for Shown {
         sessions.iter().try_for_each(|row| {
             let Row { sw_if_index, direction, src, dst, src_port, dst_port, protocol, .. } = row;
             let Row { state, acl, rule, packets, bytes, idle, .. } = row;
+            if row.has_place {
+                write!(f, "  thread {} index {}", row.thread, row.index)?;
+            }
             write!(f, "  sw_if_index {sw_if_index} {direction} proto {protocol} ")?;
             write!(f, "{src} {src_port} -> {dst} {dst_port} {state} acl {acl} rule {rule} ")?;
             writeln!(f, "packets {packets} bytes {bytes} idle {idle:.1}")
@@ -167,12 +229,15 @@ impl fmt::Display for Shown {
     }
 }
 
-fn row<A: Address>(session: &One<A>, ip: fn(A) -> IpAddr, now: f64) -> Row {
+fn row<A: Address>(thread: usize, session: &One<A>, ip: fn(A) -> IpAddr, now: f64) -> Row {
     let flow = &session.forward;
     let (sw_if_index, is_bridged, direction) = of_scope(flow.scope);
     let directions = if is_bridged { ["input l2", "output l2"] } else { ["input", "output"] };
     let protocol = flow.protocol();
     Row {
+        thread,
+        index: 0,
+        has_place: false,
         sw_if_index,
         direction: directions[direction],
         src: ip(flow.src),
@@ -197,8 +262,8 @@ fn rows<A: Address + sessions::Look + Sync>(
     ip: fn(A) -> IpAddr,
 ) -> Result<Vec<Row>, Error> {
     let now = router.engine.clock().now();
-    let rows = of.walk(router, move |_, session| {
-        let row = row(session, ip, now);
+    let rows = of.walk(router, move |thread, session| {
+        let row = row(thread, session, ip, now);
         let is_meant = only.is_none_or(|only| only == row.sw_if_index);
         Walked::keep(is_meant.then_some(row))
     });
@@ -211,7 +276,7 @@ fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
     usages.extend(sessions.v6.usage(router).map_err(no_answer)?);
     let mut found = rows(router, &sessions.v4, c.sw_if_index, |a| a.into())?;
     found.extend(rows(router, &sessions.v6, c.sw_if_index, |a| a.into())?);
-    let found = found.into_iter().skip(c.from.unwrap_or(0)).take(c.count.unwrap_or(SHOWN));
+    let found = placed(found, c).skip(c.from.unwrap_or(0)).take(c.count.unwrap_or(SHOWN));
     let active = usages.iter().map(|u| u.sessions).sum::<usize>();
     let added = usages.iter().map(|u| u.made).sum::<u64>();
     Ok(Shown {
@@ -222,6 +287,26 @@ fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
         refused: usages.iter().map(|u| u.refused).sum(),
         sessions: found.collect(),
     })
+}
+
+/// Sessions with their places, as far as these are meant.
+fn placed(found: Vec<Row>, c: &Show) -> impl Iterator<Item = Row> {
+    let (thread, index, verbose) = (c.thread, c.index, c.verbose.unwrap_or(0));
+    let mut next = BTreeMap::<usize, usize>::new();
+    let placed = found.into_iter().map(move |row| {
+        let next = next.entry(row.thread).or_default();
+        *next += 1;
+        Row { index: *next - 1, has_place: verbose > 0 || thread.is_some(), ..row }
+    });
+    placed.filter(move |row| {
+        thread.is_none_or(|only| only == row.thread) && index.is_none_or(|only| only == row.index)
+    })
+}
+
+/// Whether a text is a number of bytes, with a letter for their unit.
+fn is_size(text: &str) -> bool {
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    text.len() - digits.len() < 2 && digits.parse::<u64>().is_ok()
 }
 
 /// A thread has not done what it was asked to.
@@ -291,6 +376,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         set_options(router, |options| options.reclassifies = on);
         Ok(())
     });
+    cli.command(|_: &mut Router, c: SetTable| match c.memory.filter(|memory| !is_size(memory)) {
+        Some(memory) => Err(Error::new(format!("invalid hash-table-memory `{memory}'"))),
+        None => Ok(()),
+    });
+    cli.command(|_: &mut Router, _: SetEventTrace| Ok(()));
+    cli.command(|_: &mut Router, _: SetHeap| Ok(()));
     cli.command(|router: &mut Router, _: Clear| {
         let sessions = all(router).sessions().clone();
         sessions.v4.walk(router, |_, _| Walked::<()>::remove(None)).map_err(no_answer)?;

@@ -24,9 +24,12 @@ struct ShowLists {
 #[command("show acl-plugin interface")]
 struct ShowInterfaces {
     /// only this one
+    #[alias("sw_if_index")]
     sw_if_index: Option<u32>,
     /// the lists themselves
     acl: bool,
+    /// the same
+    detail: bool,
 }
 
 /// Show the sizes of access lists, as lookups see them.
@@ -43,6 +46,7 @@ struct ShowTables {
     /// the lists of interfaces
     applied: bool,
     /// only of this context
+    #[alias("lc_index")]
     lc_index: Option<u32>,
     /// the same as without
     #[keyword("hash")]
@@ -357,7 +361,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowInterfaces| {
         let meant = router.interfaces.iter().map(|i| i.index);
         let meant = meant.filter(|i| c.sw_if_index.is_none_or(|only| only == i.0));
-        Ok(Output::of(Rows(meant.map(|i| interface(router, i, c.acl)).collect())))
+        Ok(Output::of(Rows(meant.map(|i| interface(router, i, c.acl || c.detail)).collect())))
     });
     cli.command(|router: &mut Router, c: ShowTables| {
         if c.applied {

@@ -100,19 +100,33 @@ fn any(is_6: bool) -> Prefix {
     Prefix::new(addr, 0).expect("no bits are not too many")
 }
 
+/// Takes an action, as a word or by number, if one comes next.
+fn action_word(words: &mut Words<'_>) -> Result<Option<Action>, Error> {
+    if words.keyword("action") {
+        let actions = [Action::Deny, Action::Permit, Action::Reflect];
+        let error = words.error("invalid action");
+        let number = usize::from(words.number("action")?);
+        return actions.get(number).copied().ok_or(error).map(Some);
+    }
+    let actions = [Action::Reflect, Action::Permit, Action::Deny];
+    Ok(actions.into_iter().find(|action| words.keyword(action.word())))
+}
+
 /// Takes the next rule: up to a comma, a tag or the end.
 pub(super) fn rule(words: &mut Words<'_>) -> Result<Rule, Error> {
     let is_6 = words.keyword("ipv6");
     if !is_6 {
         words.keyword("ipv4");
     }
-    let action = [Action::Reflect, Action::Permit, Action::Deny];
-    let action = action.into_iter().find(|action| words.keyword(action.word()));
-    let action = action.ok_or_else(|| words.error("expected permit, deny or permit+reflect"))?;
-    let mut rule = Rule::any(action, is_6);
+    let mut action = None;
+    let mut rule = Rule::any(Action::Deny, is_6);
     let (mut src, mut dst) = (None, None);
     loop {
-        if words.keyword("src") {
+        if action.is_none()
+            && let Some(found) = action_word(words)?
+        {
+            action = Some(found);
+        } else if words.keyword("src") {
             src = Some(words.value::<Prefix>("src")?);
         } else if words.keyword("dst") {
             dst = Some(words.value::<Prefix>("dst")?);
@@ -124,12 +138,18 @@ pub(super) fn rule(words: &mut Words<'_>) -> Result<Rule, Error> {
             rule.dst_ports = range(words, "dport")?;
         } else if words.keyword("tcpflags") {
             rule.tcp_flags.1 = words.number("tcpflags")?;
+            // The mask may follow without its word.
+            if words.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+                rule.tcp_flags.0 = words.number("mask")?;
+            }
         } else if words.keyword("mask") {
             rule.tcp_flags.0 = words.number("mask")?;
         } else {
             break;
         }
     }
+    let action = action.ok_or_else(|| words.error("expected permit, deny or permit+reflect"))?;
+    rule.action = action;
     let is_6 = is_6 || src.or(dst).is_some_and(|prefix| prefix.addr().is_ipv6());
     (rule.src, rule.dst) = (src.unwrap_or(any(is_6)), dst.unwrap_or(any(is_6)));
     Ok(rule)
@@ -137,20 +157,17 @@ pub(super) fn rule(words: &mut Words<'_>) -> Result<Rule, Error> {
 
 /// Takes the next rule of a MACIP list.
 pub(super) fn mac_rule(words: &mut Words<'_>) -> Result<MacRule, Error> {
-    let permit = if words.keyword("action") {
-        words.number("action")? != 0
-    } else if words.keyword("permit") {
-        true
-    } else if words.keyword("deny") {
-        false
-    } else {
-        return Err(words.error("expected permit, deny or action"));
-    };
-    let (mac, mac_mask) = (MacAddr::ZERO, None);
-    let (mut rule, mut mask) = (MacRule { permit, mac, mac_mask: mac, src: any(false) }, mac_mask);
-    let mut has_mac = false;
+    let mut action = None;
+    let (mac, mut mask, mut has_mac) = (MacAddr::ZERO, None, false);
+    let mut rule = MacRule { permit: false, mac, mac_mask: mac, src: any(false) };
     loop {
-        if words.keyword("ip") {
+        let error = words.error("expected permit or deny");
+        if action.is_none()
+            && let Some(found) = action_word(words)?
+        {
+            let is_plain = found != Action::Reflect;
+            action = Some(Some(found).filter(|_| is_plain).ok_or(error)?);
+        } else if words.keyword("ip") || words.keyword("src") {
             rule.src = words.value("ip")?;
         } else if words.keyword("mac") {
             (rule.mac, has_mac) = (words.value("mac")?, true);
@@ -160,6 +177,8 @@ pub(super) fn mac_rule(words: &mut Words<'_>) -> Result<MacRule, Error> {
             break;
         }
     }
+    let action = action.ok_or_else(|| words.error("expected permit, deny or action"))?;
+    rule.permit = action == Action::Permit;
     // An address alone is the whole of it.
     let whole = if has_mac { MacAddr::BROADCAST } else { MacAddr::ZERO };
     rule.mac_mask = mask.unwrap_or(whole);
@@ -174,6 +193,10 @@ pub(super) fn list<T>(
     let mut words = Words::of(args);
     let index = if words.keyword("index") { Some(words.value("index")?) } else { None };
     let create = index.is_some() && words.keyword("create");
+    // As many rules as follow: what it says is not needed.
+    if words.keyword("count") {
+        words.value::<u32>("count")?;
+    }
     let (mut rules, mut tag) = (Vec::new(), String::new());
     while let Some(word) = words.peek() {
         if word == "tag" {

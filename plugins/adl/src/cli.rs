@@ -1,83 +1,42 @@
 //! `adl interface`, `adl allowlist`; scripts know both by the names of their messages as well.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Error, Print};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 
 use super::Lists;
 
-/// `adl interface INTERFACE [disable]`.
-#[derive(Debug, PartialEq)]
+/// Check the sources of packets of an interface, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("adl interface", "binary-api adl_interface_enable_disable")]
+#[stage(Attachments)]
 struct SetInterface {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// stop
     disable: bool,
 }
 
-impl Command for SetInterface {
-    const PATHS: &'static [&'static str] =
-        &["adl interface", "binary-api adl_interface_enable_disable"];
-    const ABOUT: &'static str = "Look at an interface's packets, or no longer";
-    const USAGE: &'static str = "<interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        Ok(Self { interface, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for SetInterface {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).flag("disable", self.disable);
-    }
-}
-
-/// `adl allowlist INTERFACE [ip4] [ip6] [default] [fib-id N] [disable]`.
-#[derive(Debug, PartialEq)]
+/// Set the table that allowed sources of an interface are in.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("adl allowlist", "binary-api adl_allowlist_enable_disable")]
+#[stage(Attachments)]
 struct SetLists {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
-    versions: [bool; 2],
-    has_default: bool,
-    id: u32,
-}
-
-impl Command for SetLists {
-    const PATHS: &'static [&'static str] =
-        &["adl allowlist", "binary-api adl_allowlist_enable_disable"];
-    const ABOUT: &'static str = "Set the table that allowed sources of an interface are in";
-    const USAGE: &'static str = "<interface> [ip4] [ip6] [default] [fib-id <fib-id>] [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let mut new = Self { interface, versions: [false; 2], has_default: false, id: 0 };
-        while !args.is_empty() {
-            if args.keyword("ip4") {
-                new.versions[0] = true;
-            } else if args.keyword("ip6") {
-                new.versions[1] = true;
-            } else if args.keyword("default") {
-                new.has_default = true;
-            } else if args.keyword("fib-id") {
-                new.id = args.value("table id")?;
-            } else if args.keyword("disable") {
-                (new.versions, new.has_default) = ([false; 2], false);
-                return Ok(new);
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        if new.versions == [false; 2] && !new.has_default {
-            return Err(args.error("expected ip4, ip6, default or disable"));
-        }
-        Ok(new)
-    }
-}
-
-impl Print for SetLists {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        let Self { interface, versions: [ip4, ip6], has_default, id } = self;
-        line.value(interface).flag("ip4", *ip4).flag("ip6", *ip6).flag("default", *has_default);
-        line.option("fib-id", Some(id).filter(|id| **id > 0));
-    }
+    /// sources of IPv4 packets
+    ip4: bool,
+    /// sources of IPv6 packets
+    ip6: bool,
+    /// packets of other protocols pass
+    default: bool,
+    /// table
+    #[default]
+    fib_id: u32,
+    /// allow all sources
+    disable: bool,
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -89,7 +48,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let id = lists.tables.iter().flatten().next().map_or(0, |(id, _)| *id);
         let has_default = lists.has_default;
         if versions != [false; 2] || has_default {
-            lines.push(&SetLists { interface, versions, has_default, id });
+            let ([ip4, ip6], default) = (versions, has_default);
+            lines.push(&SetLists { interface, ip4, ip6, default, fib_id: id, disable: false });
         }
     }
 }
@@ -99,6 +59,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(super::enable(router, c.interface, !c.disable)?)
     });
     cli.command(|router: &mut Router, c: SetLists| {
-        Ok(super::set_lists(router, c.interface, c.id, c.versions, c.has_default)?)
+        let (versions, default) = ([c.ip4, c.ip6].map(|on| on && !c.disable), c.default);
+        if versions == [false; 2] && !default && !c.disable {
+            return Err(Error::new("missing ip4, ip6, default or disable"));
+        }
+        Ok(super::set_lists(router, c.interface, c.fib_id, versions, default && !c.disable)?)
     });
 }

@@ -32,20 +32,10 @@ fn replays(told: &str, printed: &str) {
 /// Has a router with this configuration go to an empty one and come back.
 #[track_caller]
 fn is_replaced(rig: &mut Rig, printed: &str) {
-    // What takes their commands back is not declared.
-    if printed.contains("det44") || printed.contains("nat44 ei") {
-        return;
-    }
     let (empty, file) = (temporary(""), temporary(printed));
-    let replaced = rig.run(&format!("configure replace {}", empty.display()));
-    let refused = |line: &str| KEPT.iter().any(|kept| line.starts_with(kept));
-    if replaced.is_empty() {
-        assert_eq!(rig.run("show configuration"), "");
-        assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
-    } else {
-        assert!(printed.lines().any(refused), "{replaced}");
-        assert!(replaced.ends_with("; the configuration is as it was\n"), "{replaced}");
-    }
+    assert_eq!(rig.run(&format!("configure replace {}", empty.display())), "");
+    assert_eq!(rig.run("show configuration"), "");
+    assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
     // Interfaces may have other numbers, and come in another order then.
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     assert_eq!(lines(&rig.run("show configuration")), lines(printed));
@@ -53,20 +43,6 @@ fn is_replaced(rig: &mut Rig, printed: &str) {
         std::fs::remove_file(path).unwrap();
     }
 }
-
-/// Ranges of sources: their tables stay.
-const SOURCES: &str = "set ip source-and-port-range-check";
-/// Commands that no other one takes back.
-const KEPT: &[&str] = &[
-    "set fib source",
-    "set lldp",
-    "set ip reassembly limits",
-    SOURCES,
-    "nat64",
-    "set dslite",
-    "dslite",
-    "lcp",
-];
 
 /// A file of a test's own.
 fn temporary(text: &str) -> PathBuf {
@@ -80,6 +56,100 @@ fn temporary(text: &str) -> PathBuf {
 #[test]
 fn a_router_that_was_told_nothing_prints_nothing() {
     replays("comment nothing", "");
+}
+
+/// Interfaces and tables that commands of the next test name.
+const AROUND: &str = "loopback create-interface
+loopback create-interface
+ip table add 7
+enable ip6 interface loop0
+";
+
+/// Commands that do the same with words in another order, or with other words; `; ` separates them.
+const ALIKE: &[&[&str]] = &[
+    &["igmp enable host loop0", "igmp host enable loop0", "igmp loop0 host enable"],
+    &["set igmp group-prefix 239.1.0.0/16 ssm", "set igmp group-prefix ssm 239.1.0.0/16"],
+    &[
+        "qos record ip loop0",
+        "qos record enable loop0 ip",
+        "qos record ip loop0; qos record disable ip loop0; qos record loop0 enable ip",
+    ],
+    &[
+        "svs table add ip4 table-id 3; svs route add 3 10.0.0.0/8 7",
+        "svs table table-id 3 ip4 add; svs route src-table-id 7 10.0.0.0/8 table-id 3 add",
+    ],
+    &["set urpf ip6 loop0 loose", "set urpf loose loop0 ipv6"],
+    &["set interface proxy-arp loop0", "set interface proxy-arp on loop0"],
+    &[
+        "set interface tcp-mss-clamp loop0 ip4 enable ip4-mss 1400",
+        "set interface tcp-mss-clamp ip4-mss 1400 ip4 enable loop0",
+    ],
+    &[
+        "set interface span loop0 destination loop1 both",
+        "set interface span destination loop1 loop0 both",
+        "set interface span both loop0 destination loop1",
+    ],
+    &[
+        "set interface lldp loop0 port-desc x",
+        "set interface lldp port-desc x loop0",
+        "set interface lldp port-desc x sw_if_index 1",
+    ],
+    &[
+        "ip punt redirect add rx all via 192.0.2.2 loop0",
+        "ip punt redirect via 192.0.2.2 loop0 rx all add",
+    ],
+    &["vrrp vr add loop0 vr_id 3 192.0.2.9", "vrrp vr add vr_id 3 sw_if_index 1 192.0.2.9"],
+    &["mactime enable-disable loop0", "mactime enable-disable sw_if_index 1"],
+    &["set ct6 inside loop0", "set ct6 loop0 in"],
+    &[
+        "cnat translation add proto tcp vip 192.0.2.80 80 to -> 192.0.2.81 81",
+        "cnat translation vip 192.0.2.80 80 proto TCP add to ->192.0.2.81 81",
+    ],
+    &["create pppoe cp cp-if-index loop0", "create pppoe cp add cp-if-index loop0"],
+    &["adl allowlist loop0 ip4 fib-id 7", "adl allowlist fib-id 7 ip4 loop0"],
+    &["lb conf buckets 2048", "lb conf buckets-log2 11"],
+    &[
+        "ip route add 10.0.0.0/8 via source-lookup-in-table 7",
+        "ip route add 10.0.0.0/8 via src-lookup ip4-lookup-in-table 7",
+    ],
+    &["ip route add 10.0.0.0/8 via drop", "ip route add 10.0.0.0/8 via null"],
+    &["set ip neighbor-config ip6 limit 9", "set ip neighbor-config limit 9 IPv6"],
+    &[
+        "create packet-generator interface pg0; packet-generator mac-filter pg0 on",
+        "create packet-generator interface 0; packet-generator mac-filter enable pg0",
+    ],
+];
+/// Commands after which everything is as before.
+const TAKEN_BACK: &[&str] = &[
+    "ip syn filter loop0; ip syn filter disable loop0",
+    "adl interface loop0; adl interface disable loop0",
+    "set arp proxy start 192.0.2.1 end 192.0.2.9; \
+     set arp proxy delete end 192.0.2.9 start 192.0.2.1",
+    "set interface proxy-arp loop0; set interface proxy-arp off loop0",
+    "set ip6 nd proxy loop0 2001:db8::1; set ip6 nd proxy delete loop0 2001:db8::1",
+    "vrrp vr add loop0 vr_id 3 192.0.2.9; vrrp vr del vr_id 3 192.0.2.9 priority 100 loop0",
+    "create pppoe cp cp-if-index loop0; create pppoe cp del cp-if-index loop0",
+];
+
+#[test]
+fn words_of_commands_stand_in_any_order() {
+    let after = |lines: &str| {
+        let mut rig = rig();
+        let commands = format!("{AROUND}{}", lines.replace("; ", "\n"));
+        rig.attempt(&commands).unwrap_or_else(|e| panic!("{lines}: {e}"));
+        rig.run("show configuration")
+    };
+    let before = after("comment nothing");
+    for alike in ALIKE {
+        let first = after(alike[0]);
+        assert_ne!(first, before, "{}", alike[0]);
+        for other in &alike[1..] {
+            assert_eq!(after(other), first, "{other}");
+        }
+    }
+    for lines in TAKEN_BACK {
+        assert_eq!(after(lines), before, "{lines}");
+    }
 }
 
 #[test]
@@ -152,10 +222,10 @@ ip route add 2a30::/16 via udp-encap 5 out-labels 77
 ";
     let mut first = rig();
     first.attempt(made).unwrap();
-    let configuration = first.run("show configuration");
+    let configuration = first.run("show configuration secrets");
     let mut second = rig();
     second.attempt(&configuration).unwrap();
-    assert_eq!(second.run("show configuration"), configuration);
+    assert_eq!(second.run("show configuration secrets"), configuration);
     for line in made.lines().filter(|line| !line.contains("l2tpv3 tunnel c")) {
         assert!(configuration.contains(line), "{line}: {configuration}");
     }
@@ -254,7 +324,7 @@ ip6 punt redirect add rx all via pg1
 ip punt redirect rx all nowhere",
         "create packet-generator interface pg0
 create packet-generator interface pg1 hw-addr 02:00:00:00:00:01 gso-enabled gso-size 1400 coalesce-enabled
-create packet-generator interface pg2 csum-offload-enabled mode ip4
+create packet-generator interface pg2 coalesce-enabled csum-offload-enabled mode ip4
 set ip reassembly limits ip6 shallow timeout-ms 300 reassemblies 10 fragments 5 walk-ms 50
 set ip reassembly local ip6
 set ip reassembly extended ip6 on
@@ -262,7 +332,6 @@ set punt ipv4 udp 1234
 set punt ipv6 tcp all
 set punt ipv4 protocol 89
 packet-generator mac-filter pg0 on
-packet-generator coalesce pg2 on
 set interface reassembly pg0 on
 set interface reassembly pg1 ip6 shallow
 stn rule address 10.0.0.3 interface pg0
@@ -762,7 +831,7 @@ fn deterministic_nat_has_its_tables_maps_and_sides_again() {
     let made = "ip table add 7
 create loopback interface instance 0
 create loopback interface instance 1
-det44 plugin enable outside-vrf 7
+det44 plugin enable outside vrf 7
 set det44 timeouts udp 20 tcp established 7440 tcp transitory 240 icmp 60
 det44 add in 10.0.0.0/18 out 192.0.2.0/24
 set interface det44 inside loop0
@@ -770,6 +839,7 @@ set interface det44 outside loop1
 ip table del 7 keep-routes
 ";
     replays(made, made);
+    replays(&made.replace("outside vrf", "outside-vrf"), made);
 }
 
 #[test]
@@ -848,4 +918,246 @@ create gtpu forward dst 2001:db8::1 unknown-type decap-next node ip6-drop instan
 set interface l2 xcrw loop0 next error-drop rw 00ff
 ";
     replays(made, made);
+}
+
+/// Has a file with this text checked; what is said of it, without the name of the file.
+fn checked(rig: &mut Rig, text: &str) -> String {
+    let file = temporary(text);
+    let said = rig.run(&format!("configure check {}", file.display()));
+    std::fs::remove_file(&file).unwrap();
+    said.replace(&format!("{}", file.display()), "FILE")
+}
+
+#[test]
+fn a_trial_takes_only_commands_of_configurations() {
+    let mut rig = rig();
+    let secret = temporary("root:*:20228:0");
+    let path = secret.display();
+    for line in [
+        format!("exec {path}"),
+        format!("capture start name z file {path}"),
+        format!("show vlib graphviz {path}"),
+        format!("show trace paths graphviz file {path}"),
+        format!("packet-generator new name z pcap {path}"),
+        format!("explain pg0 pcap {path} packet 1"),
+        format!("pcap trace rx file {path}"),
+        "event-logger save ferrovia-trial".to_owned(),
+        "api trace save ferrovia-trial".to_owned(),
+        "set terminal pager on".to_owned(),
+        "show version".to_owned(),
+        "wait 100000".to_owned(),
+        "ping 10.0.0.1".to_owned(),
+        "exec ?".to_owned(),
+    ] {
+        let said = checked(&mut rig, &line);
+        assert!(said.contains("FILE:1: "), "{line}: {said}");
+        assert!(said.contains("' does not belong in a configuration"), "{line}: {said}");
+        assert!(!said.contains("root"), "{line}: {said}");
+    }
+    let said = checked(&mut rig, &format!("plugin load {path}"));
+    assert!(said.contains("a trial loads no files"), "{said}");
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "root:*:20228:0");
+    assert!(!std::path::Path::new("/tmp/ferrovia-trial").exists());
+    // What is harmless and helps to read or write a file is taken.
+    let said = checked(&mut rig, "comment { a table }\ndefine n 7\nip table add $n\n");
+    assert_eq!(said, "1 commands: 0 would go, 1 would come\n");
+    std::fs::remove_file(secret).unwrap();
+}
+
+#[test]
+fn hidden_secrets_are_those_that_run() {
+    let mut rig = rig();
+    let key = "kFYZ2h3ATFEf8GOV1eYIhPHM3Xn8eLb1FbLD1Mpm0Ws=";
+    rig.attempt(&format!("wireguard create listen-port 5 private-key {key} src 10.0.0.1")).unwrap();
+    rig.set("bfd key set conf-key-id 1 type keyed-sha1 secret c0ffee");
+    let (shown, whole) = (rig.run("show configuration"), rig.run("show configuration secrets"));
+    assert!(shown.contains("private-key <hidden> ") && !shown.contains("c0ffee"), "{shown}");
+    assert!(whole.contains(key) && whole.contains("secret c0ffee"), "{whole}");
+    assert_eq!(checked(&mut rig, &shown), "2 commands: 0 would go, 0 would come\n");
+    let file = temporary(&shown);
+    assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
+    assert_eq!(rig.run("show configuration secrets"), whole);
+    let said = checked(&mut rig, "bfd key set conf-key-id 2 type keyed-sha1 secret <hidden>");
+    assert!(said.contains("FILE:1: `<hidden>' stands for a secret"), "{said}");
+    // Between braces, as fvctl sends its standard input.
+    let said = rig.run(&format!("configure check {{ {shown}}}"));
+    assert_eq!(said, "2 commands: 0 would go, 0 would come\n");
+    let said = rig.run("configure check { \n\nip route\n}");
+    assert!(said.contains("standard input:3: "), "{said}");
+    assert!(rig.run("configure check -").contains("only fvctl has a standard input"));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn what_no_command_takes_back_is_known_before_anything_changes() {
+    let mut rig = rig();
+    let tunnel = "create l2tpv3 tunnel client 2001:db8::2 our 2001:db8::1 local-cookie 1 \
+                  remote-cookie 2 local-session 3 remote-session 4";
+    rig.attempt("create loopback interface instance 2").unwrap();
+    let name = rig.attempt(tunnel).unwrap().trim().to_owned();
+    rig.attempt("create loopback interface instance 1").unwrap();
+    let before = rig.run("show configuration secrets");
+    let saved = temporary(&before);
+    rig.set("commit");
+    rig.set(&format!("set l2tpv3 tunnel cookie {name} local 9 remote 2"));
+    let (interfaces, now) = (rig.run("show interface"), rig.run("show configuration secrets"));
+    let said = rig.run(&format!("configure replace {}", saved.display()));
+    let shown = format!("set l2tpv3 tunnel cookie {name} local <hidden> remote <hidden>");
+    let lasting = format!("no command takes back `{shown}'");
+    assert!(said.contains(&lasting) && said.contains("; nothing has changed"), "{said}");
+    assert_eq!(rig.run("show interface"), interfaces);
+    let said = rig.run("commit confirm 5");
+    assert!(said.contains("this could not be undone"), "{said}");
+    assert!(!rig.run("show configuration history").contains("undone in"));
+    // It goes with the tunnel.
+    let rest = "create loopback interface instance 2\ncreate loopback interface instance 1\n";
+    let file = temporary(rest);
+    assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
+    let file = temporary(&now);
+    assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
+    // A replacement that has it cannot be confirmed later.
+    rig.set("delete loopback interface intfc loop1");
+    let said = rig.run(&format!("configure replace {} confirm 5", saved.display()));
+    assert!(said.contains("no command takes back") && said.contains("nothing has changed"));
+}
+
+/// The error while a configuration is being replaced.
+const BUSY: &str = "commit confirm: the configuration is being replaced or saved already\n";
+
+/// Has timers fire until a replacement in the background is over, and the configuration this one.
+#[track_caller]
+fn comes_back(rig: &mut Rig, configuration: &str) {
+    let start = std::time::Instant::now();
+    while start.elapsed() < std::time::Duration::from_secs(60) {
+        // A slice of the replacement is done each time.
+        rig.control(|router| router.run_due());
+        if rig.run("show configuration") == configuration && rig.run("commit confirm 99") != BUSY {
+            rig.run("commit");
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(rig.run("show configuration"), configuration);
+    panic!("{BUSY}");
+}
+
+#[test]
+fn an_unconfirmed_commit_is_undone_whatever_it_changed() {
+    let mut rig = rig();
+    rig.attempt("create loopback interface instance 1").unwrap();
+    rig.set("set interface ip address loop1 10.0.0.1/24");
+    rig.set("commit");
+    let before = rig.run("show configuration");
+    rig.attempt("commit confirm 0.002").unwrap();
+    let changes = [
+        "bfd key set conf-key-id 1 type keyed-sha1 secret c0ffee",
+        "bfd udp echo-source set interface loop1",
+        "bfd udp multihop enable",
+        "sflow polling-interval 7",
+        "sflow sampling-rate 7",
+        "sflow direction both",
+        "sflow header-bytes 64",
+        "sflow drop-monitoring enable",
+        "set wireguard async mode on",
+        "map params tcp-mss 1200",
+        "map params fragment inner ignore-df",
+        "map params icmp source-address 10.0.0.1",
+        "map params traffic-class 0x7",
+        "create bridge-domain 4 learn 1",
+        "set bridge-domain default-learn-limit 500",
+        "set bridge-domain learn-limit 4 700",
+        "set dhcpv6 vss table 0 vpn-ascii-id abc",
+        "ip6 table 2",
+        "set dhcpv6 vss table 2 oui 1 vpn-id 2",
+        "ip6 table del 2",
+        "set dhcp option-82 vss table 0 oui 3 vpn-id 4",
+        "set interface mac address loop1 02:00:00:00:00:77",
+        "set fib source mine priority 7",
+        "set lldp system-name me tx-hold 7",
+        "set ip reassembly limits timeout-ms 7 reassemblies 7 fragments 7 walk-ms 7",
+        "set ip reassembly limits ip6 shallow timeout-ms 7 reassemblies 7 fragments 7 walk-ms 7",
+        "set ip source-and-port-range-check vrf 9 10.0.0.0/8 port 80",
+        "set igmp timers query 7",
+        "set igmp group-prefix 239.0.0.0/8 ssm",
+        "set syslog sender collector 10.0.0.9 src 10.0.0.1",
+        "set syslog filter severity crit",
+        "set ipfix exporter collector 10.0.0.9 src 10.0.0.1",
+        "set sr encaps source addr 2001:db8::1",
+        "set nsim delay 1 ms bandwidth 1 gbit packet-size 100",
+        "dslite set aftr-tunnel-endpoint-address 2001:db8::7",
+        "set pcap filter function vnet_is_packet_traced",
+        "vrrp vr add loop1 vr_id 5 unicast 10.0.0.1",
+        "vrrp peers loop1 vr_id 5 10.0.0.2",
+        "vrrp proto start loop1 vr_id 5",
+        "det44 plugin enable",
+        "det44 add in 10.9.0.0/24 out 198.51.100.0/28",
+        "set interface state loop1 up",
+        "set interface ip address del loop1 10.0.0.1/24",
+    ];
+    for change in changes {
+        rig.attempt(change).unwrap_or_else(|error| panic!("{change}: {error}"));
+    }
+    // A fresh router takes all of it.
+    let changed = rig.run("show configuration secrets");
+    let mut other = self::rig();
+    other.attempt(&changed).unwrap();
+    assert_eq!(other.run("show configuration secrets"), changed);
+    comes_back(&mut rig, &before);
+    // What nothing takes back stays, and all else comes back nevertheless.
+    let tunnel = "create l2tpv3 tunnel client 2001:db8::2 our 2001:db8::1 local-session 3 \
+                  remote-session 4";
+    let name = rig.attempt(tunnel).unwrap().trim().to_owned();
+    rig.set("commit");
+    let before = rig.run("show configuration");
+    rig.attempt("commit confirm 0.002").unwrap();
+    rig.set(&format!("set l2tpv3 tunnel cookie {name} local 9 remote 0"));
+    let cookie = rig.run("show configuration l2tp");
+    rig.set("set interface ip address del loop1 10.0.0.1/24");
+    let lines = before.lines().filter(|line| !line.contains("l2tpv3"));
+    let back: BTreeSet<_> = lines.chain(cookie.lines()).map(str::to_owned).collect();
+    for _ in 0..500 {
+        rig.control(|router| router.run_due());
+        let now = rig.run("show configuration");
+        if now.lines().map(str::to_owned).collect::<BTreeSet<_>>() == back {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{}", rig.run("show configuration"));
+}
+
+#[test]
+fn saving_keeps_what_was_written_by_hand_and_says_so() {
+    let mut rig = rig();
+    rig.set("ip table add 7");
+    let file = temporary("# core uplink\nip table add 7\n");
+    let (path, old) = (file.display().to_string(), format!("{}~", file.display()));
+    let said = rig.run(&format!("save {path}"));
+    assert!(said.contains(&format!("saved to {path}")) && said.contains(&old), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "ip table add 7\n");
+    // What was saved once has none: the old file stays.
+    assert_eq!(rig.run(&format!("save {path}")), format!("saved to {path}\n"));
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "# core uplink\nip table add 7\n");
+    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(old).unwrap();
+}
+
+#[test]
+fn revisions_that_could_not_be_written_are_written_later() {
+    let mut rig = rig();
+    let file = temporary("");
+    let history = PathBuf::from(format!("{}.history", file.display()));
+    // Where the folder should be is something else.
+    std::fs::write(&history, "").unwrap();
+    rig.router.insert(configure::StartupFile(file.clone()));
+    rig.control(configure::resume);
+    rig.set("ip table add 7");
+    let said = rig.run("commit");
+    assert!(said.contains("the history is kept in memory only"), "{said}");
+    std::fs::remove_file(&history).unwrap();
+    assert_eq!(rig.run("commit"), "nothing has changed since the last commit\n");
+    let written = std::fs::read_to_string(history.join("00000001")).unwrap();
+    assert!(written.ends_with("\nip table add 7\n"), "{written}");
+    std::fs::remove_dir_all(history).unwrap();
+    std::fs::remove_file(file).unwrap();
 }

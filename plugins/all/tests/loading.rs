@@ -141,3 +141,52 @@ fn a_plugin_that_comes_late_knows_the_interfaces_there_are() {
         assert!(features.contains(node), "{features}");
     }
 }
+
+/// Has a command carried out in slices, and a plugin unloaded and loaded again between them.
+fn with_reloads(rig: &mut Rig, line: &str, plugin: &str) -> Result<(), String> {
+    use control::cli::{Output, Run, Step};
+    let mut run = Run::new(line);
+    loop {
+        let step = rig.connected(|rig| run.step(&rig.cli, &mut rig.router, &mut Output::none()));
+        match step {
+            Step::Done(result) => return result.map_err(|error| error.to_string()),
+            Step::Sleep(time) => std::thread::sleep(time),
+            Step::Again | Step::Wait => {}
+        }
+        let verb = match rig.router.features.iter().any(|(_, feature)| feature.name == plugin) {
+            true => "unload",
+            false => "load",
+        };
+        let _ = rig.attempt(&format!("plugin {verb} {plugin}"));
+    }
+}
+
+#[test]
+fn a_plugin_that_goes_in_the_middle_stops_no_later_replacement() {
+    let mut rig = rig();
+    let lines: String =
+        (0..60).map(|n| format!("create loopback interface instance {n}\n")).collect();
+    rig.attempt(&lines).unwrap();
+    let whole = rig.run("show configuration");
+    let path = |name: &str| {
+        let name = format!("ferrovia-reload-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    };
+    let (whole_file, empty_file) = (path("whole"), path("empty"));
+    std::fs::write(&whole_file, &whole).unwrap();
+    std::fs::write(&empty_file, "").unwrap();
+    for file in [&empty_file, &whole_file, &empty_file, &whole_file] {
+        for command in ["configure replace", "configure check", "show configuration diff"] {
+            // It may be refused: the plugin is not there when it ends.
+            let _ = with_reloads(&mut rig, &format!("{command} {}", file.display()), "lldp");
+        }
+        let _ = with_reloads(&mut rig, "commit", "lldp");
+    }
+    let _ = rig.attempt("plugin load lldp");
+    let said = rig.run(&format!("configure replace {}", whole_file.display()));
+    assert_eq!(said, "", "the configuration is not locked");
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!(lines(&rig.run("show configuration")), lines(&whole));
+    std::fs::remove_file(whole_file).unwrap();
+    std::fs::remove_file(empty_file).unwrap();
+}

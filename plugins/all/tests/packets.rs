@@ -40,6 +40,8 @@ mod det44;
 mod dhcp;
 #[path = "../../dhcp/tests6.rs"]
 mod dhcp6;
+#[path = "../../dhcp/tests6_answers.rs"]
+mod dhcp6_answers;
 #[path = "../../dns/tests.rs"]
 mod dns;
 #[path = "../../dslite/tests.rs"]
@@ -184,6 +186,8 @@ mod tracepath;
 mod traceroute;
 #[path = "../../translation/tests.rs"]
 mod translation;
+#[path = "../../translation/both_tests.rs"]
+mod translation_both;
 #[path = "../../udp_encap/tests.rs"]
 mod udp_encap;
 #[path = "../../urpf/tests.rs"]

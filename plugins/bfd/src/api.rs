@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use control::Secret;
 use control::api::types::Address;
 use control::api::{Api, Fields, Message, Retval};
 use net::interface::api::types::IfStatusFlags;
@@ -220,7 +221,7 @@ pub struct BfdAuthSetKey {
     /// 4: keyed SHA1, 5: meticulous keyed SHA1
     pub auth_type: u8,
     /// the key
-    pub key: [u8; 20],
+    pub key: Secret<[u8; 20]>,
 }
 
 /// Remove a key that no session uses.
@@ -383,7 +384,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             };
             super::keys(router).iter().map(row).collect()
         })
-        .call(|router: &mut Router, _: BfdUdpEnableMultihop| Ok(super::enable_multihop(router)?))
+        .call(|router: &mut Router, _: BfdUdpEnableMultihop| Ok(super::set_multihop(router, true)?))
         .call(|router: &mut Router, m: BfdUdpSetTos| {
             super::set_tos(router, m.tos);
             Ok(())

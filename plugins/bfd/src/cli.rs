@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
+use control::Secret;
 use control::api::Retval;
 use control::cli::{Arguments, Cli, Command, Error, Hex, Print, Words};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use wire::bfd::{Sha1, State};
 
-use super::keys::Secret;
-use super::{Key, Parameters};
+use super::{Key, Parameters, keys};
 
 /// A session by name.
 #[derive(Arguments, Clone, Copy, Debug, PartialEq)]
@@ -118,6 +118,11 @@ enum Admin {
 /// Put a session up or down
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session set-flags")]
+#[undo(
+    "=bfd udp session set-flags interface {interface} local-addr {local-addr} \
+     peer-addr {peer-addr} admin up|\
+     bfd udp session set-flags multihop local-addr {local-addr} peer-addr {peer-addr} admin up"
+)]
 #[stage(State)]
 struct SetFlags {
     #[flatten]
@@ -178,8 +183,8 @@ enum Kind {
 /// Set a key that no session uses
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd key set")]
+#[undo("=bfd key del conf-key-id {conf-key-id}")]
 #[stage(Objects)]
-#[secrets("secret")]
 struct SetKey {
     /// its number
     conf_key_id: u32,
@@ -188,7 +193,7 @@ struct SetKey {
     #[words]
     kind: Kind,
     /// 1 to 20 bytes in hexadecimal digits
-    secret: Hex,
+    secret: Secret<Hex>,
 }
 
 /// Remove a key that no session uses
@@ -202,6 +207,7 @@ struct UnsetKey {
 /// Have echo packets come from the networks of an interface
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp echo-source set")]
+#[undo("=bfd udp echo-source del")]
 #[stage(Attachments)]
 struct SetEchoSource {
     /// the interface
@@ -226,8 +232,14 @@ struct SetTos {
 /// Take packets of several hops also without sessions
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp multihop enable")]
+#[undo("bfd udp multihop disable")]
 #[stage(Settings)]
 struct EnableMultihop;
+
+/// Take packets of several hops only for sessions
+#[derive(Command)]
+#[command("bfd udp multihop disable")]
+struct DisableMultihop;
 
 /// A refusal as programs that read the original's texts know it: with the name of the call.
 fn refused(call: &'static str) -> impl Fn(super::Error) -> Error {
@@ -244,9 +256,9 @@ fn refused(call: &'static str) -> impl Fn(super::Error) -> Error {
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (conf_key_id, key) in super::keys(router).iter() {
-        let Secret { kind, bytes, len } = &*key.secret;
+        let keys::Secret { kind, bytes, len } = &*key.secret;
         let kind = if *kind == Sha1::METICULOUS { Kind::Meticulous } else { Kind::Keyed };
-        let secret = Hex(bytes[..usize::from(*len)].to_vec());
+        let secret = Secret(Hex(bytes[..usize::from(*len)].to_vec()));
         lines.push(&SetKey { conf_key_id, kind, secret });
     }
     if super::tos(router) != super::TOS {
@@ -312,7 +324,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetKey| {
         let kind = if c.kind == Kind::Meticulous { Sha1::METICULOUS } else { Sha1::KEYED };
-        let done = super::set_key(router, c.conf_key_id, kind, &c.secret.0);
+        let done = super::set_key(router, c.conf_key_id, kind, &c.secret.0.0);
         done.map_err(refused("bfd_auth_set_key"))
     });
     cli.command(|router: &mut Router, c: UnsetKey| {
@@ -322,7 +334,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         super::set_tos(router, c.tos);
         Ok(())
     });
-    cli.command(|router: &mut Router, _: EnableMultihop| Ok(super::enable_multihop(router)?));
+    cli.command(|router: &mut Router, _: EnableMultihop| Ok(super::set_multihop(router, true)?));
+    cli.command(|router: &mut Router, _: DisableMultihop| Ok(super::set_multihop(router, false)?));
     cli.command(|router: &mut Router, c: SetEchoSource| {
         Ok(super::set_echo_source(router, c.interface)?)
     });

@@ -181,10 +181,12 @@ pub fn set_tos(router: &mut Router, tos: u8) {
 ///
 /// # Errors
 /// [`Error::PortTaken`].
-pub fn enable_multihop(router: &mut Router) -> Result<(), Error> {
-    router.own_mut::<Bfd>().wants_multihop = true;
+pub fn set_multihop(router: &mut Router, is_on: bool) -> Result<(), Error> {
+    let before = std::mem::replace(&mut router.own_mut::<Bfd>().wants_multihop, is_on);
     let done = ports::follow(router, None);
-    router.own_mut::<Bfd>().wants_multihop = done.is_ok();
+    if done.is_err() {
+        router.own_mut::<Bfd>().wants_multihop = before;
+    }
     done
 }
 

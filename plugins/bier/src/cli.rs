@@ -101,10 +101,12 @@ struct SetRoute {
 impl Command for SetRoute {
     const PATHS: &'static [&'static str] = &["bier route"];
     const ABOUT: &'static str = "Set the paths of a bit position";
-    const USAGE: &'static str = "[add|del] sd <sub-domain> set <set> bsl <bit-string-length> \
-        bp <bit-position> {disposition <table-id> | via [<next-hop>] [<interface>] \
-        [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>] \
-        [resolve-via-host] [resolve-via-connected] out-labels <label>...}";
+    const USAGE: &'static str = concat!(
+        "[add|del] sd <sub-domain> set <set> bsl <bit-string-length> bp <bit-position> \
+        {disposition <table-id> | via ",
+        net::path_usage!(),
+        "}"
+    );
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut which, mut is_del, mut position, mut disposition) =
             (Which::default(), false, None, None);

@@ -67,26 +67,13 @@ impl Print for Create {
     }
 }
 
-/// Delete a bond.
-#[derive(Debug)]
-struct Delete(InterfaceIndex);
-
-/// An interface by name or number.
-fn interface(args: &mut Args<'_>) -> Result<InterfaceIndex, Error> {
-    if args.keyword("sw_if_index") {
-        return args.value("sw_if_index").map(InterfaceIndex);
-    }
-    args.value("interface")
-}
-
-impl Command for Delete {
-    const PATHS: &'static [&'static str] = &["delete bond"];
-    const ABOUT: &'static str = "Delete an interface of several links";
-    const USAGE: &'static str = "{<interface> | sw_if_index <sw_idx>}";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        interface(args).map(Self)
-    }
+/// Delete an interface of several links.
+#[derive(Command)]
+#[command("delete bond")]
+struct Delete {
+    /// interface, or `sw_if_index` and its number
+    #[positional]
+    interface: InterfaceIndex,
 }
 
 /// Have an interface be a member of a bond.
@@ -116,32 +103,17 @@ struct Del {
     member: InterfaceIndex,
 }
 
-/// `set interface bond INTERFACE weight N`.
-#[derive(Debug, PartialEq)]
+/// Set how much a member of a bond is preferred.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface bond")]
+#[undo("=set interface bond {1} weight 0")]
+#[stage(Settings)]
 struct SetWeight {
-    member: InterfaceIndex,
+    /// member, or `sw_if_index` and its number
+    #[positional]
+    interface: InterfaceIndex,
+    /// the highest is preferred
     weight: u32,
-}
-
-impl Command for SetWeight {
-    const PATHS: &'static [&'static str] = &["set interface bond"];
-    const ABOUT: &'static str = "Set how much a member of a bond is preferred";
-    const USAGE: &'static str = "<interface> | sw_if_index <idx> weight <value>";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let member = interface(args)?;
-        if !args.keyword("weight") {
-            return Err(args.error("expected weight"));
-        }
-        Ok(Self { member, weight: args.value("weight")? })
-    }
-}
-
-impl Print for SetWeight {
-    const STAGE: Stage = Stage::Settings;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.member).option("weight", Some(&self.weight));
-    }
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -154,7 +126,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             let (passive, long_timeout) = (of.is_passive, of.is_long_timeout);
             lines.push(&Add { bond: *made, member: *member, passive, long_timeout });
             if of.weight > 0 {
-                lines.push(&SetWeight { member: *member, weight: of.weight });
+                lines.push(&SetWeight { interface: *member, weight: of.weight });
             }
         }
     }
@@ -165,13 +137,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let made = super::create(router, c.0)?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
-    cli.command(|router: &mut Router, c: Delete| Ok(super::delete(router, c.0)?));
+    cli.command(|router: &mut Router, c: Delete| Ok(super::delete(router, c.interface)?));
     cli.command(|router: &mut Router, c: Add| {
         let how = (c.passive, c.long_timeout);
         Ok(super::add_member(router, c.member, c.bond, how)?)
     });
     cli.command(|router: &mut Router, c: Del| Ok(super::detach(router, c.member)?));
     cli.command(|router: &mut Router, c: SetWeight| {
-        Ok(super::set_weight(router, c.member, c.weight)?)
+        Ok(super::set_weight(router, c.interface, c.weight)?)
     });
 }

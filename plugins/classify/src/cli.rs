@@ -27,10 +27,14 @@ const MEMORY: Memory = Memory(2 << 20);
 struct MakeTable {
     /// what becomes of packets that are not found
     #[alias("l2-miss-next")]
+    #[alias("l2-input-miss-next")]
+    #[alias("l2-output-miss-next")]
     #[alias("acl-miss-next")]
     #[default(NextIndex(NONE))]
     miss_next: NextIndex,
-    /// bits that count
+    /// bits that count: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2,
+    /// ignore-tag1, ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto
+    /// and other fields; `l4` with tcp or udp and src_port, dst_port
     mask: Option<Mask>,
     /// buckets
     #[default(2)]
@@ -253,7 +257,7 @@ struct MakeSession {
     hit_next: NextIndex,
     /// the table
     table_index: u32,
-    /// bytes of packets
+    /// bytes of packets: `hex` and digits, or the fields of the mask with a value behind each
     #[keyword("match")]
     matched: Match,
     /// the policer that packets meet
@@ -327,7 +331,9 @@ struct SetFilter {
     /// traces, captures, or those on an interface: trace, pcap, or its name
     #[positional]
     of: FilterOwner,
-    /// bits that count
+    /// bits that count: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2,
+    /// ignore-tag1, ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto
+    /// and other fields; `l4` with tcp or udp and src_port, dst_port
     mask: Option<Mask>,
     /// what they are compared with
     #[keyword("match")]

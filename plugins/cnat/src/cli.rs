@@ -67,55 +67,58 @@ fn backend(args: &mut Args<'_>, version: IpVersion) -> Result<Wanted, Error> {
     Ok(Wanted { dst: endpoint(args)?, src, is_untranslated: args.keyword("no-nat") })
 }
 
-fn service(args: &mut Args<'_>) -> Result<(Endpoint, Protocol, bool), Error> {
-    if !args.keyword("proto") {
-        return Err(args.error("expected proto tcp, udp or sctp"));
-    }
+fn protocol_of_service(args: &mut Args<'_>) -> Result<Protocol, Error> {
     let word = args.peek().unwrap_or("").to_ascii_lowercase();
     let (_, protocol) = PROTOCOLS
         .into_iter()
         .find(|(known, _)| *known == word)
         .ok_or_else(|| args.error("expected proto tcp, udp or sctp"))?;
     args.word();
-    let is_real = args.keyword("real");
-    if !is_real && !args.keyword("vip") {
-        return Err(args.error("expected vip or real, and the service"));
-    }
-    Ok((endpoint(args)?, protocol, is_real))
+    Ok(protocol)
 }
 
 fn translation(args: &mut Args<'_>) -> Result<Translation, Error> {
-    let (vip, protocol, is_real) = service(args)?;
-    let mut new = Translation {
-        vip,
-        protocol,
-        is_real,
-        flags: 0,
-        is_maglev: false,
-        hash: FlowHash::DEFAULT,
-        backends: Vec::new(),
-    };
+    let (mut service, mut protocol) = (None, None);
+    let (mut flags, mut is_maglev) = (0, false);
+    let (mut hash, mut backends) = (FlowHash::DEFAULT, Vec::new());
     while !args.is_empty() {
-        if args.keyword("to") {
-            new.backends.push(backend(args, vip.version())?);
+        if args.keyword("proto") {
+            protocol = Some(protocol_of_service(args)?);
+        } else if args.keyword("vip") {
+            service = Some((endpoint(args)?, false));
+        } else if args.keyword("real") {
+            service = Some((endpoint(args)?, true));
+        } else if args.keyword("to") {
+            let (vip, _) =
+                service.as_ref().ok_or_else(|| args.error("expected vip or real before"))?;
+            backends.push(backend(args, vip.version())?);
+        } else if args.keyword("add") {
+            // The default.
+        } else if args.keyword("noclient") {
+            flags |= LOCAL;
         } else if args.keyword("maglev") {
-            new.is_maglev = true;
+            is_maglev = true;
         } else if args.keyword("flow-hash") {
-            new.hash = FlowHash(0);
-            while let Some((field, _)) = FlowHash::NAMES.iter().find(|(_, word)| args.keyword(word))
-            {
-                new.hash.0 |= field.0;
-            }
-            if new.hash.0 == 0 {
-                return Err(args.error("expected fields of a flow hash: src dst sport dport …"));
-            }
+            hash = flow_hash(args)?;
         } else if let Some((_, flag)) = FLAGS.iter().find(|(word, _)| args.keyword(word)) {
-            new.flags |= flag;
+            flags |= flag;
         } else {
             return Err(args.unknown());
         }
     }
-    Ok(new)
+    let protocol = protocol.ok_or_else(|| args.error("expected proto tcp, udp or sctp"))?;
+    let (vip, is_real) =
+        service.ok_or_else(|| args.error("expected vip or real, and the service"))?;
+    Ok(Translation { vip, protocol, is_real, flags, is_maglev, hash, backends })
+}
+
+fn flow_hash(args: &mut Args<'_>) -> Result<FlowHash, Error> {
+    let mut hash = FlowHash(0);
+    while let Some((field, _)) = FlowHash::NAMES.iter().find(|(_, word)| args.keyword(word)) {
+        hash.0 |= field.0;
+    }
+    let none = || args.error("expected fields of a flow hash: src dst sport dport …");
+    if hash.0 == 0 { Err(none()) } else { Ok(hash) }
 }
 
 impl Command for SetTranslation {
@@ -124,7 +127,7 @@ impl Command for SetTranslation {
         "Have connections with a service go to backends, or no longer: its sessions end then";
     const USAGE: &'static str = "[add|del] proto [tcp|udp|sctp] [vip|real] \
         <address|interface [ip6]> <port> [maglev] [flow-hash <field> ...] [alloc-port] [one-way] \
-        [no-client] [to [<source> <port>] -> <backend> <port> [no-nat]] ...";
+        [no-client|noclient] [to [<source> <port>] -> <backend> <port> [no-nat]] ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let is_del = args.keyword("del");
         if is_del && let Some(id) = args.optional() {
@@ -195,17 +198,17 @@ impl Command for SetSources {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy addr"];
     const ABOUT: &'static str =
         "Set the source that packets of a table get; without an address they get none";
-    const USAGE: &'static str = "[<ip4-address>] [<ip6-address>] [<interface>] [table <id>] \
-        [answers <id>] [no-client] [default]";
+    const USAGE: &'static str = "[<ip4-address>] [<ip6-address>] [<interface>] [table|fib <id>] \
+        [answers|rfib <id>] [no-client] [default]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut new =
             WantedSources { table: 0, answers: 0, ip4: None, ip6: None, interface: None, flags: 0 };
         while !args.is_empty() {
-            if args.keyword("table") {
+            if args.keyword("table") || args.keyword("fib") {
                 new.table = args.value("table")?;
-            } else if args.keyword("answers") {
+            } else if args.keyword("answers") || args.keyword("rfib") {
                 new.answers = args.value("table of answers")?;
-            } else if args.keyword("no-client") {
+            } else if args.keyword("no-client") || args.keyword("noclient") {
                 new.flags |= NO_ROUTE;
             } else if args.keyword("default") {
                 new.flags |= AS_DEFAULT;
@@ -243,9 +246,10 @@ struct SetPolicy(Policy);
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy"];
     const ABOUT: &'static str = "Set which packets get another source";
-    const USAGE: &'static str = "[none|if-pfx|k8s|dnat]";
+    const USAGE: &'static str = "[none|if-pfx|k8s|dnat|dnat-only]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let found = Policy::WORDS.into_iter().find(|(_, word)| args.keyword(word));
+        let words = Policy::WORDS.into_iter().chain([(Policy::Services, "dnat-only")]);
+        let found = words.into_iter().find(|(_, word)| args.keyword(word));
         let (policy, _) = found.ok_or_else(|| args.error("expected none, if-pfx, k8s or dnat"))?;
         Ok(Self(policy))
     }
@@ -311,8 +315,15 @@ impl Command for SetExcluded {
     const ABOUT: &'static str = "Have packets reach a prefix with their own source, or no longer";
     const USAGE: &'static str = "[del] <prefix>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let del = args.keyword("del");
-        Ok(Self { prefix: args.value("prefix")?, del })
+        let (mut prefix, mut del) = (None, false);
+        while !args.is_empty() {
+            match args.keyword("del") {
+                true => del = true,
+                false => prefix = Some(args.value("prefix")?),
+            }
+        }
+        let prefix = prefix.ok_or_else(|| args.error("expected a prefix"))?;
+        Ok(Self { prefix, del })
     }
 }
 

@@ -278,7 +278,23 @@ pub fn change_route(
             router.own_mut::<Cnat>().routes.remove(&route);
         }
     }
+    if is_near(router, addr) {
+        answer(router);
+    }
     Ok(())
+}
+
+/// Whether an address is in the network of an interface.
+fn is_near(router: &Router, addr: IpAddr) -> bool {
+    router.addresses.iter().any(|(_, on)| on.iter().any(|prefix| prefix.contains(addr)))
+}
+
+/// Answers for addresses of services and sources that are in the network of an interface.
+fn answer(router: &mut Router) {
+    let all = router.own::<Cnat>().routes.keys().map(|(_, addr)| *addr);
+    let near = all.filter(|addr| is_near(router, *addr));
+    let answered = near.map(|addr| (None, [addr; 2])).collect();
+    router.answer_for("cnat", answered);
 }
 
 /// Follows interfaces that come and go.
@@ -325,4 +341,5 @@ pub fn addresses_changed(router: &mut Router, interface: InterfaceIndex) {
     if router.own::<Cnat>().sources.values().any(|s| s.interface == Some(interface)) {
         let _ = apply_sources(router);
     }
+    answer(router);
 }

@@ -3,19 +3,21 @@
 
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::cli::{Cli, Command, Error, Output, Step, Task, io_text};
+use control::cli::{Args, Cli, Command, Error, Output, Step, Task, Value, io_text};
 use control::configuration::Collection;
 use control::wall::Civil;
 use drivers::host::background::Background;
 use net::Router;
 use serde::Serialize;
 
+use crate::difference::{Difference, Known};
 use crate::history::{Awaited, Revision, text};
-use crate::replace::{Difference, Finish, Job, Known, Target, run_in_background};
-use crate::{Configure, LOOK, StartupFile, write_atomically};
+use crate::replace::{Finish, Job, Purpose, Target, run_in_background};
+use crate::save::{Saved, save_to};
+use crate::{Busy, Configure, LOOK, StartupFile};
 
 /// Largest file of commands in bytes.
 const MOST_BYTES: u64 = 1 << 30;
@@ -33,22 +35,48 @@ struct Save {
     file: Option<PathBuf>,
 }
 
+/// Commands in a file, or between braces, as fvctl sends those of its standard input.
+enum Commands {
+    File(PathBuf),
+    Text(String),
+}
+
+impl Value for Commands {
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        Ok(match args.block()? {
+            Some(inside) => Self::Text(inside.line().to_owned()),
+            None => Self::File(args.value(what)?),
+        })
+    }
+}
+
+impl fmt::Display for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Text(_) => f.write_str("standard input"),
+        }
+    }
+}
+
 /// Check a file of commands without carrying them out here.
 #[derive(Command)]
 #[command("configure check")]
 struct Check {
-    /// path of the file
+    /// path of the file; - for the standard input of fvctl
     #[positional]
-    file: PathBuf,
+    #[values("file")]
+    file: Commands,
 }
 
 /// Make the configuration that of a file, by what is different; all of it or nothing.
 #[derive(Command)]
 #[command("configure replace")]
 struct Replace {
-    /// path of the file
+    /// path of the file; - for the standard input of fvctl
     #[positional]
-    file: PathBuf,
+    #[values("file")]
+    file: Commands,
     /// minutes after which it is undone unless `commit` confirms it
     confirm: Option<f64>,
 }
@@ -87,10 +115,11 @@ struct CommitConfirm {
 #[derive(Command)]
 #[command("show configuration diff")]
 struct ShowDiff {
-    /// path of a file that could replace it, or number of a revision that it has changed from
-    /// since; 0, the one committed last, unless given
+    /// path of a file that could replace it, - for the standard input of fvctl, or number of a
+    /// revision that it has changed from since; 0, the one committed last, unless given
     #[positional]
-    other: Option<String>,
+    #[values("file")]
+    other: Option<Commands>,
 }
 
 /// Show the configurations that were committed.
@@ -105,70 +134,72 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 
 /// A configuration on its way to a file.
 struct Saving {
+    busy: Option<Busy>,
     collection: Option<Collection<Router>>,
     file: PathBuf,
-    written: Option<Background<std::io::Result<()>>>,
+    written: Option<Background<std::io::Result<Saved>>>,
 }
 
-impl Saving {
-    fn slice(&mut self, router: &mut Router) -> Step {
+impl Task<Router> for Saving {
+    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
         if let Some(mut collection) = self.collection.take() {
             if collection.advance(router) {
                 self.collection = Some(collection);
                 return Step::Again;
             }
             let (text, file) = (text(&collection.rows()), self.file.clone());
-            let write = move || write_atomically(&file, text.as_bytes());
-            self.written = Some(Background::begin(write));
+            self.written = Some(Background::begin(move || save_to(&file, text.as_bytes())));
         }
-        match self.written.as_ref().and_then(Background::result) {
-            None => Step::Sleep(LOOK),
-            Some(result) => Step::Done(result.and_then(|written| written).map_err(|e| {
-                Error::new(format!("cannot write `{}': {}", self.file.display(), io_text(&e)))
-            })),
-        }
-    }
-}
-
-impl Task<Router> for Saving {
-    fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
-        let step = self.slice(router);
-        if let Step::Done(result) = &step {
-            router.own_mut::<Configure>().is_busy = false;
-            if result.is_ok() {
-                out.append(Output::text(format!("saved to {}", self.file.display())));
+        let Some(result) = self.written.as_ref().and_then(Background::result) else {
+            return Step::Sleep(LOOK);
+        };
+        self.busy = None;
+        let file = self.file.display();
+        Step::Done(match result.flatten() {
+            Ok(saved) => {
+                // The next start has what runs.
+                let name = file.to_string();
+                router.forget_start(|subject| subject.starts_with(&name));
+                out.append(Output::text(format!("saved to {file}")));
+                if let Saved::InPlaceOf(old) = saved {
+                    let old = old.display();
+                    let lost = "comments of the old file are not in the new one";
+                    out.append(Output::text(format!("\n{lost}: the old one is {old}")));
+                }
+                Ok(())
             }
-        }
-        step
-    }
-
-    fn cancel(&mut self, router: &mut Router, _: &mut Output) {
-        router.own_mut::<Configure>().is_busy = false;
+            Err(e) => Err(Error::new(format!("cannot write `{file}': {}", io_text(&e)))),
+        })
     }
 }
 
 fn save(router: &mut Router, save: Save) -> Result<Box<dyn Task<Router>>, Error> {
     let default = || router.state::<StartupFile>().map(|StartupFile(file)| file.clone());
     let file = save.file.or_else(default).ok_or("there is no default: name a file")?;
-    if std::mem::replace(&mut router.own_mut::<Configure>().is_busy, true) {
-        return Err("the configuration is being replaced or saved already".into());
-    }
-    let collection = Some(Collection::new(router.configured.clone()));
-    Ok(Box::new(Saving { collection, file, written: None }))
+    let busy = Some(router.own::<Configure>().begin()?);
+    let collection = Some(router.collect());
+    Ok(Box::new(Saving { busy, collection, file, written: None }))
 }
 
 /// The text of a file of commands.
-fn read(file: &PathBuf) -> Result<Target, Error> {
-    let name = file.display().to_string();
+fn read(commands: Commands) -> Result<Target, Error> {
+    let name = commands.to_string();
+    let file = match commands {
+        Commands::File(file) if file == Path::new("-") => {
+            return Err("only fvctl has a standard input: `fvctl configure check - <FILE'".into());
+        }
+        Commands::File(file) => file,
+        Commands::Text(text) => return Ok(Target::File(name, text)),
+    };
     let failed = |why: &str| Error::new(format!("cannot read `{name}': {why}"));
-    let about = fs::metadata(file).map_err(|e| failed(&io_text(&e)))?;
+    let about = fs::metadata(&file).map_err(|e| failed(&io_text(&e)))?;
     if !about.is_file() {
         return Err(failed("not a regular file"));
     }
     if about.len() > MOST_BYTES {
         return Err(failed("longer than 1 GiB"));
     }
-    let text = fs::read_to_string(file).map_err(|e| failed(&io_text(&e)))?;
+    let text = fs::read_to_string(&file).map_err(|e| failed(&io_text(&e)))?;
     Ok(Target::File(name, text))
 }
 
@@ -178,34 +209,37 @@ fn check(router: &mut Router, check: Check) -> Result<Box<dyn Task<Router>>, Err
         let (goes, comes, all) = (removed.len(), added.len(), known.target.len());
         Ok(Output::text(format!("{all} commands: {goes} would go, {comes} would come")))
     });
-    Job::begin(router, read(&check.file)?, false, finish)
+    Job::begin(router, read(check.file)?, Purpose::Look, finish)
 }
 
 fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Error> {
-    let number = match &diff.other {
-        None => Some(0),
-        Some(other) => other.parse::<usize>().ok(),
+    let number = match diff.other {
+        None => None,
+        Some(Commands::File(file)) if file.to_string_lossy().parse::<usize>().is_ok() => {
+            file.to_string_lossy().parse().ok()
+        }
+        Some(other) => {
+            let finish: Finish = Box::new(|_, known| Ok(Output::of(known.difference())));
+            return Job::begin(router, read(other)?, Purpose::Look, finish);
+        }
     };
-    let Some(number) = number else {
-        let file = read(&PathBuf::from(diff.other.unwrap_or_default()))?;
-        return Job::begin(
-            router,
-            file,
-            false,
-            Box::new(move |_, k| Ok(Output::of(k.difference()))),
-        );
-    };
-    let is_first = diff.other.is_none() && router.own::<Configure>().history.at(0).is_none();
+    let is_first = number.is_none() && router.own::<Configure>().history.at(0).is_none();
+    let number = number.unwrap_or(0);
     let target = match is_first {
         true => Target::Running,
-        false => revision(router, number)?.target(number),
+        false => revision(router, number)?.target(number, cli(router)),
     };
     let finish: Finish = Box::new(move |_, known| {
         // What has changed since: the revision is the older one.
         let Known { running, target, before } = known;
         Ok(Output::of(Known { running: target, target: running, before }.difference()))
     });
-    Job::begin(router, target, false, finish)
+    Job::begin(router, target, Purpose::Look, finish)
+}
+
+/// All commands.
+fn cli(router: &Router) -> &Cli<Router> {
+    &router.own::<Configure>().cli
 }
 
 /// The revision of this number.
@@ -225,15 +259,23 @@ fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
 
 fn replace(router: &mut Router, c: Replace) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
-    let reason = format!("replaced by {}", c.file.display());
-    Job::begin(router, read(&c.file)?, true, replaced(reason, confirm))
+    let reason = format!("replaced by {}", c.file);
+    let finish = replaced(reason, confirm);
+    let job = Job::new(router, read(c.file)?, Purpose::Replace, finish)?;
+    Ok(Box::new(job.undone(confirm.is_some())))
 }
 
 fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
-    let target = revision(router, c.number)?.target(c.number);
-    let reason = format!("back to revision {}", c.number);
-    Job::begin(router, target, true, replaced(reason, confirm))
+    let revision = revision(router, c.number)?;
+    let target = match confirm {
+        None => revision.target(c.number, cli(router)),
+        // A trial knows which of its commands can be taken back.
+        Some(_) => revision.tried(c.number),
+    };
+    let finish = replaced(format!("back to revision {}", c.number), confirm);
+    let job = Job::new(router, target, Purpose::Replace, finish)?;
+    Ok(Box::new(job.undone(confirm.is_some())))
 }
 
 /// Consequences of a replacement: revisions of what was and of what is, and the time by which it is
@@ -299,7 +341,7 @@ fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error
             (false, false) => Output::text("nothing has changed since the last commit"),
         })
     });
-    Job::begin(router, Target::Running, false, finish)
+    Job::begin(router, Target::Running, Purpose::Keep, finish)
 }
 
 fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<Router>>, Error> {
@@ -308,18 +350,19 @@ fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<
     let awaited = state.awaited.as_ref().map(|awaited| awaited.base.clone());
     let last = state.history.at(0).cloned();
     let base = awaited.or(last).ok_or("nothing was committed that could come back: `commit' it")?;
+    let target = base.target(0, cli(router));
     let finish: Finish = Box::new(move |router, known| {
         forget_awaited(router);
         router.own_mut::<Configure>().history.push("to be confirmed", &known.running);
         Ok(Output::text(await_confirmation(router, seconds, base)))
     });
-    Job::begin(router, Target::Running, false, finish)
+    Ok(Box::new(Job::new(router, target, Purpose::Keep, finish)?.undone(true)))
 }
 
 /// Undoes a commit that nobody has confirmed.
 fn not_confirmed(router: &mut Router, _: u64) {
     let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return };
-    let target = awaited.base.target(0);
+    let target = awaited.base.target(0, cli(router));
     let base = awaited.base.clone();
     let finish: Finish = Box::new(move |router, known| {
         undo_save(router, &base, &known);
@@ -329,7 +372,7 @@ fn not_confirmed(router: &mut Router, _: u64) {
         history.kept.confirm();
         Ok(Output::text("the last commit was not confirmed and is undone"))
     });
-    match Job::new(router, target, true, finish) {
+    match Job::new(router, target, Purpose::Restore, finish) {
         Ok(job) => run_in_background(router, job),
         Err(_) => {
             // Something else is under way: after that.

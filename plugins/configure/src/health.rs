@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::path::{Path, PathBuf};
 
-use control::configuration::Collection;
 use net::Router;
 use net::health::{Check, Findings, Severity};
 
@@ -23,38 +24,80 @@ pub(super) fn register(router: &mut Router) {
     });
 }
 
+/// The configuration as the start made it: what its files mean.
+struct Baseline {
+    /// Files that were carried out, with hashes of their texts.
+    files: Vec<(PathBuf, Option<u64>)>,
+    /// Hashes of commands.
+    rows: HashSet<u64>,
+}
+
+/// Notes what the files of the start have made.
+pub fn started(router: &mut Router, files: Vec<PathBuf>) {
+    let Some(rows) = running(router) else { return };
+    let rows = rows.iter().map(|row| hash(row)).collect();
+    let files = files.into_iter().map(|file| (hash_of(&file), file));
+    let files = files.map(|(hash, file)| (file, hash)).collect();
+    router.insert(Baseline { files, rows });
+}
+
+fn hash(text: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
+}
+
+/// Hash of a file's text; `None` when it cannot be read or is too long.
+fn hash_of(file: &Path) -> Option<u64> {
+    Some(hash(&text_of(file)?))
+}
+
+fn text_of(file: &Path) -> Option<String> {
+    let about = fs::metadata(file).ok().filter(|about| about.is_file())?;
+    if about.len() > MOST_BYTES { None } else { fs::read_to_string(file).ok() }
+}
+
+/// The commands of the configuration that runs; `None` when there are too many to look at.
+fn running(router: &mut Router) -> Option<HashSet<String>> {
+    let mut collection = router.collect();
+    let most = router.configured.len() + MOST_SLICES;
+    let is_whole = (0..most).any(|_| !collection.advance(router));
+    let rows = || collection.rows().into_iter().map(|row| row.command).collect();
+    is_whole.then(rows)
+}
+
 fn look(router: &mut Router, found: &mut Findings) {
     let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
-    let name = file.display().to_string();
-    let mut collection = Collection::new(router.configured.clone());
-    let most = router.configured.len() + MOST_SLICES;
-    for slice in 0.. {
-        if slice == most {
-            return;
-        }
-        if !collection.advance(router) {
-            break;
-        }
-    }
-    let running: HashSet<_> = collection.rows().into_iter().map(|row| row.command).collect();
-    let about = fs::metadata(file).ok().filter(|about| about.is_file());
-    if about.as_ref().is_some_and(|about| about.len() > MOST_BYTES) {
+    let (file, name) = (file.clone(), file.display().to_string());
+    let Some(running) = running(router) else { return };
+    let saved = text_of(&file);
+    if saved.is_none() && file.exists() {
         return;
     }
-    let Some(text) = about.and_then(|_| fs::read_to_string(file).ok()) else {
-        if !running.is_empty() {
-            let text = format!("{} commands are not saved (see `save')", running.len());
-            found.add(Severity::Note, name, text);
-        }
+    let saved: Option<HashSet<String>> =
+        saved.map(|text| commands(&text).into_iter().map(|(_, command)| command).collect());
+    if saved.as_ref() == Some(&running) {
         return;
+    }
+    // The same in other words is the same: what the files of the start have made.
+    let baseline = router.state::<Baseline>();
+    let baseline = baseline.filter(|b| b.files.iter().all(|(f, hash)| hash_of(f) == *hash));
+    let is_of_start = |b: &&Baseline| saved.is_none() || b.files.iter().any(|(f, _)| *f == file);
+    let (new, gone) = match (baseline.filter(is_of_start), &saved) {
+        (Some(Baseline { rows, .. }), _) => {
+            let now: HashSet<_> = running.iter().map(|row| hash(row)).collect();
+            (now.difference(rows).count(), rows.difference(&now).count())
+        }
+        (None, Some(saved)) => {
+            (running.difference(saved).count(), saved.difference(&running).count())
+        }
+        (None, None) => (running.len(), 0),
     };
-    let saved: HashSet<_> = commands(&text).into_iter().map(|(_, command)| command).collect();
-    let (new, gone) = (running.difference(&saved).count(), saved.difference(&running).count());
-    if new + gone > 0 {
-        let text = format!(
+    let text = match (new + gone, &saved) {
+        (0, _) => return,
+        (_, None) => format!("{new} commands are not saved (see `save')"),
+        _ => format!(
             "{new} commands that run are not in it, and {gone} that are in it do not run (see \
              `show configuration diff {name}')"
-        );
-        found.add(Severity::Note, name, text);
-    }
+        ),
+    };
+    found.add(Severity::Note, name, text);
 }

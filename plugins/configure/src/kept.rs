@@ -29,6 +29,28 @@ pub enum Change {
     Remove(PathBuf),
 }
 
+impl Change {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Write(path, _) | Self::Remove(path) => path,
+        }
+    }
+}
+
+/// Changes that could not be made, and why: the first reason.
+#[derive(Debug)]
+pub struct Failed {
+    pub why: String,
+    pub changes: Vec<Change>,
+}
+
+impl Failed {
+    /// The thread for them failed.
+    pub fn without_changes(why: &impl ToString) -> Self {
+        Self { why: why.to_string(), changes: Vec::new() }
+    }
+}
+
 /// The folder of the files, if there is one, and what is to be done there.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -132,6 +154,13 @@ impl Kept {
         self.changes.push(Change::Write(path, contents));
     }
 
+    /// Has changes made later that could not be, except where a newer one is about the same file.
+    pub fn put_back(&mut self, mut failed: Vec<Change>) {
+        failed.retain(|old| !self.changes.iter().any(|new| new.path() == old.path()));
+        failed.append(&mut self.changes);
+        self.changes = failed;
+    }
+
     /// Changes to be made; `None` if there are none.
     pub fn changes(&mut self) -> Option<Vec<Change>> {
         let changes = std::mem::take(&mut self.changes);
@@ -139,26 +168,33 @@ impl Kept {
     }
 }
 
-/// Carries out changes, for a thread that may wait; the first problem.
-pub fn carry_out(changes: Vec<Change>) -> Result<(), String> {
-    let mut result = Ok(());
+/// Carries out changes, for a thread that may wait.
+///
+/// # Errors
+/// Changes that could not be made.
+pub fn carry_out(changes: Vec<Change>) -> Result<(), Failed> {
+    let mut failed = Failed { why: String::new(), changes: Vec::new() };
     for change in changes {
-        let (path, done) = match change {
-            Change::Write(path, contents) => {
+        let path = change.path();
+        let done = match &change {
+            Change::Write(_, contents) => {
                 let folder = path.parent().unwrap_or(Path::new("."));
                 let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-                let written = made.and_then(|()| write_atomically(&path, contents.as_bytes()));
-                (path, written)
+                made.and_then(|()| write_atomically(path, contents.as_bytes()))
             }
-            Change::Remove(path) => match fs::remove_file(&path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => (path, Ok(())),
-                done => (path, done),
+            Change::Remove(_) => match fs::remove_file(path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done,
             },
         };
-        let failed = |e| format!("{}: {}", path.display(), control::cli::io_text(&e));
-        result = result.and(done.map_err(failed));
+        if let Err(e) = done {
+            if failed.changes.is_empty() {
+                failed.why = format!("{}: {}", path.display(), control::cli::io_text(&e));
+            }
+            failed.changes.push(change);
+        }
     }
-    result
+    if failed.changes.is_empty() { Ok(()) } else { Err(failed) }
 }
 
 fn path(folder: &Path, file: u64) -> PathBuf {

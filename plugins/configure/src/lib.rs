@@ -1,26 +1,32 @@
 //! The configuration as a whole: saved, checked, compared, replaced, and taken back.
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod cli;
+mod difference;
 mod health;
 mod history;
 mod kept;
+mod rehearsal;
 mod replace;
 mod save;
 mod trial;
 
+use std::cell::Cell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
-use control::cli::Cli;
+use control::cli::{Cli, Error};
 use control::feature::Refused;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
+pub use allowed::makes_configuration;
 pub use cli::go_on_waiting;
+pub use health::started;
 use history::{Awaited, History};
 use kept::{Kept, Unconfirmed};
-pub use save::write_atomically;
-pub use trial::{Extra, check, commands};
+pub use trial::{Extra, Trial, check, commands};
 
 /// Interval of looks whether a file is on the disk.
 const LOOK: Duration = Duration::from_millis(1);
@@ -49,14 +55,34 @@ struct Configure {
     awaited: Option<Awaited>,
     /// A commit that waited for that when the process before ended.
     unconfirmed: Option<Unconfirmed>,
-    /// Whether the configuration is being replaced or saved.
-    is_busy: bool,
+    /// Whether the configuration is being replaced or saved: as long as there is a [`Busy`].
+    is_busy: Rc<Cell<bool>>,
+}
+
+/// The right to replace or save the configuration, which one has at a time. It ends also where a
+/// panic unwinds.
+struct Busy(Rc<Cell<bool>>);
+
+impl Configure {
+    fn begin(&self) -> Result<Busy, Error> {
+        if self.is_busy.replace(true) {
+            return Err("the configuration is being replaced or saved already".into());
+        }
+        Ok(Busy(Rc::clone(&self.is_busy)))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let cli = parts.cli.clone();
     let (history, awaited, unconfirmed) = (History::default(), None, None);
-    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy: false });
+    let is_busy = Rc::default();
+    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy });
     health::register(parts.router);
     cli::register(&mut parts.cli);
     Ok(())

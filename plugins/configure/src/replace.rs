@@ -1,6 +1,6 @@
 //! From the configuration that there is to another one, by what is different.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -8,17 +8,16 @@ use control::cli::{Cli, Error, Output, Run, Step, Task};
 use control::configuration::{Collection, Row};
 use drivers::host::background::Background as Work;
 use net::Router;
-use serde::Serialize;
 
+use crate::difference::{Known, only_in, plan, rows_of};
 use crate::history::Revision;
 use crate::kept;
-use crate::trial::{self, Trial};
-use crate::{Configure, LOOK};
+use crate::rehearsal::Rehearsal;
+use crate::trial::Trial;
+use crate::{Busy, Configure, LOOK};
 
 /// Attempts to get to a configuration.
 const ROUNDS: u32 = 4;
-/// Most commands that an error names.
-const NAMED: usize = 5;
 
 /// The configuration that is wanted.
 pub enum Target {
@@ -33,94 +32,60 @@ pub enum Target {
 impl Revision {
     /// It as what is wanted; `number` is its place in the history. One of an earlier start goes
     /// through a trial, as a file does: its words may be other ones today.
-    pub fn target(&self, number: usize) -> Target {
+    pub fn target(&self, number: usize, cli: &Cli<Router>) -> Target {
         if self.is_earlier {
-            return Target::File(format!("revision {number}"), self.text.to_string());
+            return self.tried(number);
         }
-        let row = |(_, command)| Row { feature: "", command, undo: None, secrets: &[] };
-        Target::Rows(trial::commands(&self.text).into_iter().map(row).collect())
+        Target::Rows(rows_of(&self.text, cli))
+    }
+
+    /// It as what is wanted, through a trial.
+    pub fn tried(&self, number: usize) -> Target {
+        Target::File(format!("revision {number}"), self.text.to_string())
     }
 }
 
 /// Work to be done when both configurations are known.
 pub type Finish = Box<dyn FnOnce(&mut Router, Known) -> Result<Output, Error>>;
 
-/// Both configurations.
-pub struct Known {
-    /// The one there is; after a replacement, the new one.
-    pub running: Rc<[Row]>,
-    /// The one that was wanted.
-    pub target: Rc<[Row]>,
-    /// The one there was at the beginning.
-    pub before: Option<Rc<[Row]>>,
-}
-
-/// Commands that are different.
-#[derive(Debug, Default, Serialize)]
-pub struct Difference {
-    /// Commands that go, in the order in which they stand.
-    pub removed: Vec<String>,
-    /// Commands that come.
-    pub added: Vec<String>,
-}
-
-impl Difference {
-    /// Differences that remain.
-    fn left(&self) -> String {
-        let named = |commands: &[String]| {
-            let first: Vec<_> = commands.iter().take(NAMED).map(|c| format!("`{c}'")).collect();
-            first.join(", ")
-        };
-        match (self.removed.is_empty(), self.added.is_empty()) {
-            (false, true) => format!("no command takes back {}", named(&self.removed)),
-            (true, _) => format!("this has no effect: {}", named(&self.added)),
-            (false, false) => {
-                let (removed, added) = (named(&self.removed), named(&self.added));
-                format!("this has no effect: {added}; and no command takes back {removed}")
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.removed.iter().try_for_each(|command| writeln!(f, "- {command}"))?;
-        self.added.iter().try_for_each(|command| writeln!(f, "+ {command}"))
-    }
-}
-
-impl Known {
-    /// Commands of the wanted one that are not there, and the other way round.
-    pub fn difference(&self) -> Difference {
-        let text = |rows: Vec<&Row>| rows.into_iter().map(Row::shown).collect();
-        let removed = text(only_in(&self.running, &self.target));
-        Difference { removed, added: text(only_in(&self.target, &self.running)) }
-    }
-}
-
-/// Commands of one configuration that are not in another one.
-fn only_in<'a>(rows: &'a [Row], other: &[Row]) -> Vec<&'a Row> {
-    let there: HashSet<&str> = other.iter().map(|row| row.command.as_str()).collect();
-    rows.iter().filter(|row| !there.contains(row.command.as_str())).collect()
+/// Intention of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To see what is different.
+    Look,
+    /// To keep the configuration there is.
+    Keep,
+    /// To get to the wanted one: all of it, or nothing changes.
+    Replace,
+    /// To get back to the wanted one as far as that is possible.
+    Restore,
 }
 
 enum Phase {
     Collect(Collection<Router>),
     Try(Box<Trial>),
+    /// Commands that nothing takes back by itself: whether they go with others.
+    Rehearse(Box<Trial>, Rehearsal),
     Work(VecDeque<String>, Option<Run<Router>>),
     /// Waits until the history is on the disk.
-    Keep(Work<Result<(), String>>, Result<Output, Error>),
+    Keep(Work<Result<(), kept::Failed>>, Result<Output, Error>),
 }
 
 /// Compares, and if that is wanted replaces, the configuration.
 pub struct Job {
     cli: Cli<Router>,
+    busy: Option<Busy>,
     phase: Phase,
     target: Option<Target>,
     wanted: Rc<[Row]>,
     /// The configuration at the beginning.
     before: Option<Rc<[Row]>>,
-    replaces: bool,
+    purpose: Purpose,
+    /// Whether there has to be a way back to the configuration of before, or to the wanted one
+    /// where that is not the next one.
+    is_undone: bool,
+    /// Rehearsals before anything changes, once they are known.
+    rehearsals: Option<Vec<Rehearsal>>,
     round: u32,
     refused: Option<String>,
     /// Reason why the way leads back.
@@ -137,31 +102,31 @@ impl Job {
     pub fn begin(
         router: &mut Router,
         target: Target,
-        replaces: bool,
+        purpose: Purpose,
         finish: Finish,
     ) -> Result<Box<dyn Task<Router>>, Error> {
-        Ok(Box::new(Self::new(router, target, replaces, finish)?))
+        Ok(Box::new(Self::new(router, target, purpose, finish)?))
     }
 
     /// As [`Job::begin`].
     pub fn new(
         router: &mut Router,
         target: Target,
-        replaces: bool,
+        purpose: Purpose,
         finish: Finish,
     ) -> Result<Self, Error> {
-        let phase = Phase::Collect(Collection::new(router.configured.clone()));
-        let state = router.own_mut::<Configure>();
-        if std::mem::replace(&mut state.is_busy, true) {
-            return Err("the configuration is being replaced or saved already".into());
-        }
+        let phase = Phase::Collect(router.collect());
+        let state = router.own::<Configure>();
         Ok(Self {
             cli: state.cli.clone(),
+            busy: Some(state.begin()?),
             phase,
             target: Some(target),
             wanted: [].into(),
             before: None,
-            replaces,
+            purpose,
+            is_undone: false,
+            rehearsals: None,
             round: 0,
             refused: None,
             back: None,
@@ -169,32 +134,40 @@ impl Job {
         })
     }
 
+    /// It where the result can be undone later, which is found out before anything changes.
+    pub fn undone(self, is_undone: bool) -> Self {
+        Self { is_undone, ..self }
+    }
+
     /// A slice of the work; the output when it is done.
     pub fn advance(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
         let mut done = match &mut self.phase {
             Phase::Keep(work, result) => {
-                let kept = work.result()?.map_err(|e| e.to_string()).flatten();
+                let kept =
+                    work.result()?.unwrap_or_else(|e| Err(kept::Failed::without_changes(&e)));
                 let mut result = std::mem::replace(result, Ok(Output::none()));
-                if let Err(why) = kept {
-                    let text = format!("the history is kept in memory only: {why}");
+                if let Err(failed) = kept {
+                    router.own_mut::<Configure>().history.kept.put_back(failed.changes);
+                    let text = format!("the history is kept in memory only: {}", failed.why);
                     router.log.class("configure", "history").warn(&text);
                     if let Ok(output) = &mut result {
                         output.append(Output::text(text));
                     }
                 }
-                Some(result)
+                self.busy = None;
+                return Some(result);
             }
             _ => self.slice(router),
         };
-        let state = router.own_mut::<Configure>();
         if done.is_some()
-            && let Some(changes) = state.history.kept.changes()
+            && self.purpose != Purpose::Look
+            && let Some(changes) = router.own_mut::<Configure>().history.kept.changes()
         {
             let work = Work::begin(move || kept::carry_out(changes));
             self.phase = Phase::Keep(work, done.take()?);
         }
         if done.is_some() {
-            state.is_busy = false;
+            self.busy = None;
         }
         done
     }
@@ -210,8 +183,7 @@ impl Job {
                 if collection.advance(router) {
                     return None;
                 }
-                let next = Collection::new(Vec::new());
-                let rows: Rc<[Row]> = std::mem::replace(collection, next).rows().into();
+                let rows: Rc<[Row]> = std::mem::replace(collection, router.collect()).rows().into();
                 self.collected(router, rows)
             }
             Phase::Try(trial) => match trial.step() {
@@ -221,7 +193,25 @@ impl Job {
                     let running = self.before.clone()?;
                     self.compared(router, running)
                 }
-                Err(error) => Some(Err(error)),
+                Err(error) => match &mut self.finish {
+                    // What was committed comes back as far as it can.
+                    Some(_) if matches!(self.purpose, Purpose::Restore | Purpose::Keep) => {
+                        let running = self.before.clone()?;
+                        self.compared(router, running)
+                    }
+                    _ => Some(Err(error)),
+                },
+            },
+            Phase::Rehearse(trial, rehearsal) => match trial.step() {
+                // The commands are those of a router, so errors are not theirs.
+                Ok(None) | Err(_) => None,
+                Ok(Some(rows)) => match rehearsal.result(&rows) {
+                    Ok(()) => {
+                        self.collect(router);
+                        None
+                    }
+                    Err(error) => Some(Err(error)),
+                },
             },
             Phase::Work(commands, run) => {
                 let Some(running) = run else {
@@ -244,7 +234,7 @@ impl Job {
     }
 
     fn collect(&mut self, router: &Router) {
-        self.phase = Phase::Collect(Collection::new(router.configured.clone()));
+        self.phase = Phase::Collect(router.collect());
     }
 
     /// The configuration that there is, is known.
@@ -253,6 +243,7 @@ impl Job {
             self.before = Some(Rc::clone(&rows));
             match self.target.take() {
                 Some(Target::File(name, text)) => {
+                    self.wanted = rows_of(&text, &router.own::<Configure>().cli);
                     return match Trial::new(router, &[(name, text)], &rows) {
                         Ok(trial) => {
                             self.phase = Phase::Try(Box::new(trial));
@@ -275,9 +266,30 @@ impl Job {
         running: Rc<[Row]>,
     ) -> Option<Result<Output, Error>> {
         let known = Known { running, target: Rc::clone(&self.wanted), before: self.before.clone() };
+        if self.rehearsals.is_none() {
+            self.rehearsals = Some(self.rehearsals_of(&known));
+        }
+        if let Some(rehearsal) = self.rehearsals.as_mut().and_then(Vec::pop) {
+            return match rehearsal.begin(router) {
+                Ok(trial) => {
+                    self.phase = Phase::Rehearse(trial, rehearsal);
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            };
+        }
         let difference = known.difference();
         let is_there = difference.removed.is_empty() && difference.added.is_empty();
-        if !self.replaces || is_there {
+        let is_work = matches!(self.purpose, Purpose::Replace | Purpose::Restore);
+        if is_work && !is_there && self.is_restored(&known) {
+            let finish = self.finish.take()?;
+            let left = Output::text(format!("but {}", difference.left()));
+            return Some(finish(router, known).map(|mut output| {
+                output.append(left);
+                output
+            }));
+        }
+        if !is_work || is_there {
             if let Some(why) = self.back.take() {
                 let text = format!("{why}; the configuration is as it was");
                 return Some(Err(Error::new(text)));
@@ -299,48 +311,33 @@ impl Job {
         }
         self.round += 1;
         self.refused = None;
-        self.phase = Phase::Work(plan(&known, self.round, self.back.is_some()), None);
+        self.phase = Phase::Work(plan(&known, self.round), None);
         None
     }
 }
 
-/// The commands that lead from one configuration to the other. What can be set anew is not taken
-/// back first, unless that was tried already; in later rounds everything behind the first
-/// difference is made anew.
-///
-/// Some commands cannot be taken back: while one is there that has to go, perhaps with what it is
-/// about, nothing is added, so that there is a way back. On that way everything is.
-fn plan(known: &Known, round: u32, is_back: bool) -> VecDeque<String> {
-    let wanted: HashSet<&str> = known.target.iter().map(|row| row.command.as_str()).collect();
-    let new = only_in(&known.target, &known.running);
-    let set_anew: HashSet<&str> = match round {
-        1 => {
-            let settings = new.iter().filter_map(|row| row.undo.as_ref());
-            settings.filter(|undo| undo.is_setting).map(|undo| undo.command.as_str()).collect()
-        }
-        _ => HashSet::new(),
-    };
-    let mut first_gone = false;
-    let mut taken_back = Vec::new();
-    let mut seen: HashMap<&str, ()> = HashMap::new();
-    for row in known.running.iter() {
-        let stays = wanted.contains(row.command.as_str());
-        first_gone |= !stays;
-        let goes = !stays || round > 2 && first_gone;
-        let Some(undo) = row.undo.as_ref().filter(|_| goes) else { continue };
-        let is_set_anew = undo.is_setting && set_anew.contains(undo.command.as_str());
-        if !is_set_anew && seen.insert(&undo.command, ()).is_none() {
-            taken_back.push((undo.command.clone(), stays.then(|| row.command.clone())));
-        }
+impl Job {
+    /// Rehearsals that are needed before the work.
+    fn rehearsals_of(&self, known: &Known) -> Vec<Rehearsal> {
+        let Known { running, target, .. } = known;
+        let nothing = "nothing has changed";
+        let no_way_back = "so this could not be undone, and nothing has changed";
+        let is_replaced = self.purpose == Purpose::Replace;
+        let there = is_replaced.then(|| Rehearsal::of(running, target, nothing));
+        let back = self.is_undone.then(|| match is_replaced {
+            true => Rehearsal::of(target, running, no_way_back),
+            false => Rehearsal::of(running, target, no_way_back),
+        });
+        there.into_iter().chain(back).flatten().collect()
     }
-    let again: HashSet<String> = taken_back.iter().filter_map(|(_, row)| row.clone()).collect();
-    let there: HashSet<&str> = known.running.iter().map(|row| row.command.as_str()).collect();
-    let made = known.target.iter().map(|row| &row.command);
-    let is_kept = |row: &Row| row.undo.is_none() && !wanted.contains(row.command.as_str());
-    let is_blocked = !is_back && known.running.iter().any(is_kept);
-    let is_new = |command: &String| !is_blocked && !there.contains(command.as_str());
-    let made = made.filter(|command| is_new(command) || again.contains(*command));
-    taken_back.iter().rev().map(|(undo, _)| undo.clone()).chain(made.cloned()).collect()
+
+    /// Whether nothing is left on the way back but commands that none takes back, or all was tried.
+    fn is_restored(&self, known: &Known) -> bool {
+        let mut goes = only_in(&known.running, &known.target).into_iter();
+        let is_lasting =
+            only_in(&known.target, &known.running).is_empty() && goes.all(|row| row.undo.is_none());
+        self.purpose == Purpose::Restore && (self.round == ROUNDS || self.round > 1 && is_lasting)
+    }
 }
 
 impl Task<Router> for Job {
@@ -361,11 +358,14 @@ impl Task<Router> for Job {
         // what is on its way to the disk.
         let mut rest = Self {
             cli: self.cli.clone(),
-            phase: Phase::Collect(Collection::new(router.configured.clone())),
+            busy: self.busy.take(),
+            phase: Phase::Collect(router.collect()),
             target: None,
             wanted: self.before.clone().unwrap_or_default(),
             before: self.before.clone(),
-            replaces: true,
+            purpose: Purpose::Replace,
+            is_undone: false,
+            rehearsals: Some(Vec::new()),
             round: 0,
             refused: None,
             back: Some("it was stopped".to_owned()),
@@ -374,10 +374,8 @@ impl Task<Router> for Job {
         if matches!(self.phase, Phase::Keep(..)) {
             std::mem::swap(&mut rest.phase, &mut self.phase);
             run_in_background(router, rest);
-        } else if self.replaces && self.round > 0 {
+        } else if self.round > 0 {
             run_in_background(router, rest);
-        } else {
-            router.own_mut::<Configure>().is_busy = false;
         }
     }
 }

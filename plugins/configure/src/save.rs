@@ -32,6 +32,43 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     written
 }
 
+/// What a file was saved in place of.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// Nothing, or a file without comments.
+    New,
+    /// A file with comments, which is there under this name now.
+    InPlaceOf(PathBuf),
+}
+
+/// Saves a configuration as [`write_atomically`]. A file with comments was written by hand: it is
+/// kept as `FILE~`.
+///
+/// # Errors
+/// The kernel's; the file is as it was then.
+pub fn save_to(path: &Path, contents: &[u8]) -> io::Result<Saved> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if !has_comments(&path) {
+        return write_atomically(&path, contents).map(|()| Saved::New);
+    }
+    let mut old = path.clone().into_os_string();
+    old.push("~");
+    let old = PathBuf::from(old);
+    match fs::remove_file(&old) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => fs::hard_link(&path, &old)?,
+    }
+    write_atomically(&path, contents).map(|()| Saved::InPlaceOf(old))
+}
+
+/// Whether there is a file of commands with comments. One that cannot be read has none.
+fn has_comments(path: &Path) -> bool {
+    let is_file = fs::metadata(path).is_ok_and(|about| about.is_file());
+    let text = is_file.then(|| fs::read_to_string(path).ok()).flatten().unwrap_or_default();
+    let begins = |line: &str, word: &str| line.trim_start().starts_with(word);
+    text.lines().any(|line| begins(line, "#") || begins(line, "comment "))
+}
+
 /// Writes the new contents to the disk, with the permissions of the file or for its owner only:
 /// a configuration may have secrets in it.
 fn write_beside(beside: &Path, path: &Path, contents: &[u8]) -> io::Result<()> {

@@ -1,21 +1,29 @@
-//! A trial: a router without threads and devices that carries out a file first.
+//! A trial: a router without threads and devices that carries out a file first. It touches nothing
+//! outside: [`net::Trial`] keeps features from it, and commands that would are not carried out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
 
+use control::HIDDEN;
 use control::cli::{Args, Described, Error, Output, Run, Step};
 use control::configuration::{Collection, Lines, Row, Stage, undo};
 use control::log::Log;
 use graph::{Frame, Node, Settings};
-use net::interface::{Kind, NewInterface, Offloads};
+use net::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
 use net::{Assembly, Configuration, Router};
 use wire::MacAddr;
+
+use crate::allowed;
 
 /// Registers commands that the router has beside those of features.
 pub struct Extra(pub fn(&mut Assembly));
 
-/// Features whose interfaces are devices of the host, or programs on it, and what serves clients.
+/// Features whose interfaces are devices of the host, or programs on it, that serve clients or need
+/// libraries of the system.
 const DEVICES: &[&str] = &[
+    "bpf_trace_filter",
     "af_packet",
     "af_xdp",
     "dpdk",
@@ -43,15 +51,24 @@ const NOTED: &[(&str, &str)] = &[
     ("create netmap", "netmap-{name}"),
     ("create vhost-user", "VirtualEthernet0/0/{renumber}|VirtualEthernet0/0/0"),
     ("set host-interface l4-cksum-offload", ""),
+    ("set bpf trace filter", ""),
     ("set workers", ""),
     ("set nat workers", ""),
     ("set nat44 ei workers", ""),
     ("lcp", ""),
 ];
 
-/// Commands that were noted.
+/// Most files that a start may carry out, with those that others name.
+const MOST_FILES: usize = 1000;
+
+/// Commands that were noted, with the interfaces that stand in.
 #[derive(Default)]
-struct Noted(Vec<String>);
+struct Noted(Vec<(String, Option<InterfaceIndex>)>);
+
+/// Whether a command is about a device, so that a trial only notes it.
+fn is_noted(command: &str) -> bool {
+    NOTED.iter().any(|(path, _)| allowed::begins(command, path))
+}
 
 /// The node that stands in for the output of a device.
 #[derive(Clone)]
@@ -79,12 +96,18 @@ pub struct Trial {
     names: Vec<String>,
     /// Commands, the first one last, with their files and lines.
     commands: Vec<(Place, String)>,
-    run: Option<(Place, String, Run<Router>)>,
+    run: Option<(Option<Place>, String, Run<Router>)>,
     /// The configuration of the router itself, by command.
     live: HashMap<String, Row>,
     /// Commands that are accepted because they are part of it.
     kept: Vec<Row>,
     collection: Option<Collection<Router>>,
+    /// Whether the files are those of a start, which may also look and act: that is passed over.
+    is_start: bool,
+    /// Commands to be rehearsed behind the files, whether or not they are refused.
+    rehearsed: VecDeque<String>,
+    /// Commands that take devices back, with those that made them.
+    devices: HashMap<String, String>,
 }
 
 impl Trial {
@@ -92,23 +115,56 @@ impl Trial {
     /// has the configuration `live`.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory; a text hides a secret that is not known.
     pub fn new(router: &Router, files: &[(String, String)], live: &[Row]) -> Result<Self, Error> {
         let assembly = assembly(router).map_err(Error::new)?;
         let mut all = Vec::new();
-        for (file, (_, text)) in files.iter().enumerate() {
-            all.extend(commands(text).into_iter().map(|(line, command)| ((file, line), command)));
+        for (file, (name, text)) in files.iter().enumerate() {
+            for (line, command) in commands(text) {
+                let command = revealed(&command, live)
+                    .map_err(|why| Error::bare(format!("{name}:{line}: {why}")))?;
+                all.push(((file, line), command));
+            }
         }
         all.reverse();
-        let live = live.iter().map(|row| (row.command.clone(), row.clone())).collect();
         let names = files.iter().map(|(name, _)| name.clone()).collect();
-        let (run, kept, collection) = (None, Vec::new(), None);
-        Ok(Self { assembly, names, commands: all, run, live, kept, collection })
+        Ok(Self {
+            assembly,
+            names,
+            commands: all,
+            run: None,
+            live: live.iter().map(|row| (row.command.clone(), row.clone())).collect(),
+            kept: Vec::new(),
+            collection: None,
+            is_start: false,
+            rehearsed: VecDeque::new(),
+            devices: HashMap::new(),
+        })
+    }
+
+    /// A rehearsal: the commands of `plan` carried out by a router that has the configuration
+    /// `from`.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn rehearsal(router: &Router, from: &[Row], plan: VecDeque<String>) -> Result<Self, Error> {
+        let file = ("the configuration".to_owned(), crate::history::text(from));
+        let of_device = |row: &Row| {
+            let undo = row.undo.as_ref().filter(|_| is_noted(&row.command))?;
+            Some((undo.command.clone(), row.command.clone()))
+        };
+        let devices = from.iter().filter_map(of_device).collect();
+        let mut trial = Self::new(router, &[file], from)?;
+        (trial.rehearsed, trial.devices) = (plan, devices);
+        Ok(trial)
     }
 
     /// Carries out a command or a slice of one; the configuration once all are carried out.
+    ///
+    /// # Errors
+    /// That of a command: file, line and reason. The next call goes on behind it.
     pub fn step(&mut self) -> Result<Option<Vec<Row>>, Error> {
-        let Assembly { router, cli, .. } = &mut self.assembly;
+        let router = &self.assembly.router;
         if let Some(mut collection) = self.collection.take() {
             if collection.advance(router) {
                 self.collection = Some(collection);
@@ -118,36 +174,99 @@ impl Trial {
             rows.append(&mut self.kept);
             return Ok(Some(rows));
         }
-        let Some((place, command, mut run)) = self.run.take().or_else(|| {
-            let (place, command) = self.commands.pop()?;
-            let run = Run::new(&command);
-            Some((place, command, run))
-        }) else {
-            self.collection = Some(Collection::new(router.configured.clone()));
+        let Some((place, command, mut run)) = self.run.take().or_else(|| self.next()) else {
+            self.collection = Some(self.assembly.router.collect());
             return Ok(None);
         };
+        let made = self.devices.get(&command).filter(|_| place.is_none());
+        if let Some(made) = made {
+            forget(&mut self.assembly.router, made);
+            return Ok(None);
+        }
+        if self.is_start && self.is_passed_over(place, &command)? {
+            return Ok(None);
+        }
+        let Assembly { router, cli, .. } = &mut self.assembly;
         match run.step(cli, router, &mut Output::none()) {
             Step::Done(Ok(())) => {}
-            Step::Done(Err(error)) => match self.live.get(command.trim()) {
-                Some(row) => self.kept.push(row.clone()),
-                None => {
-                    let (name, line) = (&self.names[place.0], place.1);
-                    return Err(Error::bare(format!("{name}:{line}: {error}")));
+            Step::Done(Err(error)) => match (self.live.get(command.trim()), place) {
+                (_, None) => {}
+                (Some(row), _) => self.kept.push(row.clone()),
+                (None, Some((file, line))) => {
+                    return Err(Error::bare(format!("{}:{line}: {error}", self.names[file])));
                 }
             },
             Step::Again | Step::Sleep(_) | Step::Wait => self.run = Some((place, command, run)),
         }
         Ok(None)
     }
+
+    fn next(&mut self) -> Option<(Option<Place>, String, Run<Router>)> {
+        let of_file = self.commands.pop().map(|(place, command)| (Some(place), command));
+        let next = of_file.or_else(|| Some((None, self.rehearsed.pop_front()?)));
+        next.map(|(place, command)| {
+            let run = Run::new(&command);
+            (place, command, run)
+        })
+    }
+
+    /// Whether a command of a start makes no configuration. The commands of a file that it names
+    /// come next.
+    fn is_passed_over(&mut self, place: Option<Place>, command: &str) -> Result<bool, Error> {
+        let Some((path, rest)) = self.assembly.cli.command_on(command) else { return Ok(false) };
+        if path == "exec" {
+            let (file, line) = place.unwrap_or_default();
+            let name = rest.trim();
+            self.follow(name).map_err(|why| {
+                Error::bare(format!("{}:{line}: exec: `{name}': {why}", self.names[file]))
+            })?;
+        }
+        Ok(allowed::makes_configuration(&path) == Some(false))
+    }
+
+    /// Puts in the commands of a file that a start carries out.
+    fn follow(&mut self, name: &str) -> Result<(), String> {
+        if self.names.len() == MOST_FILES {
+            return Err("files call each other too often".to_owned());
+        }
+        let failed = |e: std::io::Error| control::cli::io_text(&e);
+        if !fs::metadata(Path::new(name)).map_err(failed)?.is_file() {
+            return Err("not a regular file".to_owned());
+        }
+        let text = fs::read_to_string(name).map_err(failed)?;
+        let file = self.names.len();
+        self.names.push(name.to_owned());
+        let all = commands(&text).into_iter().map(|(line, command)| ((file, line), command));
+        self.commands.extend(all.rev());
+        Ok(())
+    }
+}
+
+/// A command with the secrets that the router has where it says [`HIDDEN`].
+fn revealed(command: &str, live: &[Row]) -> Result<String, String> {
+    let words = || command.split_whitespace();
+    if !words().any(|word| word == HIDDEN) {
+        return Ok(command.to_owned());
+    }
+    let is_it = |row: &&Row| !row.secrets.is_none() && row.shown().split(' ').eq(words());
+    match live.iter().find(is_it) {
+        Some(row) => Ok(row.command.clone()),
+        None => Err(format!(
+            "`{HIDDEN}' stands for a secret of the same command here, and there is no `{}'",
+            command.trim()
+        )),
+    }
 }
 
 /// Carries out files of commands in a trial beside a router that has no configuration yet; for
-/// checks before a start.
+/// checks before a start. Commands that make no configuration are passed over, but the files that
+/// `exec` names are looked into.
 ///
 /// # Errors
 /// The first one: file, line and reason.
 pub fn check(router: &Router, files: &[(String, String)]) -> Result<(), String> {
     let mut trial = Trial::new(router, files, &[]).map_err(|e| e.to_string())?;
+    trial.is_start = true;
     while trial.step().map_err(|e| e.to_string())?.is_none() {}
     Ok(())
 }
@@ -157,6 +276,8 @@ pub fn check(router: &Router, files: &[(String, String)]) -> Result<(), String> 
 pub fn commands(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut is_open = false;
+    // Some editors put a byte order mark before a text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
         if is_open && let Some((_, command)) = all.last_mut() {
             command.push('\n');
@@ -175,6 +296,7 @@ fn assembly(router: &Router) -> Result<Assembly, String> {
     let settings = Settings { buffers: 64, ..Settings::default() };
     let made = Router::new(settings, Log::new()).map_err(|e| e.to_string())?;
     let mut assembly = Assembly::new(made);
+    assembly.router.insert(net::Trial);
     assembly.router.stanzas.clone_from(&router.stanzas);
     if let Some(Extra(extra)) = router.state::<Extra>() {
         extra(&mut assembly);
@@ -192,6 +314,7 @@ fn assembly(router: &Router) -> Result<Assembly, String> {
             note(router, path, name, args.rest())
         });
     }
+    assembly.cli.limit(allowed::limit);
     assembly.router.engine.build().map_err(|e| e.to_string())?;
     assembly.router.engine.start_inline();
     Ok(assembly)
@@ -200,6 +323,7 @@ fn assembly(router: &Router) -> Result<Assembly, String> {
 /// Notes a command and makes the interface that stands in for its device.
 fn note(router: &mut Router, path: &str, name: &str, rest: &str) -> Result<Output, Error> {
     let command = format!("{path} {rest}");
+    let mut interface = None;
     if !name.is_empty() {
         let name = undo::filled(name, path, &command);
         let name = name.ok_or_else(|| Error::new("it does not say the number or name"))?.command;
@@ -214,15 +338,27 @@ fn note(router: &mut Router, path: &str, name: &str, rest: &str) -> Result<Outpu
             offloads: Offloads::default(),
             link_follows_admin: true,
         };
-        router.add_interface(new, Nowhere).map_err(|e| Error::new(e.to_string()))?;
+        let made = router.add_interface(new, Nowhere);
+        interface = Some(made.map_err(|e| Error::new(e.to_string()))?);
     }
-    router.own_mut::<Noted>().0.push(command);
+    router.own_mut::<Noted>().0.push((command, interface));
     Ok(Output::none())
 }
 
+/// Takes back a command that was noted.
+fn forget(router: &mut Router, command: &str) {
+    let noted = &mut router.own_mut::<Noted>().0;
+    let Some(at) = noted.iter().position(|(noted, _)| noted == command) else { return };
+    if let (_, Some(interface)) = noted.remove(at) {
+        router.remove_interface(interface);
+    }
+}
+
 fn noted(router: &Router, lines: &mut Lines<'_>) {
-    for command in &router.own::<Noted>().0 {
+    for (command, _) in &router.own::<Noted>().0 {
         let stage = if command.starts_with("create") { Stage::Interfaces } else { Stage::Settings };
-        lines.push_text(stage, command);
+        // Only rehearsals take it back.
+        let undo = undo::Undo { command: format!("forget {command}"), is_setting: false };
+        lines.push_row(stage, command, Some(undo));
     }
 }

@@ -47,8 +47,10 @@ impl Engine {
 /// A cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CipherAlgorithm {
-    /// Its name.
+    /// Its name among the algorithms of engines: the length of the key in the middle.
     pub name: &'static str,
+    /// Its name among those of security associations: the length of the key at the end.
+    pub sa_name: &'static str,
     /// Its mode.
     pub mode: Mode,
     /// Bytes of the key; 0 where there is none.
@@ -63,36 +65,43 @@ pub struct CipherAlgorithm {
     pub engine: Engine,
 }
 
+impl CipherAlgorithm {
+    /// Whether this is one of its names.
+    pub fn is_named(&self, name: &str) -> bool {
+        name == self.name || name == self.sa_name
+    }
+}
+
 /// Ciphers by number, which is that of messages.
 pub const CIPHERS: [CipherAlgorithm; 16] = {
     const fn cipher(
-        name: &'static str,
+        [name, sa_name]: [&'static str; 2],
         mode: Mode,
         lens: [usize; 4],
         engine: Engine,
     ) -> CipherAlgorithm {
         let [key, block, iv, icv] = lens;
-        CipherAlgorithm { name, mode, key, block, iv, icv, engine }
+        CipherAlgorithm { name, sa_name, mode, key, block, iv, icv, engine }
     }
     use Engine::{Ring, RustCrypto};
     use Mode::{Aead, Cbc, Ctr, Gmac, Null};
     [
-        cipher("none", Null, [0, 1, 0, 0], RustCrypto),
-        cipher("aes-128-cbc", Cbc, [16, 16, 16, 0], RustCrypto),
-        cipher("aes-192-cbc", Cbc, [24, 16, 16, 0], RustCrypto),
-        cipher("aes-256-cbc", Cbc, [32, 16, 16, 0], RustCrypto),
-        cipher("aes-128-ctr", Ctr, [16, 1, 8, 0], RustCrypto),
-        cipher("aes-192-ctr", Ctr, [24, 1, 8, 0], RustCrypto),
-        cipher("aes-256-ctr", Ctr, [32, 1, 8, 0], RustCrypto),
-        cipher("aes-128-gcm", Aead, [16, 1, 8, 16], Ring),
-        cipher("aes-192-gcm", Aead, [24, 1, 8, 16], RustCrypto),
-        cipher("aes-256-gcm", Aead, [32, 1, 8, 16], Ring),
-        cipher("des-cbc", Cbc, [8, 8, 8, 0], RustCrypto),
-        cipher("3des-cbc", Cbc, [24, 8, 8, 0], RustCrypto),
-        cipher("chacha20-poly1305", Aead, [32, 1, 8, 16], Ring),
-        cipher("aes-128-null-gmac", Gmac, [16, 1, 8, 16], Ring),
-        cipher("aes-192-null-gmac", Gmac, [24, 1, 8, 16], RustCrypto),
-        cipher("aes-256-null-gmac", Gmac, [32, 1, 8, 16], Ring),
+        cipher(["none", "none"], Null, [0, 1, 0, 0], RustCrypto),
+        cipher(["aes-128-cbc", "aes-cbc-128"], Cbc, [16, 16, 16, 0], RustCrypto),
+        cipher(["aes-192-cbc", "aes-cbc-192"], Cbc, [24, 16, 16, 0], RustCrypto),
+        cipher(["aes-256-cbc", "aes-cbc-256"], Cbc, [32, 16, 16, 0], RustCrypto),
+        cipher(["aes-128-ctr", "aes-ctr-128"], Ctr, [16, 1, 8, 0], RustCrypto),
+        cipher(["aes-192-ctr", "aes-ctr-192"], Ctr, [24, 1, 8, 0], RustCrypto),
+        cipher(["aes-256-ctr", "aes-ctr-256"], Ctr, [32, 1, 8, 0], RustCrypto),
+        cipher(["aes-128-gcm", "aes-gcm-128"], Aead, [16, 1, 8, 16], Ring),
+        cipher(["aes-192-gcm", "aes-gcm-192"], Aead, [24, 1, 8, 16], RustCrypto),
+        cipher(["aes-256-gcm", "aes-gcm-256"], Aead, [32, 1, 8, 16], Ring),
+        cipher(["des-cbc", "des-cbc"], Cbc, [8, 8, 8, 0], RustCrypto),
+        cipher(["3des-cbc", "3des-cbc"], Cbc, [24, 8, 8, 0], RustCrypto),
+        cipher(["chacha20-poly1305", "chacha20-poly1305"], Aead, [32, 1, 8, 16], Ring),
+        cipher(["aes-128-null-gmac", "aes-null-gmac-128"], Gmac, [16, 1, 8, 16], Ring),
+        cipher(["aes-192-null-gmac", "aes-null-gmac-192"], Gmac, [24, 1, 8, 16], RustCrypto),
+        cipher(["aes-256-null-gmac", "aes-null-gmac-256"], Gmac, [32, 1, 8, 16], Ring),
     ]
 };
 

@@ -6,7 +6,7 @@ use control::cli::{Cli, Command, Error, Output};
 use net::Router;
 use serde::Serialize;
 
-use super::{Dispatch, Engine};
+use super::{CIPHERS, Dispatch, Engine};
 
 /// Choose the engine of algorithms.
 #[derive(Command)]
@@ -40,6 +40,30 @@ struct ShowAlgorithm {
 #[derive(Command)]
 #[command("show crypto async status")]
 struct ShowAsync;
+
+/// Set how work that waits is found, as it is shown: no packet waits here.
+#[derive(Command)]
+#[command("set crypto async dispatch mode")]
+struct SetAsync {
+    /// how
+    #[positional]
+    #[values("polling|interrupt")]
+    mode: Mode,
+}
+
+/// Whether work is found by interrupt.
+struct Mode(bool);
+
+impl std::str::FromStr for Mode {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "polling" => Ok(Self(false)),
+            "interrupt" => Ok(Self(true)),
+            _ => Err(()),
+        }
+    }
+}
 
 #[derive(Serialize)]
 struct EngineRow {
@@ -109,6 +133,8 @@ fn set_handler(words: &str) -> Result<Output, Error> {
 }
 
 fn handlers(wanted: Option<&str>) -> Vec<Computed> {
+    let cipher = CIPHERS.iter().find(|c| wanted.is_some_and(|name| c.is_named(name)));
+    let wanted = cipher.map(|c| c.name).or(wanted);
     super::algorithms()
         .filter(|(name, _)| wanted.is_none_or(|wanted| wanted == *name))
         .map(|(algorithm, engine)| Computed { algorithm, engine: engine.name() })
@@ -132,6 +158,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             (true, Some(name)) => Err(super::Error::NoAlgorithm(name).into()),
             _ => Ok(Output::of(Table(found))),
         }
+    });
+    cli.command(|router: &mut Router, set: SetAsync| {
+        router.own_mut::<Dispatch>().is_interrupt = set.mode.0;
+        Ok(())
     });
     cli.command(|router: &mut Router, _: ShowAsync| {
         let mode = if router.own::<Dispatch>().is_interrupt { "INTERRUPT" } else { "POLLING" };

@@ -60,7 +60,8 @@ pub fn choose(algorithm: &str, engine: &str) -> Result<(), Error> {
         let is_known = Engine::ALL.iter().any(|e| e.name() == engine);
         return is_known.then_some(()).ok_or_else(refused);
     }
-    let found = algorithms().find(|(name, _)| *name == algorithm);
+    let cipher = CIPHERS.iter().find(|c| c.is_named(algorithm)).map(|c| c.name);
+    let found = algorithms().find(|(name, _)| *name == cipher.unwrap_or(algorithm));
     let (_, by) = found.ok_or_else(|| Error::NoAlgorithm(algorithm.to_owned()))?;
     (by.name() == engine).then_some(()).ok_or_else(refused)
 }

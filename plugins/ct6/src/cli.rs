@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use sessions::{Flow6, Sessions};
@@ -13,34 +13,22 @@ use wire::Protocol;
 use super::Sides;
 use super::state::{self, Here};
 
-/// `set ct6 inside|outside INTERFACE [disable]`.
-#[derive(Debug, PartialEq)]
+/// Track connections over IPv6 on an interface, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set ct6")]
+#[stage(Attachments)]
 struct Set {
-    is_inside: bool,
+    /// hosts behind it begin connections
+    #[alias("in")]
+    inside: bool,
+    /// hosts behind it answer
+    #[alias("out")]
+    outside: bool,
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// stop
     disable: bool,
-}
-
-impl Command for Set {
-    const PATHS: &'static [&'static str] = &["set ct6"];
-    const ABOUT: &'static str = "Track connections over IPv6 on an interface, or no longer";
-    const USAGE: &'static str = "[inside|outside] <interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_inside = args.keyword("inside");
-        if !is_inside && !args.keyword("outside") {
-            return Err(args.error("expected inside or outside"));
-        }
-        let interface = args.value("interface")?;
-        Ok(Self { is_inside, interface, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for Set {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.flag("inside", self.is_inside).flag("outside", !self.is_inside);
-        line.value(&self.interface).flag("disable", self.disable);
-    }
 }
 
 /// Show connections over IPv6 that are remembered
@@ -162,7 +150,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, sides) in router.settings::<Sides>() {
         for (is_inside, on) in [(true, sides.inside), (false, sides.outside)] {
             if on {
-                lines.push(&Set { is_inside, interface, disable: false });
+                let (inside, outside) = (is_inside, !is_inside);
+                lines.push(&Set { inside, outside, interface, disable: false });
             }
         }
     }
@@ -170,7 +159,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Set| {
-        Ok(super::set_side(router, c.interface, c.is_inside, !c.disable)?)
+        if c.inside == c.outside {
+            return Err(Error::new("expected inside or outside"));
+        }
+        Ok(super::set_side(router, c.interface, c.inside, !c.disable)?)
     });
     cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, c.verbose))));
     cli.command(|router: &mut Router, Test {}| {

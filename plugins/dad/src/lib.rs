@@ -240,7 +240,10 @@ fn send_due(router: &mut Router) {
     if !ours.is_empty() {
         publish(router);
     }
-    ours.into_iter().for_each(|(interface, addr)| notify(router, interface, addr));
+    for (interface, addr) in ours {
+        neighbor::announce_addresses(router, interface, &[addr.into()]);
+        notify(router, interface, addr);
+    }
 }
 
 /// Publishes to the nodes which addresses are neither answered for nor sent from.

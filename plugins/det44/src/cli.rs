@@ -22,22 +22,26 @@ impl Command for Plugin {
     const PATHS: &'static [&'static str] = &["det44 plugin"];
     const ABOUT: &'static str =
         "Enable deterministic NAT, or disable it: all settings and sessions go then";
-    const USAGE: &'static str = "enable|disable [inside-vrf <table>] [outside-vrf <table>]";
+    const USAGE: &'static str = "enable|disable [inside vrf <table>] [outside vrf <table>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self::Disable);
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let mut vrfs = [0; 2];
+        let (mut vrfs, mut is_on) = ([0; 2], None);
         while !args.is_empty() {
-            let words = ["inside-vrf", "outside-vrf"];
-            let at = words.iter().position(|word| args.keyword(word));
-            vrfs[at.ok_or_else(|| args.unknown())?] = args.value("table")?;
+            let words = [["inside vrf", "inside-vrf"], ["outside vrf", "outside-vrf"]];
+            if args.keyword("enable") {
+                is_on = Some(true);
+            } else if args.keyword("disable") {
+                is_on = Some(false);
+            } else {
+                let at = words.iter().position(|both| both.iter().any(|word| args.keyword(word)));
+                vrfs[at.ok_or_else(|| args.unknown())?] = args.value("table")?;
+            }
         }
-        Ok(Self::Enable(vrfs))
+        match is_on {
+            Some(true) => Ok(Self::Enable(vrfs)),
+            Some(false) => Ok(Self::Disable),
+            None => Err("expected enable or disable".into()),
+        }
     }
 }
 
@@ -54,12 +58,21 @@ impl Command for AddMap {
     const USAGE: &'static str = "in <prefix> out <prefix> [del]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut side = |word: &str| match args.keyword(word) {
-            true => args.value(word),
-            false => Err(args.error(format_args!("expected {word}"))),
-        };
-        let (inside, outside) = (side("in")?, side("out")?);
-        Ok(Self { inside, outside, is_add: !args.keyword("del") })
+        let (mut inside, mut outside, mut is_add) = (None, None, true);
+        while !args.is_empty() {
+            if args.keyword("in") {
+                inside = Some(args.value("in")?);
+            } else if args.keyword("out") {
+                outside = Some(args.value("out")?);
+            } else if args.keyword("del") {
+                is_add = false;
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let inside = inside.ok_or_else(|| CliError::from("expected in and a prefix"))?;
+        let outside = outside.ok_or_else(|| CliError::from("expected out and a prefix"))?;
+        Ok(Self { inside, outside, is_add })
     }
 }
 
@@ -313,25 +326,25 @@ fn sessions(router: &mut Router) -> Lines {
 pub(super) fn configuration(router: &Router, lines: &mut Configuration<'_>) {
     let Ok(s) = settings(router) else { return };
     let mut plugin = "det44 plugin enable".to_owned();
-    for (word, vrf) in [("inside-vrf", s.inside_vrf), ("outside-vrf", s.outside_vrf)] {
+    for (word, vrf) in [("inside vrf", s.inside_vrf), ("outside vrf", s.outside_vrf)] {
         if vrf != 0 {
             let _ = write!(plugin, " {word} {vrf}");
         }
     }
-    lines.push_text(Stage::Settings, &plugin);
+    lines.push_undone(Stage::Settings, &plugin, "det44 plugin disable");
     let Timeouts { udp, established, transitory, icmp } = s.timeouts;
     if s.timeouts != Timeouts::default() {
         let tcp = format!("tcp established {established} tcp transitory {transitory}");
         let line = format!("set det44 timeouts udp {udp} {tcp} icmp {icmp}");
-        lines.push_text(Stage::Attachments, &line);
+        lines.push_undone(Stage::Attachments, &line, "=set det44 timeouts reset");
     }
     for map in s.maps.iter() {
         let line = format!("det44 add in {} out {}", map.inside, map.outside);
-        lines.push_text(Stage::Attachments, &line);
+        lines.push_undone(Stage::Attachments, &line, "{} del");
     }
     for (interface, role) in router.settings::<Role>() {
         let name = router.interfaces.name(interface.0);
         let line = format!("set interface det44 {}side {name}", word(role.side));
-        lines.push_text(Stage::Attachments, &line);
+        lines.push_undone(Stage::Attachments, &line, "{} del");
     }
 }

@@ -1,6 +1,6 @@
 //! Control's state, and what it tells the nodes.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 
 use control::feature::Refusal;
@@ -183,6 +183,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
     let det44 = router.own_mut::<Det44>();
     det44.sessions.publish(None);
     det44.config.publish(Config::default());
+    publish(router);
     Ok(())
 }
 
@@ -330,10 +331,21 @@ pub fn expire(router: &mut Router) -> bool {
 /// Tells the nodes what there is.
 pub fn publish(router: &mut Router) {
     let outside = router.settings::<Role>().filter(|(_, role)| role.side == Side::Outside);
-    let outside = outside.map(|(interface, _)| interface.0).collect();
+    let outside: Vec<u32> = outside.map(|(interface, _)| interface.0).collect();
     let det44 = router.own_mut::<Det44>();
-    let Some(Settings { maps, tables, .. }) = &det44.settings else { return };
-    det44.config.publish(Config { maps: maps.clone(), outside, outside_fib: tables[1].0 });
+    let Some(Settings { maps, tables, .. }) = &det44.settings else {
+        return router.answer_for("det44", Vec::new());
+    };
+    let (maps, outside_fib) = (maps.clone(), tables[1].0);
+    let range = |map: &Map| {
+        let (first, mask) = (map.outside.network().addr(), map.outside.mask());
+        [first, Ipv4Addr::from(first.to_bits() | !mask.to_bits())].map(IpAddr::V4)
+    };
+    let ranges: Vec<_> = maps.iter().map(range).collect();
+    let all = outside.iter().flat_map(|on| ranges.iter().map(|range| (*on, *range)));
+    let all = all.map(|(on, range)| (Some(InterfaceIndex(on)), range)).collect();
+    det44.config.publish(Config { maps, outside, outside_fib });
+    router.answer_for("det44", all);
 }
 
 /// Other threads: sessions go over to the one that has their host from now on.

@@ -9,6 +9,7 @@ use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use super::client::{self, Client, Settings, State};
+use super::lease::Lease;
 use super::proxy::{self, Key, Proxies, Server, Vss};
 use super::{Dhcp, Error, set_detecting, set_vss};
 
@@ -235,7 +236,7 @@ pub(super) fn lease_of(on: InterfaceIndex, client: &Client, host_mac: MacAddr) -
         hostname: client.settings.hostname.as_str().into(),
         mask_width: lease.map_or(0, |lease| lease.addr.prefix_len()),
         host_address: IpAddr::V4(addr(lease.map(|lease| lease.addr.addr()))).into(),
-        router_address: IpAddr::V4(addr(lease.and_then(|lease| lease.router))).into(),
+        router_address: IpAddr::V4(addr(lease.and_then(Lease::router))).into(),
         host_mac,
         domain_server: lease
             .iter()
@@ -300,9 +301,6 @@ fn proxy(router: &mut Router, m: &DhcpProxyConfig) -> Result<(), Retval> {
 
 fn vss(router: &mut Router, m: &DhcpProxySetVss) -> Result<(), Retval> {
     let link = if m.is_ipv6 { Link::Ip6 } else { Link::Ip4 };
-    if m.is_add {
-        key(router, link, m.tbl_id)?;
-    }
     let vss = match m.vss_type {
         _ if !m.is_add => None,
         VssType::ASCII => Some(Vss::Name(m.vpn_ascii_id.to_string())),

@@ -10,6 +10,7 @@ use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::client::{self, Client, Settings, State};
+use super::lease::Lease;
 use super::proxy::{self, Key, Proxies, Server, Vss};
 use super::{Dhcp, Network, api, set_vss};
 
@@ -39,6 +40,7 @@ struct SetClient {
 #[command("set dhcp proxy")]
 struct SetProxy {
     /// no longer
+    #[alias("delete")]
     del: bool,
     /// server
     server: Ipv4Addr,
@@ -55,6 +57,7 @@ struct SetProxy {
 #[command("set dhcpv6 proxy")]
 struct SetProxy6 {
     /// no longer
+    #[alias("delete")]
     del: bool,
     /// server
     server: Ipv6Addr,
@@ -71,6 +74,7 @@ struct SetProxy6 {
 #[command("set dhcp option-82 vss")]
 struct SetVss {
     /// no longer
+    #[alias("delete")]
     del: bool,
     /// the table
     table: u32,
@@ -87,6 +91,7 @@ struct SetVss {
 #[command("set dhcpv6 vss")]
 struct SetVss6 {
     /// no longer
+    #[alias("delete")]
     del: bool,
     /// the table
     table: u32,
@@ -154,6 +159,9 @@ struct ClientRow {
     address: Option<String>,
     router: Option<Ipv4Addr>,
     servers: Vec<Ipv4Addr>,
+    /// The address that could not be used, and the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<(Ipv4Addr, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Times>,
 }
@@ -182,6 +190,9 @@ impl fmt::Display for ClientRows {
             }
             row.router.iter().try_for_each(|router| write!(f, " gw {router}"))?;
             row.servers.iter().try_for_each(|server| write!(f, " dns {server}"))?;
+            if let Some((addr, why)) = &row.refused {
+                write!(f, " declined {addr}: {why}")?;
+            }
             writeln!(f)?;
             let Some(Times { hostname, server, ends }) = &row.times else { return Ok(()) };
             write!(f, "    hostname {hostname} server {server}")?;
@@ -243,8 +254,9 @@ fn clients(router: &Router, c: &ShowClients) -> ClientRows {
             State::Bound => "BOUND",
         },
         address: client.lease.as_ref().map(|lease| lease.addr.to_string()),
-        router: client.lease.as_ref().and_then(|lease| lease.router),
+        router: client.lease.as_ref().and_then(Lease::router),
         servers: client.lease.iter().flat_map(|lease| lease.servers.clone()).collect(),
+        refused: client.refused.clone(),
         times: c.verbose.then(|| Times {
             hostname: client.settings.hostname.clone(),
             server: client.server,
@@ -342,11 +354,9 @@ fn set_proxy(
 }
 
 fn set_network(router: &mut Router, link: Link, c: SetVss) -> Result<(), CliError> {
-    if !c.del {
-        api::key(router, link, c.table)?;
-    }
     let vss = match (c.del, c.oui, c.vpn_id, c.vpn_ascii_id) {
-        (true, None, None, None) => None,
+        // As it was set, or only its table.
+        (true, ..) => None,
         (false, Some(oui), Some(index), None) => Some(Vss::Id { oui, index }),
         (false, None, None, Some(name)) => Some(Vss::Name(name)),
         (false, None, None, None) => Some(Vss::Default),

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use control::cli::is_word;
 use control::process::{Wake, between};
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex, Target};
+use graph::Flags;
+use net::adjacency::{AdjacencyIndex, Role};
+use net::interface::{MARK, PacketMark};
 use net::ip::{datagram, send_own};
-use net::{InterfaceIndex, Router, neighbor};
+use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 use wire::dhcp::{
-    BROADCAST, CLIENT_PORT, Entry, Header, LEAST, SERVER_PORT, address, addresses, kind, kind_of,
-    message, number, option, read,
+    BROADCAST, CLIENT_PORT, Entry, Header, LEAST, SERVER_PORT, address, kind, kind_of, message,
+    option, read,
 };
-use wire::ethernet::{self, EtherType};
-use wire::{Ip4Prefix, IpVersion, MacAddr, Prefix};
-use zerocopy::IntoBytes;
 
+use super::lease::{self, Lease, Times, give_up, table_of};
 use super::node::Arrived;
 use super::{Dhcp, Error, set_detecting};
 
@@ -25,23 +25,30 @@ pub const PROCESS: &str = "dhcp-client-process";
 /// Seconds between two messages, at first and at most.
 const FIRST: f64 = 1.0;
 const MOST: f64 = 64.0;
+/// Seconds after an address was refused before the client starts again (RFC 2131 section 3.1).
+const REFUSED: f64 = 10.0;
+/// The least seconds between two requests for more time (RFC 2131 section 4.4.5), and the part of
+/// a short lease that they are at least instead.
+const LEAST_RENEWAL: f64 = 60.0;
+const PART: f64 = 0.1;
+/// Seconds by which a timer may be early.
+const EARLY: f64 = 0.01;
 /// Requests for an offered address before offers are asked for anew.
 const REQUESTS: u32 = 4;
-/// Seconds of a lease that says nothing.
-const LEASE: u32 = 3600;
-/// Name servers that are kept.
-const MOST_SERVERS: usize = 8;
 /// Longest names of a client and its host.
 const LONGEST: usize = 63;
-/// What is asked for.
-const WANTED: [u8; 7] = [
+/// What is asked for; classless routes stand in front of the router (RFC 3442).
+const WANTED: [u8; 10] = [
     option::SUBNET_MASK,
+    option::CLASSLESS_ROUTES,
     option::ROUTER,
     option::DOMAIN_SERVER,
     option::HOST_NAME,
     option::DOMAIN_NAME,
+    option::INTERFACE_MTU,
     option::LEASE_TIME,
     option::RENEWAL_TIME,
+    option::REBINDING_TIME,
 ];
 
 /// A client as it is set.
@@ -70,17 +77,6 @@ pub enum State {
     Bound,
 }
 
-/// An address that was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lease {
-    /// The address.
-    pub addr: Ip4Prefix,
-    /// Router of the subnet.
-    pub router: Option<Ipv4Addr>,
-    /// Name servers.
-    pub servers: Vec<Ipv4Addr>,
-}
-
 /// A client.
 pub struct Client {
     /// As it is set.
@@ -93,12 +89,60 @@ pub struct Client {
     pub offered: Ipv4Addr,
     /// The server.
     pub server: Ipv4Addr,
+    /// The address that could not be used, and the reason; forgotten with the next lease.
+    pub refused: Option<(Ipv4Addr, String)>,
     xid: u32,
     sent: u32,
     /// When there is something to send.
     next: f64,
+    /// The earliest time at which it starts again.
+    not_before: f64,
+    /// Whether a server has refused the last request.
+    was_refused: bool,
+    /// When any server is asked for more time.
+    rebinds: f64,
+    /// The least seconds between two requests for more time.
+    least: f64,
     /// When the lease ends.
     pub ends: f64,
+    /// The adjacency of broadcasts.
+    everybody: AdjacencyIndex,
+}
+
+impl Client {
+    fn new(settings: Settings, everybody: AdjacencyIndex, now: f64) -> Self {
+        Self {
+            settings,
+            state: State::Discover,
+            lease: None,
+            offered: Ipv4Addr::UNSPECIFIED,
+            server: Ipv4Addr::UNSPECIFIED,
+            refused: None,
+            xid: number_of_exchange(),
+            sent: 0,
+            next: now,
+            not_before: now,
+            was_refused: false,
+            rebinds: f64::INFINITY,
+            least: LEAST_RENEWAL,
+            ends: f64::INFINITY,
+            everybody,
+        }
+    }
+    /// Seconds from a message to the next.
+    fn pause(&self, now: f64) -> f64 {
+        if self.state != State::Bound {
+            return (FIRST * f64::from(1 << self.sent.min(6))).min(MOST);
+        }
+        // Half of the time that is left for asking its server, or any.
+        let until = if self.is_rebinding(now) { self.ends } else { self.rebinds };
+        let left = until - now;
+        (left * 0.5).max(self.least).min(left.max(FIRST))
+    }
+    /// Whether any server is asked for more time, when its own does not give it.
+    fn is_rebinding(&self, now: f64) -> bool {
+        self.state == State::Bound && now + EARLY >= self.rebinds
+    }
 }
 
 /// Begins to ask for an address on an interface.
@@ -115,19 +159,13 @@ pub fn add(router: &mut Router, on: InterfaceIndex, settings: Settings) -> Resul
         return Err(Error::Name(LONGEST));
     }
     router.hold_ip(on, IpVersion::V4, true).map_err(Error::Address)?;
+    let everybody = router.use_adjacency(on, Role::Neighbor, Ipv4Addr::BROADCAST.into());
+    let everybody = everybody.map_err(|why| {
+        let _ = router.hold_ip(on, IpVersion::V4, false);
+        Error::Adjacency(why)
+    })?;
     set_detecting(router, on, |detecting| detecting.by_client = true)?;
-    let now = router.now();
-    let client = Client {
-        settings,
-        state: State::Discover,
-        lease: None,
-        offered: Ipv4Addr::UNSPECIFIED,
-        server: Ipv4Addr::UNSPECIFIED,
-        xid: between(1.0, f64::from(u32::MAX)) as u32,
-        sent: 0,
-        next: now,
-        ends: f64::INFINITY,
-    };
+    let client = Client::new(settings, everybody, router.now());
     router.own_mut::<Dhcp>().clients.insert(on, client);
     step(router, on);
     router.processes.signal(PROCESS, 0);
@@ -143,37 +181,13 @@ pub fn remove(router: &mut Router, on: InterfaceIndex) -> Result<(), Error> {
         return Err(Error::NoClient);
     }
     give_up(router, on);
-    router.own_mut::<Dhcp>().clients.remove(&on);
+    if let Some(gone) = router.own_mut::<Dhcp>().clients.remove(&on) {
+        router.release_adjacency(gone.everybody);
+    }
     // An interface that goes has forgotten both.
     let _ = router.hold_ip(on, IpVersion::V4, false);
     let _ = set_detecting(router, on, |detecting| detecting.by_client = false);
     Ok(())
-}
-
-/// Takes away what a lease gave.
-fn give_up(router: &mut Router, on: InterfaceIndex) {
-    let client = router.own_mut::<Dhcp>().clients.get_mut(&on);
-    let Some(lease) = client.and_then(|client| client.lease.take()) else { return };
-    lead_by(router, on, lease.router, false);
-    // Somebody may have taken the address away meanwhile.
-    let _ = router.remove_address(on, Prefix::Ip4(lease.addr));
-}
-
-/// Has the default route of an interface's table lead to a router, or no longer.
-fn lead_by(router: &mut Router, on: InterfaceIndex, by: Option<Ipv4Addr>, is_on: bool) {
-    let Some(by) = by else { return };
-    let Some(table) = table_of(router, on) else { return };
-    let path = Path::to(Target::Neighbor { interface: on, addr: by.into() });
-    let all = Prefix::Ip4(Ip4Prefix::new(Ipv4Addr::UNSPECIFIED, 0).expect("a length of nothing"));
-    // Without room the network of the address is reached all the same.
-    let _ = match is_on {
-        true => router.add_route(table, all, Source::DHCP, &[path]).map(|_| ()),
-        false => router.remove_route(table, all, Source::DHCP, &[path]),
-    };
-}
-
-fn table_of(router: &Router, on: InterfaceIndex) -> Option<TableIndex> {
-    router.addresses.of(on).table(Link::Ip4)
 }
 
 /// Sends what is due on an interface, and says when the next message is.
@@ -191,67 +205,94 @@ fn step(router: &mut Router, on: InterfaceIndex) {
     if client.state == State::Request && client.sent >= REQUESTS {
         return restart(router, on);
     }
-    let pause = (FIRST * f64::from(1 << client.sent.min(6))).min(MOST);
-    client.next = now + pause;
+    client.next = now + client.pause(now);
     client.sent += 1;
     if is_up {
         send(router, on);
     }
 }
 
+/// A number that nobody guesses.
+fn number_of_exchange() -> u32 {
+    between(1.0, f64::from(u32::MAX)) as u32
+}
+
 /// Looks for servers anew.
 fn restart(router: &mut Router, on: InterfaceIndex) {
     let now = router.now();
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
-    (client.state, client.sent, client.next) = (State::Discover, 0, now);
-    (client.ends, client.xid) = (f64::INFINITY, client.xid.wrapping_add(1));
+    (client.state, client.sent) = (State::Discover, 0);
+    client.next = client.not_before.max(now);
+    (client.ends, client.xid) = (f64::INFINITY, number_of_exchange());
     (client.offered, client.server) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
     step(router, on);
 }
 
 /// Sends the message of a client's state.
 fn send(router: &mut Router, on: InterfaceIndex) {
+    let now = router.now();
+    let Some(client) = router.own::<Dhcp>().clients.get(&on) else { return };
+    let server = client.server;
+    match client.state {
+        State::Discover => say(router, on, kind::DISCOVER, Ipv4Addr::BROADCAST),
+        // Its own server, then any (RFC 2131 section 4.4.5).
+        State::Bound if !client.is_rebinding(now) => say(router, on, kind::REQUEST, server),
+        _ => say(router, on, kind::REQUEST, Ipv4Addr::BROADCAST),
+    }
+}
+
+/// Sends a message of a type to a server, or to all.
+fn say(router: &mut Router, on: InterfaceIndex, kind: u8, to: Ipv4Addr) {
     let Some(mac) = router.interfaces.at(on).map(|i| i.mac) else { return };
     let Some(client) = router.own::<Dhcp>().clients.get(&on) else { return };
     let Settings { hostname, id, broadcast, tos, .. } = &client.settings;
-    let mut header = Header::of_client(client.xid, mac, if *broadcast { BROADCAST } else { 0 });
+    let own = client.lease.as_ref().filter(|_| client.state == State::Bound);
+    let is_decline = kind == kind::DECLINE;
+    let has_flag = *broadcast && !is_decline;
+    let mut header = Header::of_client(client.xid, mac, if has_flag { BROADCAST } else { 0 });
     let id = [&[0], &id[..]].concat();
     let (offered, server) = (client.offered.octets(), client.server.octets());
-    let kind = if client.state == State::Discover { kind::DISCOVER } else { kind::REQUEST };
-    let kind = [kind];
-    let mut entries: Vec<Entry<'_>> = vec![(option::MESSAGE_TYPE, &kind)];
-    if client.state != State::Discover {
+    let kinds = [kind];
+    let mut entries: Vec<Entry<'_>> = vec![(option::MESSAGE_TYPE, &kinds)];
+    if kind != kind::DISCOVER && own.is_none() {
         entries.push((option::REQUESTED_ADDRESS, &offered));
-    }
-    if client.state == State::Request {
         entries.push((option::SERVER_ID, &server));
     }
-    if !hostname.is_empty() {
+    if !hostname.is_empty() && !is_decline {
         entries.push((option::HOST_NAME, hostname.as_bytes()));
     }
     if id.len() > 1 {
         entries.push((option::CLIENT_ID, &id));
     }
-    entries.push((option::PARAMETERS, &WANTED));
-    let own = client.lease.as_ref().filter(|_| client.state == State::Bound);
-    let (from, to) = match own {
-        Some(lease) => (lease.addr.addr(), client.server),
-        None => (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST),
-    };
+    if !is_decline {
+        entries.push((option::PARAMETERS, &WANTED));
+    }
+    let from = own.map_or(Ipv4Addr::UNSPECIFIED, |lease| lease.addr.addr());
     header.client = from.octets();
-    let tos = *tos;
+    let (tos, everybody) = (*tos, client.everybody);
     let bytes = message(&header, &entries, LEAST);
     let Some(mut packet) = datagram((from, CLIENT_PORT), (to, SERVER_PORT), &bytes, true) else {
         return;
     };
     set_tos(&mut packet, tos);
     if to.is_broadcast() {
-        let front = ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::IP4);
-        let frame = [front.as_bytes(), &packet].concat();
-        neighbor::send(router, on, frame);
+        broadcast_on(router, everybody, packet, tos);
     } else if let Some(table) = table_of(router, on) {
         send_own(router, table, packet);
     }
+}
+
+/// Sends a packet to all on a link, past the features of what the interface sends.
+fn broadcast_on(router: &mut Router, over: AdjacencyIndex, packet: Vec<u8>, tos: u8) {
+    let Some(node) = router.engine.index_of("ip4-rewrite") else { return };
+    let thread = router.engine.data_threads().start;
+    router.engine.inject(thread, node, packet, move |p| {
+        let l3 = p.offset();
+        p.set_l3_offset(l3);
+        p.set_adjacency(over.0);
+        p.set_metadata(&MARK, PacketMark::of_ip(tos));
+        p.add_flags(Flags::LOCAL.with(Flags::L3));
+    });
 }
 
 fn set_tos(packet: &mut [u8], tos: u8) {
@@ -273,20 +314,28 @@ pub fn arrived(router: &mut Router, arrived: &Arrived) {
     let is_ours = [client.xid, 0].contains(&header.xid.get()) && header.mac[..6] == mac.0;
     let offered = Ipv4Addr::from(header.yours);
     let is_host = !offered.is_unspecified() && !offered.is_multicast() && !offered.is_broadcast();
+    // Only the server that was asked answers, or any server where all were asked (rebinding).
+    let is_asked = client.state == State::Request || client.sent > 0;
+    let server = address(options, option::SERVER_ID);
+    let is_anyone = client.state == State::Bound && now >= client.rebinds;
+    let is_awaited = is_asked && (is_anyone || server.is_none_or(|server| server == client.server));
     match (client.state, kind_of(options)) {
         _ if !is_ours => (),
-        (State::Discover, Some(kind::OFFER)) if is_host => {
-            let Some(server) = address(options, option::SERVER_ID) else { return };
+        (State::Request | State::Bound, _) if !is_awaited => (),
+        (State::Discover, Some(kind::OFFER)) if is_host && client.sent > 0 => {
+            let Some(server) = server else { return };
             (client.offered, client.server) = (offered, server);
             (client.state, client.sent, client.next) = (State::Request, 0, now);
             step(router, on);
         }
         (State::Request | State::Bound, Some(kind::ACK)) if is_host => {
-            let server = address(options, option::SERVER_ID).unwrap_or(client.server);
-            (client.offered, client.server) = (offered, server);
+            (client.offered, client.server) = (offered, server.unwrap_or(client.server));
             bind(router, on, options);
         }
         (State::Request | State::Bound, Some(kind::NAK)) => {
+            // A server that refuses what it offers is not asked without pause.
+            let pause = if client.was_refused { REFUSED } else { 0.0 };
+            (client.was_refused, client.not_before) = (true, now + pause);
             give_up(router, on);
             restart(router, on);
         }
@@ -299,32 +348,38 @@ pub fn arrived(router: &mut Router, arrived: &Arrived) {
 fn bind(router: &mut Router, on: InterfaceIndex, options: &[u8]) {
     let now = router.now();
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
-    let mask = number(options, option::SUBNET_MASK).unwrap_or(u32::MAX);
-    let len = mask.leading_ones();
-    let Ok(addr) = Ip4Prefix::new(client.offered, len as u8) else { return };
-    let lease = Lease {
-        addr,
-        router: address(options, option::ROUTER),
-        servers: addresses(options, option::DOMAIN_SERVER).take(MOST_SERVERS).collect(),
-    };
-    let seconds = number(options, option::LEASE_TIME).unwrap_or(LEASE).max(1);
-    let renewal = number(options, option::RENEWAL_TIME).filter(|renewal| *renewal < seconds);
-    client.ends = if seconds == u32::MAX { f64::INFINITY } else { now + f64::from(seconds) };
-    client.next = now + f64::from(renewal.unwrap_or(seconds / 2).max(1));
-    (client.state, client.sent) = (State::Bound, 0);
+    let Some(lease) = Lease::read(client.offered, options) else { return };
     if client.lease.as_ref() != Some(&lease) {
         give_up(router, on);
-        if let Err(why) = router.add_learned_address(on, Prefix::Ip4(addr)) {
-            let name = router.interfaces.name(on.0).to_owned();
-            router.log.class("dhcp", "client").warn(format_args!("{name}: {addr}: {why}"));
-            return restart(router, on);
+        if let Err(why) = lease::take(router, on, &lease) {
+            return refuse(router, on, &lease, &why.to_string());
         }
-        // The route has the router asked for.
-        lead_by(router, on, lease.router, true);
     }
+    let times = Times::read(options);
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
-    client.lease = Some(lease);
+    (client.state, client.sent) = (State::Bound, 0);
+    client.next = now + times.renewal;
+    (client.rebinds, client.ends) = (now + times.rebinding, now + times.end);
+    client.least = (times.end * PART).clamp(FIRST, LEAST_RENEWAL);
+    (client.lease, client.refused, client.was_refused) = (Some(lease), None, false);
     tell(router, on);
+}
+
+/// Gives an address back that cannot be used, and starts again later (RFC 2131 section 3.1). The
+/// same reason is logged once.
+fn refuse(router: &mut Router, on: InterfaceIndex, lease: &Lease, why: &str) {
+    let name = router.interfaces.name(on.0).to_owned();
+    let now = router.now();
+    let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
+    let refused = Some((lease.addr.addr(), why.to_owned()));
+    let is_new = client.refused != refused;
+    client.refused = refused;
+    (client.state, client.not_before) = (State::Request, now + REFUSED);
+    if is_new {
+        router.log.class("dhcp", "client").warn(format_args!("{name}: {}: {why}", lease.addr));
+    }
+    say(router, on, kind::DECLINE, Ipv4Addr::BROADCAST);
+    restart(router, on);
 }
 
 /// Tells whoever asked for it of the lease.

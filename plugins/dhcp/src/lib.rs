@@ -7,6 +7,7 @@
 mod api;
 mod cli;
 mod client;
+mod lease;
 mod node;
 mod proxy;
 mod v6;
@@ -100,6 +101,9 @@ pub enum Error {
     /// {0}
     #[retval(UNSPECIFIED)]
     Address(net::address::Error),
+    /// {0}
+    #[retval(UNSPECIFIED)]
+    Adjacency(net::adjacency::Error),
     /// hostname and client-id have at most {0} characters, and a hostname is a word
     #[retval(INVALID_VALUE)]
     Name(usize),
@@ -155,8 +159,8 @@ fn set_detecting(
     Ok(router.put(on, detecting)?)
 }
 
-/// Sets which network clients behind interfaces of a table are in, or that this is not told. It
-/// stays when the table goes.
+/// Sets which network clients behind interfaces of a table are in, or that this is not told. The
+/// table stays as long as that.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -164,8 +168,12 @@ pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(),
     const LONGEST: usize = 128;
     const MOST: usize = 4096;
     let all = &mut router.own_mut::<Dhcp>().vss;
+    let (link, id) = of;
     let Some(vss) = vss else {
-        return all.remove(&of).map(drop).ok_or(Error::NoVss);
+        all.remove(&of).ok_or(Error::NoVss)?;
+        let table = router.table_of(link, id);
+        table.into_iter().for_each(|table| router.use_table_of(link, table, false));
+        return Ok(());
     };
     let is_good = match &vss {
         Vss::Name(name) => !name.is_empty() && name.len() <= LONGEST,
@@ -178,7 +186,10 @@ pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(),
     if all.len() >= MOST && !all.contains_key(&of) {
         return Err(Error::TooManyNetworks(MOST));
     }
-    all.insert(of, vss);
+    if all.insert(of, vss).is_none() && router.hold_table_of(link, id).is_err() {
+        router.own_mut::<Dhcp>().vss.remove(&of);
+        return Err(Error::NoTable(id));
+    }
     Ok(())
 }
 

@@ -84,6 +84,9 @@ pub enum Error {
     /// DHCP packets with bad your_ip_address fields, or that are no DHCP.
     #[name("DHCP packets with bad your_ip_address fields")]
     Bad,
+    /// DHCP option 82 of no relay: the message names none, or this router.
+    #[name("DHCP option 82 of no relay")]
+    Untrusted,
 }
 
 /// Further counters.

@@ -11,7 +11,9 @@ use net::fib::{Path, Source, TableIndex, Target};
 use net::ip::{V4, V6, Version, datagram, send_own};
 use net::mfib::{EntryFlags, ItfFlags, MPath, MPrefix};
 use net::{InterfaceIndex, Router, neighbor};
-use wire::dhcp::{CLIENT_PORT, Entry, SERVER_PORT, kind, kind_of, message, option, options, read};
+use wire::dhcp::{
+    CLIENT_PORT, Entry, Header, LEAST, SERVER_PORT, kind, kind_of, message, option, options, read,
+};
 use wire::ethernet::{self, EtherType};
 use wire::{Ip4Prefix, MacAddr, Prefix, dhcp6};
 use zerocopy::IntoBytes;
@@ -23,8 +25,12 @@ use super::{Dhcp, Error};
 
 /// Most servers of a table.
 const MOST_SERVERS: usize = 16;
-/// Relays that a message passes at most.
+/// Relays that a message over IPv4 passes at most.
 const MOST_HOPS: u8 = 16;
+/// Relays that a message over IPv6 passes at most (RFC 8415 section 7.6).
+const MOST_HOPS6: u8 = 8;
+/// Operation of messages of servers.
+const REPLY: u8 = 2;
 /// Bytes of a message between relays before its options.
 const RELAY: usize = 34;
 /// Sub-options of what a relay adds.
@@ -183,9 +189,10 @@ fn receive(router: &mut Router, (link, table): Key, is_on: bool) {
         return;
     }
     let everybody = Prefix::Ip4(Ip4Prefix::host(Ipv4Addr::BROADCAST));
-    // Every table has a route that drops them.
-    let target = if is_on { target } else { Target::Drop };
-    let _ = router.set_route(table, everybody, Source::SPECIAL, &[Path::to(target)]);
+    let _ = match is_on {
+        true => router.set_route(table, everybody, Source::DHCP, &[Path::to(target)]).map(drop),
+        false => router.remove_route(table, everybody, Source::DHCP, &[]).map(drop),
+    };
 }
 
 fn key_of(router: &Router, link: Link, on: InterfaceIndex) -> Option<Key> {
@@ -239,25 +246,8 @@ fn relay4(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop> {
     if header.hops >= MOST_HOPS {
         return Err(Drop::Bad);
     }
-    let mut header = *header;
-    header.hops += 1;
-    if header.relay == [0; 4] {
-        header.relay = src.octets();
-    }
-    let mut agent = vec![sub::CIRCUIT, 4];
-    agent.extend_from_slice(&on.0.to_be_bytes());
-    agent.extend_from_slice(&[sub::LINK, 4]);
-    agent.extend_from_slice(&own.octets());
-    if let Some(vss) = vss_of(router, key) {
-        let value = vss.bytes();
-        agent.extend_from_slice(&[sub::VSS, value.len() as u8]);
-        agent.extend_from_slice(&value);
-        agent.extend_from_slice(&[sub::VSS_CONTROL, 0]);
-    }
-    let is_new = |entry: &Entry<'_>| entry.0 != option::RELAY_AGENT;
-    let mut entries: Vec<_> = options(rest).filter(is_new).collect();
-    entries.push((option::RELAY_AGENT, &agent));
-    let bytes = message(&header, &entries, 0);
+    let agent = agent_of(router, key, on, own);
+    let bytes = forward(header, rest, src, &agent)?;
     // All servers are looked for, one is asked.
     let is_discover = kind_of(rest) == Some(kind::DISCOVER);
     let asked = if is_discover { &of.servers[..] } else { &of.servers[..1] };
@@ -270,6 +260,41 @@ fn relay4(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop> {
     Ok(asked.len() as u64)
 }
 
+/// The option by which this relay knows the interface of a client again.
+fn agent_of(router: &Router, key: Key, on: InterfaceIndex, own: Ipv4Addr) -> Vec<u8> {
+    let mut agent = vec![sub::CIRCUIT, 4];
+    agent.extend_from_slice(&on.0.to_be_bytes());
+    agent.extend_from_slice(&[sub::LINK, 4]);
+    agent.extend_from_slice(&own.octets());
+    if let Some(vss) = vss_of(router, key) {
+        let value = vss.bytes();
+        agent.extend_from_slice(&[sub::VSS, value.len() as u8]);
+        agent.extend_from_slice(&value);
+        agent.extend_from_slice(&[sub::VSS_CONTROL, 0]);
+    }
+    agent
+}
+
+/// A message of a client as its servers get it. What another relay has sent has that one's option
+/// already, and its answer goes there (RFC 3046 section 2.1.1).
+fn forward(header: &Header, rest: &[u8], src: Ipv4Addr, agent: &[u8]) -> Result<Vec<u8>, Drop> {
+    let mut entries: Vec<_> = options(rest).collect();
+    let has_option = entries.iter().any(|entry| entry.0 == option::RELAY_AGENT);
+    let mut header = *header;
+    header.hops += 1;
+    if header.relay == src.octets() {
+        return Err(Drop::Untrusted);
+    }
+    if header.relay == [0; 4] {
+        if has_option {
+            return Err(Drop::Untrusted);
+        }
+        header.relay = src.octets();
+        entries.push((option::RELAY_AGENT, agent));
+    }
+    Ok(message(&header, &entries, 0))
+}
+
 /// Takes a message of a server.
 pub fn to_client4(router: &mut Router, arrived: &Arrived) {
     match answer4(router, arrived) {
@@ -279,7 +304,7 @@ pub fn to_client4(router: &mut Router, arrived: &Arrived) {
 }
 
 fn answer4(router: &mut Router, arrived: &Arrived) -> Result<(), Drop> {
-    let (_, rest) = read(arrived.bytes()).ok_or(Drop::Bad)?;
+    let (header, rest) = read(arrived.bytes()).ok_or(Drop::Bad)?;
     let mut all = options(rest);
     let (_, agent) = all.find(|entry| entry.0 == option::RELAY_AGENT).ok_or(Drop::NoOption)?;
     let mut circuit = None;
@@ -301,8 +326,15 @@ fn answer4(router: &mut Router, arrived: &Arrived) -> Result<(), Drop> {
         return Err(Drop::BadAddress);
     }
     is_server(router, Link::Ip4, on, arrived).ok_or(Drop::NotServer)?;
+    // The option is between relay and server (RFC 3046 section 2.2). A message that is no reply is
+    // passed on as it is.
+    let without = |entry: &Entry<'_>| entry.0 != option::RELAY_AGENT;
+    let bytes = match header.op {
+        REPLY => message(header, &options(rest).filter(without).collect::<Vec<_>>(), LEAST),
+        _ => arrived.bytes().to_vec(),
+    };
     let ends = ((own, SERVER_PORT), (Ipv4Addr::BROADCAST, CLIENT_PORT));
-    let packet = datagram(ends.0, ends.1, arrived.bytes(), true).ok_or(Drop::TooBig)?;
+    let packet = datagram(ends.0, ends.1, &bytes, true).ok_or(Drop::TooBig)?;
     let front = ethernet::Header::new(MacAddr::BROADCAST, mac, EtherType::IP4);
     let frame = [front.as_bytes(), &packet].concat();
     neighbor::send(router, on, frame);
@@ -340,11 +372,14 @@ fn relay6(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop6> {
         dhcp6::kind::RELAY_FORWARD => inner.get(1).map_or(0, |hops| hops.saturating_add(1)),
         _ => 0,
     };
-    if hops > MOST_HOPS {
+    if hops > MOST_HOPS6 {
         return Err(Drop6::TooBig);
     }
+    // A relay with an address of its own says by it which link it is on (RFC 8415 section 19.1.2).
+    let is_known = kind == dhcp6::kind::RELAY_FORWARD && !from.is_unicast_link_local();
+    let link = if is_known { Ipv6Addr::UNSPECIFIED } else { own };
     let mut bytes = vec![dhcp6::kind::RELAY_FORWARD, hops];
-    bytes.extend_from_slice(&own.octets());
+    bytes.extend_from_slice(&link.octets());
     bytes.extend_from_slice(&from.octets());
     let mut put = |code, parts: &[&[u8]]| dhcp6::put(&mut bytes, code, parts);
     put(dhcp6::option::INTERFACE, &[&on.0.to_be_bytes()]);

@@ -161,7 +161,7 @@ fn asked((question, pending): (&Question, &Pending)) -> Row {
         kind: kind_name(question.kind),
         records: Vec::new(),
         left: None,
-        asked: Some(pending.asked),
+        asked: Some(pending.asked.len()),
     }
 }
 

@@ -9,7 +9,7 @@ pub mod message;
 mod node;
 mod resolver;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use control::feature::{Refusal, Refused};
@@ -27,8 +27,10 @@ use resolver::Pending;
 
 /// Port of name servers.
 const PORT: u16 = 53;
-/// Ports that answers come to, one of which is chosen when it is switched on (RFC 6335 section 6).
+/// Ports that answers come to: some of these, chosen when it is switched on (RFC 6335 section 6),
+/// and one of them for each question (RFC 5452 section 9.2).
 const OWN_PORTS: std::ops::Range<u16> = 49152..65535;
+const OWN_COUNT: usize = 64;
 /// Most name servers.
 const MOST_SERVERS: usize = 16;
 
@@ -36,8 +38,8 @@ const MOST_SERVERS: usize = 16;
 #[derive(Default)]
 struct Dns {
     is_on: bool,
-    /// The port that answers of name servers come to.
-    own_port: u16,
+    /// The ports that answers of name servers come to.
+    own_ports: Vec<u16>,
     servers: Vec<IpAddr>,
     cache: Cache,
     pending: BTreeMap<Question, Pending>,
@@ -94,25 +96,38 @@ pub fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
         return Err(Error::NoServers);
     }
     let own = match is_on {
-        true => between(OWN_PORTS.start.into(), OWN_PORTS.end.into()) as u16,
-        false => dns.own_port,
+        true => own_ports(router),
+        false => dns.own_ports.clone(),
     };
     let (at4, at6) = (V4::NODES.udp_lookup, V6::NODES.udp_lookup);
-    let all =
-        [(at4, PORT, REQUEST[0]), (at6, PORT, REQUEST[1]), (at4, own, REPLY), (at6, own, REPLY)];
-    for (done, (at, port, node)) in all.into_iter().enumerate() {
-        let led = router.redispatch(at, port, is_on.then_some(node)).map_err(Error::Taken);
+    let all: [(_, &[u16], _); 4] = [
+        (at4, &[PORT], REQUEST[0]),
+        (at6, &[PORT], REQUEST[1]),
+        (at4, &own, REPLY),
+        (at6, &own, REPLY),
+    ];
+    for (done, (at, ports, node)) in all.into_iter().enumerate() {
+        let led = router.redispatch_all(at, ports, is_on.then_some(node)).map_err(Error::Taken);
         if let Err(why) = led {
-            for (at, port, _) in &all[..done] {
-                router.redispatch(at, *port, None).expect("what was taken can be given up");
+            for (at, ports, _) in &all[..done] {
+                router.redispatch_all(at, ports, None).expect("what was taken can be given up");
             }
             return Err(why);
         }
     }
     let dns = router.own_mut::<Dns>();
-    (dns.is_on, dns.own_port) = (is_on, own);
+    (dns.is_on, dns.own_ports) = (is_on, own);
     dns.pending.clear();
     Ok(())
+}
+
+/// Ports that nobody takes, chosen by chance.
+fn own_ports(router: &Router) -> Vec<u16> {
+    let mut taken: HashSet<u16> =
+        router.udp_takers().into_iter().map(|(_, port, _)| port).collect();
+    let some = || between(OWN_PORTS.start.into(), OWN_PORTS.end.into()) as u16;
+    let tries = std::iter::repeat_with(some).take(100 * OWN_COUNT);
+    tries.filter(|port| taken.insert(*port)).take(OWN_COUNT).collect()
 }
 
 /// Adds a name server; one that is there stays.

@@ -42,13 +42,20 @@ pub struct Waiting {
     flags: u16,
 }
 
+/// One time that a question was asked: its number, the server, and the address and port to which
+/// the answer comes. Who does not see the question guesses all of them (RFC 5452 section 9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    id: u16,
+    server: IpAddr,
+    own: (IpAddr, u16),
+}
+
 /// A question that name servers were asked.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// Number of the question.
-    id: u16,
-    /// How often it was asked.
-    pub asked: usize,
+    /// Each time that it was asked.
+    pub asked: Vec<Asked>,
     next: f64,
     /// Clients that wait.
     pub waiting: Vec<Waiting>,
@@ -77,8 +84,7 @@ pub fn look_up(router: &mut Router, question: &Question) -> Found {
     if dns.servers.is_empty() || dns.pending.len() >= MOST_PENDING {
         return Found::Nothing;
     }
-    let id = between(0.0, 65536.0) as u16;
-    let new = Pending { id, asked: 0, next: now, waiting: Vec::new() };
+    let new = Pending { asked: Vec::new(), next: now, waiting: Vec::new() };
     dns.pending.insert(question.clone(), new);
     ask(router, question, now);
     router.processes.signal(PROCESS, 0);
@@ -88,27 +94,33 @@ pub fn look_up(router: &mut Router, question: &Question) -> Found {
 /// Asks the next name server, or gives up.
 fn ask(router: &mut Router, question: &Question, now: f64) {
     let dns = router.own_mut::<Dns>();
-    let (servers, own) = (dns.servers.clone(), dns.own_port);
+    let (servers, ports) = (dns.servers.clone(), dns.own_ports.clone());
     let Some(pending) = dns.pending.get_mut(question).filter(|pending| now >= pending.next) else {
         return;
     };
-    let at = pending.asked;
+    let at = pending.asked.len();
     if servers.is_empty() || at >= ROUNDS * servers.len() {
         let failed = Answer { code: code::SERVER_FAILURE, records: Vec::new(), until: now };
         return finish(router, question, &failed);
     }
-    (pending.asked, pending.next) = (at + 1, now + AGAIN * (1 + at / servers.len()) as f64);
+    pending.next = now + AGAIN * (1 + at / servers.len()) as f64;
+    let (id, server) = (between(0.0, 65536.0) as u16, servers[at % servers.len()]);
+    let port = ports.get(between(0.0, ports.len() as f64) as usize).copied().unwrap_or_default();
     let message = Message {
-        id: pending.id,
+        id,
         flags: flag::RECURSION_DESIRED,
         question: question.clone(),
         answers: Vec::new(),
         negative_ttl: None,
     };
-    let server = servers[at % servers.len()];
     // One that cannot be reached now may be the next time.
-    if let Ok(origin) = Origin::towards(server, None, None, router)
-        && let Some(packet) = packet((origin.src, own), (server, PORT), &message.bytes(usize::MAX))
+    let origin = Origin::towards(server, None, None, router);
+    let src = origin.as_ref().map_or(server, |origin| origin.src);
+    if let Some(pending) = router.own_mut::<Dns>().pending.get_mut(question) {
+        pending.asked.push(Asked { id, server, own: (src, port) });
+    }
+    if let Ok(origin) = origin
+        && let Some(packet) = packet((src, port), (server, PORT), &message.bytes(usize::MAX))
     {
         origin.send(router, packet, |_| ());
         origin.end(router);
@@ -228,8 +240,8 @@ fn requested(router: &mut Router, arrived: &Arrived) -> Result<Count, Error> {
     Ok(Count::Processed)
 }
 
-/// Takes the answer of a name server: it was asked, by this number, that question (RFC 5452 section
-/// 9.1).
+/// Takes the answer of a name server: it was asked, by this number and from that port, that
+/// question (RFC 5452 section 9.1).
 fn replied(router: &mut Router, arrived: &Arrived) -> Result<(), ReplyError> {
     let message = Message::read(arrived.bytes()).map_err(|_| ReplyError::Bad)?;
     if message.flags & flag::RESPONSE == 0 {
@@ -237,9 +249,9 @@ fn replied(router: &mut Router, arrived: &Arrived) -> Result<(), ReplyError> {
     }
     let now = router.now();
     let dns = router.own_mut::<Dns>();
-    let is_server = dns.servers.contains(&arrived.from.0) && arrived.from.1 == PORT;
     let pending = dns.pending.get_mut(&message.question).ok_or(ReplyError::NotAsked)?;
-    if !is_server || pending.id != message.id {
+    let this = Asked { id: message.id, server: arrived.from.0, own: arrived.to };
+    if arrived.from.1 != PORT || !pending.asked.contains(&this) {
         return Err(ReplyError::NotAsked);
     }
     let code = (message.flags & flag::CODE) as u8;

@@ -26,6 +26,7 @@ struct SetPool {
 /// Set the end of tunnels at the provider; :: for none
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dslite set aftr-tunnel-endpoint-address")]
+#[undo("=dslite set aftr-tunnel-endpoint-address ::")]
 #[stage(Attachments)]
 struct SetAftr {
     /// its address
@@ -38,6 +39,7 @@ struct SetAftr {
 /// Set the end of the tunnel at the customer; :: for none
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dslite set b4-tunnel-endpoint-address")]
+#[undo("=dslite set b4-tunnel-endpoint-address ::")]
 #[stage(Attachments)]
 struct SetB4 {
     /// its address

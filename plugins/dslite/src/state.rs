@@ -1,7 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -128,6 +128,8 @@ fn lead_to_end(
     if !new.is_unspecified() {
         lead(router, host6(new), kind, true)?;
     }
+    let answered = (!new.is_unspecified()).then_some((None, [IpAddr::V6(new); 2]));
+    router.answer_for("dslite end", answered.into_iter().collect());
     if old.is_unspecified() { Ok(()) } else { lead(router, host6(old), kind, false) }
 }
 
@@ -190,6 +192,9 @@ pub fn set_addresses(
         true => config.pool.extend(&range),
         false => config.pool.retain(|addr| !range.contains(addr)),
     });
+    let pool = router.own::<DsLite>().config.current().pool.iter();
+    let answered = pool.map(|addr| (None, [IpAddr::V4(*addr); 2])).collect();
+    router.answer_for("dslite pool", answered);
     if is_add {
         return Ok(());
     }

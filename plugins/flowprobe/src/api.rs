@@ -162,7 +162,8 @@ fn set_params(router: &mut Router, m: &FlowprobeSetParams) -> Result<(), Retval>
     }
     let or = |timer: u32, usual| if timer == u32::MAX { usual } else { timer };
     let (active, passive) = (or(*active_timer, ACTIVE), or(*passive_timer, PASSIVE));
-    Ok(change::set_params(router, Params { record: record_flags.0, active, passive })?)
+    let format = router.own::<Flowprobe>().params.current().format;
+    Ok(change::set_params(router, Params { record: record_flags.0, active, passive, format })?)
 }
 
 fn list(router: &Router, only: InterfaceIndex) -> Vec<FlowprobeInterfaceDetails> {

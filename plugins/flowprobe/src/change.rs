@@ -154,17 +154,17 @@ pub fn interface_goes(router: &mut Router, interface: InterfaceIndex) {
 
 /// Makes the streams of what is probed, and ends those of what is not.
 fn follow_streams(router: &mut Router) {
-    let record = router.own::<Flowprobe>().params.current().record;
+    let params = *router.own::<Flowprobe>().params.current();
     let mut is_probed = [false; 3];
     for (_, Probed(probed)) in router.settings::<Probed>() {
         (0..3).for_each(|which| is_probed[which] |= probed[which].is_some());
     }
     for kind in Kind::ALL {
-        let is_wanted = is_probed[kind.which()] && kind.is_made(record);
+        let is_wanted = is_probed[kind.which()] && kind.is_made(params.record);
         let place = kind as usize;
         match (router.own::<Flowprobe>().streams[place], is_wanted) {
             (None, true) => {
-                let made = ipfix::add_stream(router, DOMAIN, ipfix::PORT, fields(kind, record));
+                let made = ipfix::add_stream(router, DOMAIN, ipfix::PORT, fields(kind, &params));
                 router.own_mut::<Flowprobe>().streams[place] = Some(made);
             }
             (Some(stream), false) => {

@@ -5,11 +5,29 @@ use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 
 use crate::change::{self, DIRECTIONS, Direction, Flowprobe, Probed, WHICH};
-use crate::flow::{ACTIVE, PASSIVE, Params, RECORD_L2, RECORD_L3, RECORD_L4};
+use crate::flow::{ACTIVE, Format, PASSIVE, Params, RECORD_L2, RECORD_L3, RECORD_L4};
 use crate::show;
 
 /// Words for groups of fields.
 pub const GROUPS: [(&str, u8); 3] = [("l2", RECORD_L2), ("l3", RECORD_L3), ("l4", RECORD_L4)];
+
+/// Whether a format is other than by default.
+type IsChosen = fn(&Format) -> bool;
+
+/// Words for how records are written, and whether they apply.
+pub const FORMATS: [(&str, &str, IsChosen); 2] = [
+    ("timestamps", "milliseconds", |format| format.has_milliseconds),
+    ("ethertype", "network", |format| format.has_network_order),
+];
+
+/// Takes one of two words.
+fn either(args: &mut Args<'_>, no: &str, yes: &str) -> Result<bool, Error> {
+    let is_yes = args.keyword(yes);
+    match is_yes || args.keyword(no) {
+        true => Ok(is_yes),
+        false => Err(args.error(format_args!("expected {no} or {yes}"))),
+    }
+}
 
 /// `flowprobe params`.
 #[derive(Debug, PartialEq)]
@@ -19,12 +37,11 @@ impl Command for SetParams {
     const PATHS: &'static [&'static str] = &["flowprobe params"];
     const ABOUT: &'static str = "Set what is recorded of flows, and when: active 0 has a record of \
         each packet";
-    const USAGE: &'static str = "record [l2] [l3] [l4] [active <timer>] [passive <timer>]";
+    const USAGE: &'static str = "record [l2] [l3] [l4] [active <timer>] [passive <timer>] \
+        [timestamps {nanoseconds|milliseconds}] [ethertype {swapped|network}]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut params = Params::default();
-        if !args.keyword("record") {
-            return Err(args.error("expected record, and l2, l3 or l4"));
-        }
+        let mut has_record = false;
         while !args.is_empty() {
             if let Some((_, group)) = GROUPS.into_iter().find(|(word, _)| args.keyword(word)) {
                 params.record |= group;
@@ -32,9 +49,18 @@ impl Command for SetParams {
                 params.active = args.value("active")?;
             } else if args.keyword("passive") {
                 params.passive = args.value("passive")?;
+            } else if args.keyword("timestamps") {
+                params.format.has_milliseconds = either(args, "nanoseconds", "milliseconds")?;
+            } else if args.keyword("ethertype") {
+                params.format.has_network_order = either(args, "swapped", "network")?;
+            } else if args.keyword("record") {
+                has_record = true;
             } else {
                 return Err(args.unknown());
             }
+        }
+        if !has_record {
+            return Err(args.error("expected record, and l2, l3 or l4"));
         }
         Ok(Self(params))
     }
@@ -44,13 +70,16 @@ impl Print for SetParams {
     const STAGE: Stage = Stage::Settings;
     const UNDO: &'static str = "=flowprobe params record";
     fn print(&self, line: &mut Line<'_>) {
-        let Params { record, active, passive } = &self.0;
+        let Params { record, active, passive, format } = &self.0;
         line.word("record");
         for (word, group) in GROUPS {
             line.flag(word, record & group != 0);
         }
         line.option("active", Some(active).filter(|active| **active != ACTIVE));
         line.option("passive", Some(passive).filter(|passive| **passive != PASSIVE));
+        for (word, value, is_on) in FORMATS {
+            line.option(word, Some(&value).filter(|_| is_on(format)));
+        }
     }
 }
 
@@ -68,22 +97,24 @@ impl Command for SetProbed {
     const ABOUT: &'static str = "Record the flows of an interface, or no longer";
     const USAGE: &'static str = "<interface> [(l2|ip4|ip6)] [(rx|tx|both)] [disable]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let mut new = Self { interface, which: 0, direction: Direction::Tx, disable: false };
+        let (mut interface, mut which, mut to, mut disable) = (None, 0, Direction::Tx, false);
         while !args.is_empty() {
-            if let Some(which) = WHICH.iter().position(|word| args.keyword(word)) {
-                new.which = which;
+            if let Some(at) = WHICH.iter().position(|word| args.keyword(word)) {
+                which = at;
             } else if let Some((_, direction)) =
                 DIRECTIONS.into_iter().find(|(word, _)| args.keyword(word))
             {
-                new.direction = direction;
+                to = direction;
             } else if args.keyword("disable") {
-                new.disable = true;
+                disable = true;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
         }
-        Ok(new)
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        Ok(Self { interface, which, direction: to, disable })
     }
 }
 

@@ -31,11 +31,23 @@ pub struct Params {
     pub active: u32,
     /// Seconds of silence after which a flow is over; 0 for as many as `active`.
     pub passive: u32,
+    /// How records are written.
+    pub format: Format,
+}
+
+/// How records are written, where collectors differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Times are of milliseconds, no nanoseconds.
+    pub has_milliseconds: bool,
+    /// Types of Ethernet are in the order of the network. Collectors of the original know them with
+    /// their bytes exchanged.
+    pub has_network_order: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { record: 0, active: ACTIVE, passive: PASSIVE }
+        Self { record: 0, active: ACTIVE, passive: PASSIVE, format: Format::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use net::Router;
 use sessions::Walked;
 
 use crate::change::{DIRECTIONS, Direction, Flowprobe, Probed, WHICH};
-use crate::cli::GROUPS;
+use crate::cli::{FORMATS, GROUPS};
 use crate::flow::{FlowKey, IP6, Kind};
 
 macro_rules! shows {
@@ -60,7 +60,10 @@ fn params(router: &Router) -> Vec<String> {
     let groups = GROUPS.into_iter().filter(|(_, group)| params.has(*group));
     let groups = groups.fold(String::new(), |all, (word, _)| all + " " + word);
     let (active, passive) = (params.active, params.passive);
-    vec![format!("record:{groups} active: {active} passive: {passive}")]
+    let format = FORMATS.into_iter().filter(|(.., is_on)| is_on(&params.format));
+    let format =
+        format.fold(String::new(), |all, (word, value, _)| all + " " + word + ": " + value);
+    vec![format!("record:{groups} active: {active} passive: {passive}{format}")]
 }
 
 fn statistics(router: &mut Router) -> Vec<String> {

@@ -21,6 +21,7 @@ struct Create {
     /// number in the interface's name
     instance: Option<u32>,
     /// table that leads to the far end
+    #[alias("outer-table-id")]
     #[default]
     outer_fib_id: u32,
     /// Ethernet frames are carried
@@ -41,7 +42,11 @@ struct Create {
 /// Show the GRE tunnels.
 #[derive(Command)]
 #[command("show gre tunnel")]
-struct Show;
+struct Show {
+    /// only the one of this instance
+    #[positional]
+    instance: Option<u32>,
+}
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     let what = match (c.teb, c.erspan) {
@@ -87,8 +92,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
-    cli.command(|router: &mut Router, _: Show| {
-        Ok(show::all::<Gre>(router, "GRE", |t| {
+    cli.command(|router: &mut Router, c: Show| {
+        Ok(show::some::<Gre>(router, "GRE", c.instance, |t| {
             let what = match t.kind.what {
                 What::Packets => "payload L3".to_owned(),
                 What::Frames => "payload TEB".to_owned(),

@@ -23,8 +23,7 @@ impl Command for Set {
     const USAGE: &'static str = "<interface> {workers <workers> [symmetrical|asymmetrical] [l4] \
         [fq-nelts <packets>] | disable}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let (mut handoff, mut disable) = (Handoff::default(), false);
+        let (mut interface, mut handoff, mut disable) = (None, Handoff::default(), false);
         while !args.is_empty() {
             if args.keyword("workers") {
                 handoff.workers = args.value::<CpuList>("list of workers, as 0,2-3")?.0;
@@ -43,10 +42,13 @@ impl Command for Set {
                 }
             } else if args.keyword("disable") {
                 disable = true;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
         }
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
         match (handoff.workers.is_empty(), disable) {
             (_, true) => Ok(Self { interface, handoff: Handoff::default() }),
             (false, false) => Ok(Self { interface, handoff }),

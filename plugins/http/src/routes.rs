@@ -64,8 +64,8 @@ pub enum Plan {
     Cli(String, Form),
     /// A command of ours; the answer is its JSON.
     Command(String),
-    /// A command that a plugin brings, which may not be there.
-    Optional(String),
+    /// A command of a plugin that may not be there: its path, and the words behind it.
+    Optional(&'static str, String),
     /// A command about a configuration that the client sent, in place of `{}`.
     Configuration(String, String),
     /// Begins a capture, with these words.
@@ -163,10 +163,10 @@ pub const ROUTES: &[Route] = &[
     get("/api/v1/runtime", "Clocks and vectors of nodes, by thread", |_| command("show runtime")),
     get("/api/v1/errors", "Counters of nodes that are not zero", |_| command("show errors")),
     get("/api/v1/drops", "Where packets are dropped, and why", |_| {
-        Ok(Plan::Optional("show drops".to_owned()))
+        Ok(Plan::Optional("show drops", String::new()))
     }),
     get("/api/v1/health", "What needs an operator's attention", |_| {
-        Ok(Plan::Optional("show health".to_owned()))
+        Ok(Plan::Optional("show health", String::new()))
     }),
     get("/api/v1/fib", "Routes: of a table, or those that an address or prefix finds", fib).takes(
         &[
@@ -183,7 +183,7 @@ pub const ROUTES: &[Route] = &[
     get("/api/v1/sessions", "Sessions of translation and of ACLs", |i| {
         let kind = i.word("kind");
         let found = SESSIONS.iter().find(|(of, _)| *of == kind).map(|(_, command)| *command);
-        Ok(Plan::Optional(found.unwrap_or_default().to_owned()))
+        Ok(Plan::Optional(found.unwrap_or_default(), String::new()))
     })
     .takes(&[needs("kind", Kind::Choice(SESSION_KINDS), "which")]),
     get("/api/v1/trace", "Traced packets", |i| {
@@ -273,7 +273,7 @@ fn explain(i: &Input) -> Result<Plan, String> {
     if packet.split_whitespace().any(|word| word == "pcap") {
         return Err("`packet' has to be in words or hex: no file is read".to_owned());
     }
-    Ok(Plan::Optional(format!("explain {} {packet}", i.word("interface"))))
+    Ok(Plan::Optional("explain", format!("{} {packet}", i.word("interface"))))
 }
 
 fn cli(i: &Input) -> Result<Plan, String> {
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn parameters_become_words() {
         let words = |method, path, given: &[_]| match plan(method, path, given) {
-            Ok(Plan::Command(text) | Plan::Optional(text) | Plan::Capture(text)) => text,
+            Ok(Plan::Command(text) | Plan::Capture(text)) => text,
             other => panic!("{other:?}"),
         };
         let all = [("family", "ip6"), ("table", "7"), ("address", "2001:db8::/32")];

@@ -268,9 +268,8 @@ impl Site {
             },
             Plan::Cli(text, form) => self.cli(text, form, holder).await,
             Plan::Command(text) => self.command(text, holder, None).await,
-            Plan::Optional(text) => {
-                let absent = "this router has no such command";
-                self.command(text, holder, Some(absent)).await
+            Plan::Optional(path, words) => {
+                self.command(format!("{path} {words}"), holder, Some(path)).await
             }
             Plan::Configuration(command, text) => {
                 let file = self.folder.borrow_mut().text(&text);
@@ -371,17 +370,28 @@ fn status_of(is_refused: bool) -> StatusCode {
     if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }
 }
 
-/// The answer of a command of ours. `absent` says that the command may not be there.
+/// Whether an error says that words of a command's path are not known, not those behind it.
+fn is_absent(path: &str, why: &str) -> bool {
+    let Some((_, unknown)) = why.split_once("unknown input `") else { return false };
+    let begins = path.split(' ').scan(path, |rest, word| {
+        let whole = *rest;
+        *rest = rest.get(word.len() + 1..).unwrap_or_default();
+        Some(whole)
+    });
+    begins.into_iter().any(|rest| unknown.starts_with(rest))
+}
+
+/// The answer of a command of ours. `absent` is the path of a command that may not be there.
 fn outcome(answer: Result<work::Answer, Option<Unanswered>>, absent: Option<&str>) -> Answer {
     let unavailable = StatusCode::SERVICE_UNAVAILABLE;
     match answer {
         Ok(work::Answer { output, error: None }) => body::json(StatusCode::OK, output),
         Ok(work::Answer { error: Some((code, why)), .. }) => {
-            // A word that no command has is said before anything of it runs.
-            match absent
-                .filter(|_| why.starts_with("unknown input") || why.contains(": unknown input `"))
-            {
-                Some(absent) => body::error(StatusCode::NOT_IMPLEMENTED, absent),
+            match absent.filter(|path| is_absent(path, &why)) {
+                Some(_) => {
+                    let text = "this router has no such command";
+                    body::error(StatusCode::NOT_IMPLEMENTED, text)
+                }
                 None => {
                     let text = serde_json::json!({ "error": why, "code": code });
                     body::json(StatusCode::UNPROCESSABLE_ENTITY, text.to_string())
@@ -416,4 +426,21 @@ async fn plan(request: Request<Incoming>, route: &Route) -> Result<Plan, (Status
         Input::query(route.takes, request.uri().query().unwrap_or_default()).map_err(wrong)?
     };
     (route.plan)(&input).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_words_of_a_command_are_not_taken_for_its_absence() {
+        assert!(is_absent("explain", "unknown input `explain loop0 UDP 8.8.8.8'"));
+        assert!(!is_absent("explain", "explain: unknown input `UDP 8.8.8.8'"));
+        assert!(is_absent("show drops", "show: unknown input `drops'"));
+        assert!(is_absent(
+            "show nat44 ei sessions detail",
+            "show nat44: unknown input `ei sessions detail'"
+        ));
+        assert!(!is_absent("show drops", "it went wrong"));
+    }
 }

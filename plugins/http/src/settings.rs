@@ -45,24 +45,19 @@ pub struct Loaded {
 }
 
 impl Settings {
-    /// Reads all stanzas of this name. Without `listen` their words are others' affair: the
-    /// original has a stanza of this name, too.
+    /// Reads all stanzas of this name.
     pub fn read(stanzas: &[Stanza]) -> Result<Self, String> {
         let mut all = Self::default();
-        let mut unknown = None;
         for stanza in stanzas.iter().filter(|stanza| stanza.word == "http") {
             let located = |why: String| format!("http: {why} (line {})", stanza.line);
             let mut args = stanza.args();
             while let Some(word) = args.word() {
                 if !all.take(word, &mut args).map_err(located)? {
-                    unknown.get_or_insert_with(|| located(format!("unknown word '{word}'")));
+                    return Err(located(format!("unknown word '{word}'")));
                 }
             }
         }
-        match unknown {
-            Some(why) if !all.listen.is_empty() => Err(why),
-            _ => all.check().map(|()| all),
-        }
+        all.check().map(|()| all)
     }
 
     /// Takes a word and its value; false when the word is not known.
@@ -172,7 +167,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Settings, String> {
-        Settings::read(&Config::parse(text, &[]).unwrap().others)
+        Settings::read(&Config::parse(text, &[]).map_err(|e| e.to_string())?.others)
     }
 
     #[test]
@@ -208,7 +203,8 @@ mod tests {
     fn wrong_words_are_named() {
         let why = |text: &str| read(text).unwrap_err();
         let text = "unix { }\nhttp { listen 80 tokn-file /t }";
-        assert_eq!(why(text), "http: unknown word 'tokn-file' (line 2)");
+        let said = "unknown word 'tokn-file' in stanza 'http' (line 2): did you mean `token-file'?";
+        assert_eq!(why(text), said);
         assert!(why("http { listen nowhere }").contains("'nowhere' is no address"));
     }
 

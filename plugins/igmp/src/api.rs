@@ -164,10 +164,10 @@ fn rows(router: &Router, only: InterfaceIndex) -> Vec<IgmpDetails> {
             saddr,
             gaddr: *gaddr,
         };
-        for (group, wanted) in &on.wanted {
+        for (group, wanted) in on.in_order() {
             match wanted.is_exclude {
-                true => rows.push(row(group, super::querier::ALL)),
-                false => rows.extend(wanted.sources.iter().map(|source| row(group, *source))),
+                true => rows.push(row(&group, super::querier::ALL)),
+                false => rows.extend(wanted.sources.iter().map(|source| row(&group, *source))),
             }
         }
         for (group, sources) in &on.heard {

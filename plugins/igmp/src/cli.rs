@@ -2,51 +2,38 @@
 
 use std::net::Ipv4Addr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Print, Words};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use wire::prefix::Ip4Prefix;
 
 use super::{Igmp, Mode, Range, Timers, Wanted};
 
-/// `igmp enable|disable host|router INTERFACE`.
-#[derive(Debug, PartialEq)]
+/// Take part in IGMP on an interface, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("igmp")]
+#[stage(Attachments)]
 struct Enable {
-    is_off: bool,
+    /// enable or disable it
+    #[positional]
+    #[words]
+    switch: Switch,
+    /// as a host, or as a router
+    #[positional]
+    #[words]
     mode: Mode,
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
 }
 
-impl Command for Enable {
-    const PATHS: &'static [&'static str] = &["igmp"];
-    const ABOUT: &'static str = "Take part in IGMP on an interface, or no longer";
-    const USAGE: &'static str = "<enable|disable> <host|router> <interface>";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_off = one_of(args, "enable", "disable")?;
-        let mode = [Mode::Host, Mode::Router][usize::from(one_of(args, "host", "router")?)];
-        Ok(Self { is_off, mode, interface: args.value("interface")? })
-    }
-}
-
-impl Print for Enable {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.is_off { "disable" } else { "enable" });
-        line.word(if self.mode == Mode::Host { "host" } else { "router" });
-        line.value(&self.interface);
-    }
-}
-
-/// Whether the second of two words comes next.
-fn one_of(args: &mut Args<'_>, first: &str, second: &str) -> Result<bool, Error> {
-    if args.keyword(first) {
-        return Ok(false);
-    }
-    if args.keyword(second) {
-        return Ok(true);
-    }
-    Err(args.error(format_args!("expected {first} or {second}")))
+/// On or off.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Switch {
+    /// On.
+    Enable,
+    /// Off.
+    Disable,
 }
 
 /// `igmp listen [enable|disable] int INTERFACE [exclude] [saddr ADDRESS] gaddr ADDRESS`.
@@ -141,12 +128,22 @@ impl<const IS_INTERFACE: bool> Command for SetProxy<IS_INTERFACE> {
     const USAGE: &'static str = "<add|del> vrf-id <table-id> <interface>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = one_of(args, "add", "del")?;
-        if !args.keyword("vrf-id") {
-            return Err(args.error("expected vrf-id"));
+        let (mut is_del, mut table, mut interface) = (None, None, None);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_del = Some(false);
+            } else if args.keyword("del") {
+                is_del = Some(true);
+            } else if args.keyword("vrf-id") {
+                table = Some(args.value("vrf-id")?);
+            } else {
+                interface = Some(args.value("interface")?);
+            }
         }
-        let table = args.value("vrf-id")?;
-        Ok(Self { is_del, table, interface: args.value("interface")? })
+        let is_del = is_del.ok_or_else(|| args.error("expected add or del"))?;
+        let table = table.ok_or_else(|| args.error("expected vrf-id"))?;
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        Ok(Self { is_del, table, interface })
     }
 }
 
@@ -161,6 +158,7 @@ impl<const IS_INTERFACE: bool> Print for SetProxy<IS_INTERFACE> {
 /// Set the times of routers in IGMP.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set igmp timers", "test igmp timers")]
+#[undo("=set igmp timers query 125 src 260 leave 2")]
 #[stage(Settings)]
 struct SetTimers {
     /// seconds between two general queries
@@ -171,31 +169,37 @@ struct SetTimers {
     leave: Option<u32>,
 }
 
-/// `set igmp group-prefix PREFIX asm|ssm`.
-#[derive(Debug, PartialEq)]
+/// Set whether packets to groups are wanted from any source or from named ones.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set igmp group-prefix")]
+#[undo("=set igmp group-prefix {1} default")]
+#[stage(Settings)]
 struct SetRange {
+    /// groups
+    #[positional]
     prefix: Ip4Prefix,
-    range: Range,
+    /// any source, named ones, or as at the start
+    #[positional]
+    #[words]
+    range: Sources,
 }
 
-impl Command for SetRange {
-    const PATHS: &'static [&'static str] = &["set igmp group-prefix"];
-    const ABOUT: &'static str =
-        "Say whether packets to groups are wanted of any source or of named ones";
-    const USAGE: &'static str = "<prefix> <asm|ssm>";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let prefix = args.value("prefix")?;
-        let range = [Range::Any, Range::Specific][usize::from(one_of(args, "asm", "ssm")?)];
-        Ok(Self { prefix, range })
-    }
+/// Sources that may be asked for in a range of groups.
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Sources {
+    #[word("asm")]
+    Any,
+    #[word("ssm")]
+    Specific,
+    Default,
 }
 
-impl Print for SetRange {
-    const STAGE: Stage = Stage::Settings;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.prefix);
-        line.word(if self.range == Range::Any { "asm" } else { "ssm" });
+impl From<Range> for Sources {
+    fn from(range: Range) -> Self {
+        match range {
+            Range::Any => Self::Any,
+            Range::Specific => Self::Specific,
+        }
     }
 }
 
@@ -215,22 +219,22 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for (prefix, range) in &igmp.ranges {
         if (prefix.to_string().as_str(), *range) != (super::SPECIFIC, Range::Specific) {
-            lines.push(&SetRange { prefix: *prefix, range: *range });
+            lines.push(&SetRange { prefix: *prefix, range: (*range).into() });
         }
     }
     for (interface, on) in &igmp.ports {
-        lines.push(&Enable { is_off: false, mode: on.mode, interface: *interface });
+        lines.push(&Enable { switch: Switch::Enable, mode: on.mode, interface: *interface });
     }
     for (interface, on) in &igmp.ports {
         let by_proxy = super::proxy::joined(igmp, *interface);
-        for (group, wanted) in on.wanted.iter().filter(|(group, _)| !by_proxy.contains(group)) {
+        for (group, wanted) in on.in_order().filter(|(group, _)| !by_proxy.contains(group)) {
             let is_exclude = wanted.is_exclude;
             let line = |source: Option<Ipv4Addr>| Listen {
                 is_off: false,
                 interface: *interface,
                 is_exclude: is_exclude && source.is_some(),
                 source,
-                group: *group,
+                group,
             };
             if is_exclude && wanted.sources.is_empty() {
                 lines.push(&line(None));
@@ -249,7 +253,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Enable| {
-        let set = if c.is_off { super::disable } else { super::enable };
+        let set = match c.switch {
+            Switch::Enable => super::enable,
+            Switch::Disable => super::disable,
+        };
         Ok(set(router, c.interface, c.mode)?)
     });
     cli.command(|router: &mut Router, c: Listen| {
@@ -272,8 +279,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         Ok(super::set_timers(router, timers)?)
     });
-    cli.command(|router: &mut Router, c: SetRange| {
-        Ok(super::set_range(router, c.prefix, c.range)?)
+    cli.command(|router: &mut Router, c: SetRange| match c.range {
+        Sources::Any => Ok(super::set_range(router, c.prefix, Range::Any)?),
+        Sources::Specific => Ok(super::set_range(router, c.prefix, Range::Specific)?),
+        Sources::Default => Ok(super::reset_range(router, c.prefix)?),
     });
     cli.command(|router: &mut Router, c: Clear| Ok(super::clear(router, c.int)?));
 }

@@ -63,10 +63,7 @@ pub fn set(
     }
     let (table, is_gone, size) = (on.table, wanted.is_nothing(), wanted.size());
     let Some(on) = port_mut(router, interface) else { return Err(Error::Off) };
-    let before = match is_gone {
-        true => on.wanted.remove(&group),
-        false => on.wanted.insert(group, wanted),
-    };
+    let before = on.set(group, wanted);
     let is_new = before.is_none() && !is_gone;
     let igmp = router.own_mut::<Igmp>();
     igmp.held = igmp.held + size - before.as_ref().map_or(0, Wanted::size);
@@ -151,8 +148,8 @@ pub fn asked(router: &mut Router, interface: InterfaceIndex, query: Query<'_>) {
 pub fn answer(router: &mut Router, interface: InterfaceIndex, group: Option<Ipv4Addr>) {
     let Some(on) = port_mut(router, interface) else { return };
     let Some(answer) = on.answers.remove(&group) else { return };
-    let chosen = on.wanted.iter().filter(|(g, _)| group.is_none_or(|group| group == **g));
-    let records: Vec<_> = chosen.filter_map(|(g, w)| state(*g, w, &answer.sources)).collect();
+    let chosen = on.in_order().filter(|(g, _)| group.is_none_or(|group| group == *g));
+    let records: Vec<_> = chosen.filter_map(|(g, w)| state(g, w, &answer.sources)).collect();
     send::report(router, interface, &records);
 }
 
@@ -163,6 +160,6 @@ pub fn tell_all(router: &mut Router, interface: InterfaceIndex) {
     }
     let Some(on) = port_mut(router, interface) else { return };
     let all = BTreeSet::new();
-    let records: Vec<_> = on.wanted.iter().filter_map(|(g, w)| state(*g, w, &all)).collect();
+    let records: Vec<_> = on.in_order().filter_map(|(g, w)| state(g, w, &all)).collect();
     send::report(router, interface, &records);
 }

@@ -24,6 +24,7 @@ mod tasks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use control::cli::Words;
 use control::feature::{Refusal, Refused};
 use net::address::OnInterface;
 use net::adjacency::Link;
@@ -44,7 +45,7 @@ use tasks::Tasks;
 pub const MOST_SOURCES: usize = 1 << 16;
 
 /// The part that an interface plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It asks hosts.
     Router,
@@ -98,6 +99,8 @@ pub struct Port {
     pub table: TableIndex,
     /// What the router wants there.
     pub wanted: BTreeMap<Ipv4Addr, Wanted>,
+    /// The groups of these in the order in which they were asked for, as reports name them.
+    order: Vec<Ipv4Addr>,
     /// Answers that wait: for a group, or for all of them.
     answers: BTreeMap<Option<Ipv4Addr>, host::Answer>,
     /// What hosts there want: when that is over, in microseconds, by group and source. The source
@@ -105,6 +108,23 @@ pub struct Port {
     pub heard: BTreeMap<Ipv4Addr, BTreeMap<Ipv4Addr, u64>>,
     /// Until when another router asks, in microseconds.
     silent_until: u64,
+}
+
+impl Port {
+    /// Sets what the router wants of a group, or that it wants nothing; what it wanted before.
+    fn set(&mut self, group: Ipv4Addr, wanted: Wanted) -> Option<Wanted> {
+        if wanted.is_nothing() {
+            self.order.retain(|known| *known != group);
+            return self.wanted.remove(&group);
+        }
+        let before = self.wanted.insert(group, wanted);
+        self.order.extend(Some(group).filter(|_| before.is_none()));
+        before
+    }
+    /// What the router wants, in the order in which groups were asked for.
+    fn in_order(&self) -> impl Iterator<Item = (Ipv4Addr, &Wanted)> {
+        self.order.iter().filter_map(|group| Some((*group, self.wanted.get(group)?)))
+    }
 }
 
 /// How the groups of a prefix are meant.
@@ -214,6 +234,7 @@ pub fn enable(router: &mut Router, interface: InterfaceIndex, mode: Mode) -> Res
         mode,
         table,
         wanted: BTreeMap::new(),
+        order: Vec::new(),
         answers: BTreeMap::new(),
         heard: BTreeMap::new(),
         silent_until: 0,
@@ -300,6 +321,18 @@ pub fn set_range(router: &mut Router, prefix: Ip4Prefix, range: Range) -> Result
         return Err(Error::Full);
     }
     ranges.insert(prefix, range);
+    Ok(())
+}
+
+/// Has packets to groups of a prefix be wanted as at the start.
+///
+/// # Errors
+/// As of [`set_range`].
+pub fn reset_range(router: &mut Router, prefix: Ip4Prefix) -> Result<(), Error> {
+    if prefix.to_string() == SPECIFIC {
+        return set_range(router, prefix, Range::Specific);
+    }
+    router.own_mut::<Igmp>().ranges.remove(&prefix);
     Ok(())
 }
 

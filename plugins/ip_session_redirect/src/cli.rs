@@ -27,15 +27,21 @@ impl Command for Set {
     const PATHS: &'static [&'static str] = &["ip session redirect"];
     const ABOUT: &'static str =
         "Have packets that a table of the classifier finds leave by paths, or no longer";
-    const USAGE: &'static str = "[add] [punt] [ip4|ip6] table <index> match <match> \
-        {via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
-        [preference <n:0-255>]}... | del table <index> match <match>";
+    const USAGE: &'static str = concat!(
+        "[add] [punt] [ip4|ip6] table <index> match <match> {via ",
+        net::path_usage!(),
+        "}... | del table <index> match <match>"
+    );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = !args.keyword("add") && args.keyword("del");
+        let mut is_del = false;
         let (mut is_punt, mut version, mut table, mut matched) = (false, None, None, None);
         loop {
-            if args.keyword("punt") {
+            if args.keyword("add") {
+                is_del = false;
+            } else if args.keyword("del") {
+                is_del = true;
+            } else if args.keyword("punt") {
                 is_punt = true;
             } else if args.keyword("ip4") {
                 version = Some(0);

@@ -28,6 +28,7 @@ struct Fields {
 /// Set the first exporter of flow information.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ipfix exporter")]
+#[undo("=set ipfix exporter collector 0.0.0.0")]
 #[stage(Attachments)]
 struct SetFirst {
     /// address of the collector; 0.0.0.0 for none

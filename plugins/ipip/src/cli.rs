@@ -26,7 +26,10 @@ struct Create {
     #[default]
     outer_table_id: u32,
     /// several far ends, which the TEIB knows
+    #[alias("mp")]
     p2mp: bool,
+    /// one far end, as there is without it
+    p2p: bool,
     /// code point of outer headers
     #[default]
     dscp: u8,
@@ -46,7 +49,11 @@ struct Delete {
 /// Show the IP in IP tunnels.
 #[derive(Command)]
 #[command("show ipip tunnel")]
-struct Show;
+struct Show {
+    /// only the one of this instance
+    #[positional]
+    instance: Option<u32>,
+}
 
 /// Show where packets from far ends of IP in IP tunnels belong.
 #[derive(Command)]
@@ -67,6 +74,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             instance: Some(t.instance),
             outer_table_id: router.tunnel_table_id(&t.outer),
             p2mp,
+            p2p: false,
             dscp,
             fields: Fields::of(flags),
         };
@@ -76,6 +84,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
+        if c.p2p && c.p2mp {
+            return Err(control::cli::Error::new("either p2p or p2mp"));
+        }
         let dst = far_end(c.src, c.dst, c.p2mp)?;
         let table = router.tunnel_table(c.src, c.outer_table_id)?;
         let (flags, dscp) = (c.fields.flags(), c.dscp);
@@ -84,8 +95,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
     cli.command(|router: &mut Router, c: Delete| Ok(sixrd::remove(router, c.interface.0, false)?));
-    cli.command(|router: &mut Router, _: Show| {
-        Ok(show::all::<Ipip>(router, "ipip", |_| String::new()))
+    cli.command(|router: &mut Router, c: Show| {
+        Ok(show::some::<Ipip>(router, "ipip", c.instance, |_| String::new()))
     });
     cli.command(|router: &mut Router, _: ShowEnds| Ok(show::ends::<Ipip>(router)));
 }

@@ -84,11 +84,16 @@ impl Command for Protect {
     const PATHS: &'static [&'static str] = &["ipsec tunnel protect"];
     const ABOUT: &'static str = "Protect all packets of a tunnel, or no longer";
     const USAGE: &'static str =
-        "<interface> [input-sa <id>]... output-sa <id> [nh <address>] [add|del]";
+        "<interface> [input-sa|sa-in <id>]... output-sa|sa-out <id> [[nh] <address>] [add|del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let mut new =
-            Self { interface, next_hop: None, sa_in: Vec::new(), sa_out: None, is_del: false };
+        let mut interface = None;
+        let mut new = Self {
+            interface: InterfaceIndex(0),
+            next_hop: None,
+            sa_in: Vec::new(),
+            sa_out: None,
+            is_del: false,
+        };
         while !args.is_empty() {
             if args.keyword("input-sa") || args.keyword("sa-in") {
                 new.sa_in.push(args.value("input-sa")?);
@@ -98,10 +103,18 @@ impl Command for Protect {
                 new.next_hop = Some(args.value("nh")?);
             } else if args.keyword("del") {
                 new.is_del = true;
-            } else if !args.keyword("add") {
+            } else if args.keyword("add") {
+                new.is_del = false;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
+            } else if let Some(addr) = args.peek().and_then(|word| word.parse().ok()) {
+                new.next_hop = Some(addr);
+                args.word();
+            } else {
                 return Err(args.unknown());
             }
         }
+        new.interface = interface.ok_or_else(|| args.error("expected an interface"))?;
         if !new.is_del && (new.sa_out.is_none() || new.sa_in.is_empty()) {
             return Err(args.error("expected input-sa and output-sa"));
         }

@@ -11,11 +11,12 @@ use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
 use super::ah;
-use super::encrypt::{Said, gather, replace};
+use super::encrypt::Said;
 use super::esp::{Flaw, HEADER, Opened};
 use super::outside::Inside;
 use super::protect::Carried;
 use super::sa::Sa;
+use super::seal::{gather, replace};
 use super::select::OPENED;
 use super::{Associations, Work};
 

@@ -9,18 +9,16 @@ use graph::{
     Buffer, Edge, Flags, Frame, HandOff, HandsOff, Names, Node, Packet, Payload, Record, Slot,
 };
 use infra::rcu::{Epoch, SlabReader};
+use net::adjacency::Adjacency;
 use net::adjacency::chain::Hop;
+use net::drops::Problem;
 use net::gso::{self, UNDONE};
 use net::ip::{Stacked, V4, V6, Version};
-use wire::{Protocol, ip4, ip6};
-use zerocopy::FromBytes;
 
-use super::ah;
-use super::decrypt::MPLS;
-use super::esp::HEADER;
-use super::outside::Inside;
+use super::cut::cut;
 use super::protect::Sealing;
 use super::sa::Sa;
+use super::seal::{Fit, Plan, seal, too_long};
 use super::select::{OUTPUT, SEALED};
 use super::{Associations, Work};
 
@@ -53,9 +51,6 @@ pub const ONWARD: [[Slot; 2]; 2] = [[Slot(2), Slot(3)], [Slot(4), Slot(5)]];
 /// Flags that hold for a packet in the clear only.
 const CLEAR: Flags = Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_OK).with(Flags::HASH);
 
-/// Headroom that is left for the headers of links.
-const KEPT: usize = 32;
-
 /// Edges of [`Encrypt`].
 #[derive(Clone, Copy)]
 pub enum Next<const AT: usize> {
@@ -67,6 +62,8 @@ pub enum Next<const AT: usize> {
     To(Slot),
     /// It was cut into segments, which come one by one.
     Again,
+    /// An ICMP error to the sender: it does not fit sealed, and must not be cut.
+    Icmp,
 }
 
 impl<const AT: usize> graph::Next for Next<AT> {
@@ -78,6 +75,7 @@ impl<const AT: usize> graph::Next for Next<AT> {
         Edge { to: "ip6-rewrite", payload: "" },
         Edge { to: "ip6-load-balance", payload: "" },
         Edge { to: NODES[AT], payload: if AT < TUNNELS { Work::NAME } else { "" } },
+        Edge { to: ["ip4-icmp-error", "ip6-icmp-error"][AT % 2], payload: Problem::NAME },
     ];
     #[inline(always)]
     fn slot(self, _: &Along<'_>, _: &mut Buffer<'_>) -> u32 {
@@ -86,6 +84,7 @@ impl<const AT: usize> graph::Next for Next<AT> {
             Self::Sealed => 1,
             Self::To(slot) => slot.0,
             Self::Again => 6,
+            Self::Icmp => 7,
         }
     }
 }
@@ -122,156 +121,56 @@ pub enum Count {
 }
 
 /// Seals packets.
-#[derive(Clone)]
 pub struct Encrypt<const AT: usize> {
     pub(super) all: Associations,
     /// Associations of tunnels, by adjacency.
     pub(super) protecting: SlabReader<Sealing>,
     pub(super) stacked: Stacked,
+    pub(super) adjacencies: SlabReader<Adjacency>,
+    /// State of the sequence that identifications are taken from.
+    pub(super) sequence: u64,
 }
 
-/// The plan of a sealed packet.
-struct Plan {
-    /// Bytes in front that stay: layer 2 and IP header in transport mode.
-    keep: usize,
-    /// Bytes before the packet that go: layer 2 in tunnel mode.
-    skip: usize,
-    /// Place of the byte that announces what is carried.
-    announced_at: usize,
-    /// Protocol of what is carried.
-    next_header: u8,
-    /// The IP header in front of AH is of IPv6.
-    is_6: bool,
-    inside: Inside,
-}
-
-impl Plan {
-    fn of(sa: &Sa, p: &Buffer<'_>, front: usize, is_labelled: bool) -> Option<Self> {
-        let packet = p.bytes().get(front..)?;
-        let version = packet.first()? >> 4;
-        if sa.outside.is_tunnel() {
-            let next_header = match version {
-                _ if is_labelled => MPLS,
-                4 => Protocol::IP4,
-                6 => Protocol::IP6,
-                _ => return None,
-            };
-            let inside = if is_labelled { Inside::default() } else { Inside::of(packet) };
-            let skip = front;
-            let next_header = next_header.0;
-            let is_6 = sa.outside.is_6();
-            return Some(Self { keep: 0, skip, announced_at: 0, next_header, is_6, inside });
+/// Each thread has a sequence of its own.
+impl<const AT: usize> Clone for Encrypt<AT> {
+    fn clone(&self) -> Self {
+        Self {
+            all: self.all.clone(),
+            protecting: self.protecting.clone(),
+            stacked: self.stacked.clone(),
+            adjacencies: self.adjacencies.clone(),
+            sequence: infra::cpu::time_stamp().unwrap_or_default(),
         }
-        let (announced_at, len) = match version {
-            4 => (9, ip4::Header::ref_from_prefix(packet).ok()?.0.header_len()),
-            6 => ip6::fragment_place(packet),
-            _ => return None,
-        };
-        let next_header = *packet.get(announced_at)?;
-        packet.get(..len)?;
-        let inside = Inside::default();
-        let (keep, announced_at, is_6) = (front + len, announced_at + front, version == 6);
-        Some(Self { keep, skip: 0, announced_at, next_header, is_6, inside })
-    }
-    /// Has IP header in front of what is carried now speak of that.
-    fn patch(&self, bytes: &mut [u8], front: usize, protocol: Protocol) -> Option<()> {
-        let total = bytes.len() - front;
-        *bytes.get_mut(self.announced_at)? = protocol.0;
-        let packet = bytes.get_mut(front..self.keep)?;
-        if packet.first()? >> 4 == 6 {
-            let (ip, _) = ip6::Header::mut_from_prefix(packet).ok()?;
-            ip.payload_len = ((total - size_of::<ip6::Header>()) as u16).into();
-            return Some(());
-        }
-        let (ip, options) = ip4::Header::mut_from_prefix(packet).ok()?;
-        ip.total_len = (total as u16).into();
-        ip.update_checksum_with(options);
-        Some(())
     }
 }
 
-/// Writes a packet, whose payload is at its place, around it.
-fn fill(
-    sa: &Sa,
-    plan: &Plan,
+/// Has the sender of a packet behind so many bytes of layer 2 know what is wrong with it.
+#[cold]
+fn tell<const AT: usize>(
+    p: &mut Buffer<'_>,
     front: usize,
-    (bytes, payload_len): (&mut [u8], usize),
-    (number, unique): (u64, u64),
-) -> Option<()> {
-    let esp = plan.keep + sa.outside.len();
-    sa.outside.write(bytes, plan.keep, &plan.inside)?;
-    if !sa.outside.is_tunnel() {
-        let has_udp = sa.outside.has_udp();
-        plan.patch(bytes, front, if has_udp { Protocol::UDP } else { sa.config.protocol })?;
-    }
-    if sa.is_ah() {
-        let start = if sa.outside.is_tunnel() { 0 } else { front };
-        let packet = bytes.get_mut(start..)?;
-        let header = (plan.next_header, sa.config.spi);
-        return ah::sign(&sa.keys, packet, esp - start, header, number);
-    }
-    let header = bytes.get_mut(esp..esp + HEADER)?;
-    let (spi, low) = header.split_at_mut(4);
-    spi.copy_from_slice(&sa.config.spi.to_be_bytes());
-    low.copy_from_slice(&(number as u32).to_be_bytes());
-    let end = esp + HEADER + sa.keys.iv() + payload_len;
-    sa.keys.seal(bytes, (esp, end), plan.next_header, (number, unique))
+    problem: Problem,
+) -> Result<Next<AT>, Error> {
+    p.advance(front).ok_or(Error::Engine)?;
+    p.clear_flags(Flags::L2);
+    p.set_payload(problem);
+    Ok(Next::Icmp)
 }
 
-/// Copies the segments of a packet, one behind the other.
-pub fn gather(p: &Buffer<'_>, room: &mut [u8]) -> Option<usize> {
-    let mut len = 0;
-    for segment in p.segments() {
-        room.get_mut(len..len + segment.len())?.copy_from_slice(segment);
-        len += segment.len();
-    }
-    Some(len)
-}
-
-/// Has a packet be these bytes, in as many segments as it takes.
-pub fn replace<N: Node>(p: &mut Packet<'_, N>, bytes: &[u8]) -> Option<()> {
-    p.truncate_chain(0);
-    p.extend(bytes)
-}
-
-/// Seals a packet.
-fn seal<N: Node>(
+/// Has a sealed packet leave by the interface it was for, cut if it does not fit.
+#[inline(always)]
+fn leave<N: Node>(
     p: &mut Packet<'_, N>,
-    sa: &Sa,
-    (front, is_labelled): (usize, bool),
-) -> Result<u64, Error> {
-    let plan = Plan::of(sa, p, front, is_labelled).ok_or(Error::Engine)?;
-    let number = sa.state.sent.take(sa.most()).ok_or(Error::Cycled)?;
-    let unique = sa.state.unique.take(u64::MAX).ok_or(Error::Cycled)?;
-    let numbers = (number, unique);
-    let payload_len = p.total_len() - plan.keep - plan.skip;
-    let (header, behind) = match sa.is_ah() {
-        true => (ah::header_len(&sa.keys, plan.is_6), 0),
-        false => (HEADER + sa.keys.iv(), sa.keys.behind(payload_len)),
-    };
-    let grows = sa.outside.len() + header;
-    let is_one = p.next_segment().is_none();
-    if is_one && p.tailroom() >= behind && p.headroom() + plan.skip >= grows + KEPT {
-        p.advance(plan.skip).ok_or(Error::Engine)?;
-        p.append_with(behind).ok_or(Error::NoBuffers)?;
-        p.prepend(grows).ok_or(Error::NoBuffers)?;
-        let bytes = p.bytes_mut();
-        bytes.copy_within(grows..grows + plan.keep, 0);
-        fill(sa, &plan, front, (bytes, payload_len), numbers).ok_or(Error::Engine)?;
-        return Ok(number);
+    (front, is_6): (usize, bool),
+    fit: &Fit,
+    sequence: &mut u64,
+) -> Result<(), Error> {
+    p.add_flags(SEALED);
+    match fit {
+        Fit::Cut(mtu) => cut(p, front, (*mtu, is_6), SEALED, sequence),
+        _ => Ok(()),
     }
-    p.with_room(|p, room| {
-        let (head, tail) = (plan.keep + grows, payload_len + behind);
-        let (new, old) = room.split_at_mut_checked(head + tail).ok_or(Error::NoBuffers)?;
-        let len = gather(p, old).ok_or(Error::NoBuffers)?;
-        let old = old.get(plan.skip..len).ok_or(Error::Engine)?;
-        let (kept, payload) = old.split_at_checked(plan.keep).ok_or(Error::Engine)?;
-        new[..plan.keep].copy_from_slice(kept);
-        new[head..head + payload_len].copy_from_slice(payload);
-        fill(sa, &plan, front, (new, payload_len), numbers).ok_or(Error::Engine)?;
-        replace(p, new).ok_or(Error::NoBuffers)
-    })?;
-    Ok(number)
+    .map_err(|_| Error::NoBuffers)
 }
 
 /// Takes a hop from an IP packet, as it has no header of a tunnel in front that did.
@@ -284,6 +183,25 @@ fn spend_hop(p: &mut Buffer<'_>) {
 }
 
 impl<const AT: usize> Encrypt<AT> {
+    /// Whether a packet of a policy fits the link once it is sealed: that of the interface in
+    /// transport mode, and that on the way to the far end of a tunnel.
+    #[inline(always)]
+    fn fit(&self, p: &Buffer<'_>, sa: &Sa, plan: &Plan, front: usize, epoch: Epoch<'_>) -> Fit {
+        let is_tunnel = sa.outside.is_tunnel();
+        if is_tunnel && !sa.outside.forbids_cutting(&plan.inside) {
+            return Fit::Whole;
+        }
+        let over = match is_tunnel {
+            true => self.stacked.onward(&sa.hop, epoch).neighbor().map(|a| a.0),
+            false => Some(p.adjacency()),
+        };
+        let mtu = over.and_then(|over| self.adjacencies.read(over, epoch)).map_or(0, |a| a.mtu);
+        let len = p.total_len() - front;
+        if mtu == 0 || plan.sealed(sa, front, len) <= mtu.into() {
+            return Fit::Whole;
+        }
+        too_long(p, sa, plan, (front, len, mtu))
+    }
     #[inline(always)]
     fn work<'e>(&'e self, p: &Buffer<'_>, epoch: Epoch<'e>) -> Option<(Work, Option<&'e Hop>)> {
         if AT < TUNNELS {
@@ -308,6 +226,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let mut sequence = self.sequence;
         let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
         let (mut received, mut elsewhere, mut is_behind) = (0, 0, false);
         frame.each(
@@ -343,8 +262,17 @@ impl<const AT: usize> Node for Encrypt<AT> {
                 if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
                     spend_hop(p);
                 }
-                let place = (work.front as usize, is_labelled);
-                let number = seal(p, sa, place).map_err(refuse)?;
+                let front = work.front as usize;
+                let plan = Plan::of(sa, p, front, is_labelled);
+                let plan = plan.ok_or_else(|| refuse(Error::Engine))?;
+                let fit = match AT < TUNNELS {
+                    true => this.fit(p, sa, &plan, front, epoch),
+                    false => Fit::Whole,
+                };
+                if let Fit::Not(problem) = fit {
+                    return tell(p, front, problem);
+                }
+                let number = seal(p, sa, &plan, front).map_err(refuse)?;
                 this.all.count(thread, work.sa, len - u64::from(work.front));
                 p.clear_flags(CLEAR);
                 if sa.outside.is_tunnel() {
@@ -357,7 +285,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
                     return Ok(hop.map_or(Next::Sealed, onward));
                 }
                 if !sa.outside.is_tunnel() {
-                    p.add_flags(SEALED);
+                    leave(p, (front, plan.is_6), &fit, &mut sequence).map_err(refuse)?;
                     return Ok(Next::Sealed);
                 }
                 Ok(Next::To(this.stacked.onward(&sa.hop, epoch).take(p)))
@@ -365,6 +293,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
         );
         frame.count(Count::Received, received);
         frame.count(Count::HandOff, elsewhere);
+        self.sequence = sequence;
     }
 }
 

@@ -6,6 +6,7 @@
 mod ah;
 mod api;
 mod cli;
+mod cut;
 mod decrypt;
 mod encrypt;
 mod esp;
@@ -14,6 +15,7 @@ mod list;
 mod outside;
 mod protect;
 mod sa;
+mod seal;
 mod select;
 mod show;
 mod spd;
@@ -250,7 +252,18 @@ pub const FEATURE: Feature = Feature {
     about: "Security of IP packets: ESP, AH, policies and protected tunnels",
     origin: Origin::Core,
     default_enabled: true,
-    requires: &["crypto", "ip4", "ip6", "tunnel", "teib", "mpls", "punt"],
+    requires: &[
+        "crypto",
+        "ip4",
+        "ip6",
+        "icmp",
+        "fragment",
+        "reassembly",
+        "tunnel",
+        "teib",
+        "mpls",
+        "punt",
+    ],
     register,
     configuration: Configuration::Commands(cli::configuration),
 };
@@ -288,8 +301,13 @@ fn add_encrypt<const AT: usize>(
     all: &Associations,
     protecting: &SlabReader<protect::Sealing>,
 ) -> Result<(), graph::BuildError> {
-    let (all, protecting) = (all.clone(), protecting.clone());
-    let node = encrypt::Encrypt::<AT> { all, protecting, stacked: Stacked::new(router) };
+    let node = encrypt::Encrypt::<AT> {
+        all: all.clone(),
+        protecting: protecting.clone(),
+        stacked: Stacked::new(router),
+        adjacencies: router.adjacencies.reader(),
+        sequence: infra::cpu::time_stamp().unwrap_or_default(),
+    };
     router.engine.add(HandOff(encrypt::ByAssociation(node.clone())))?;
     router.engine.add(node).map(drop)
 }
@@ -349,8 +367,9 @@ fn add_features(router: &mut Router, ipsec: &Ipsec) -> Result<(), Refused> {
         policies: policies.clone(),
         adjacencies: adjacencies.clone(),
         flows: flows(flows_out, flows::COLUMNS),
+        sequence: 0,
     };
-    let out6 = select::Output::<true> { policies, adjacencies, flows: flows(0, 0) };
+    let out6 = select::Output::<true> { policies, adjacencies, flows: flows(0, 0), sequence: 0 };
     let add = |router: &mut Router| {
         router.engine.add_feature(&IP4_UNICAST, in4)?;
         router.engine.add_feature(&IP6_UNICAST, in6)?;
@@ -380,6 +399,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(ipsec);
     router.insert(protect);
     protect::register(router)?;
+    router.interfaces.observe(spd::interface_changed);
     router.on_threads.push(|router, stay| {
         router.own_mut::<Ipsec>().threads.publish(stay.clone());
         Ok(())

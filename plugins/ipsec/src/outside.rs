@@ -10,6 +10,8 @@ use super::sa::Config;
 
 /// Hops of outer headers, unless the tunnel says.
 const HOPS: u8 = 254;
+/// All hops there are: as good as none that are set.
+const ALL_HOPS: u8 = 255;
 /// Bits of a traffic class that are congestion marks.
 const ECN: u8 = 3;
 
@@ -20,6 +22,8 @@ pub struct Outside {
     /// Bytes of the outer IP header; 0 in transport mode.
     ip: usize,
     copies: Copies,
+    /// Hops go on from a packet of the same version, as they do where it is routed.
+    spends_hops: bool,
 }
 
 /// Fields of a packet before it is sealed.
@@ -29,6 +33,7 @@ pub struct Inside {
     hops: u8,
     label: u32,
     dont_fragment: bool,
+    is_6: bool,
 }
 
 impl Inside {
@@ -48,6 +53,7 @@ impl Inside {
                     hops: h.ttl,
                     label: 0,
                     dont_fragment: h.dont_fragment(),
+                    is_6: false,
                 },
             ),
             Some(6) => ip6::Header::ref_from_prefix(packet).map_or_else(
@@ -57,6 +63,7 @@ impl Inside {
                     hops: h.hop_limit,
                     label: h.flow_label(),
                     dont_fragment: false,
+                    is_6: true,
                 },
             ),
             _ => Self::default(),
@@ -112,7 +119,10 @@ impl Outside {
         if let Some((src, dst)) = config.udp {
             header.extend_from_slice(udp::Header::new(src, dst, 0).as_bytes());
         }
-        Self { header: header.into(), ip, copies }
+        // AH signs a packet as a router on its way sees it, unless its hops are set.
+        let is_set = config.tunnel.is_some_and(|outer| !matches!(outer.hop_limit, 0 | ALL_HOPS));
+        let spends_hops = config.protocol == Protocol::AH && !is_set;
+        Self { header: header.into(), ip, copies, spends_hops }
     }
     /// Bytes of all headers.
     #[inline(always)]
@@ -128,6 +138,22 @@ impl Outside {
     #[inline(always)]
     pub fn is_6(&self) -> bool {
         self.ip == size_of::<ip6::Header>()
+    }
+    /// Whether routers must not cut packets behind the outer header.
+    #[inline(always)]
+    pub fn forbids_cutting(&self, inside: &Inside) -> bool {
+        let copies = self.copies;
+        let takes = copies.contains(Copies::ENCAP_COPY_DF) && inside.dont_fragment;
+        !self.is_6() && (copies.contains(Copies::ENCAP_SET_DF) || takes)
+    }
+    /// Hops of the outer header that a packet's own set.
+    #[inline(always)]
+    fn hops(&self, inside: &Inside) -> Option<u8> {
+        if self.copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
+            return Some(inside.hops);
+        }
+        let goes_on = self.spends_hops && inside.is_6 == self.is_6();
+        goes_on.then(|| inside.hops.saturating_sub(1).max(1))
     }
     /// Whether there is a UDP header.
     #[inline(always)]
@@ -153,13 +179,13 @@ impl Outside {
             let ecn = if self.copies.contains(Copies::ENCAP_COPY_ECN) { inside.class } else { 0 };
             dscp & !ECN | ecn & ECN
         };
-        let has_hops = self.copies.contains(Copies::ENCAP_COPY_HOP_LIMIT);
+        let hops = self.hops(inside);
         if self.is_6() {
             let (ip, _) = ip6::Header::mut_from_prefix(ip).ok()?;
             ip.payload_len = ((total - self.ip) as u16).into();
             ip.set_traffic_class(class(ip.traffic_class()));
-            if has_hops {
-                ip.hop_limit = inside.hops;
+            if let Some(hops) = hops {
+                ip.hop_limit = hops;
             }
             if self.copies.contains(Copies::ENCAP_COPY_FLOW_LABEL) {
                 ip.set_flow_label(inside.label);
@@ -169,8 +195,8 @@ impl Outside {
         let (ip, _) = ip4::Header::mut_from_prefix(ip).ok()?;
         ip.total_len = (total as u16).into();
         ip.tos = class(ip.tos);
-        if has_hops {
-            ip.ttl = inside.hops;
+        if let Some(hops) = hops {
+            ip.ttl = hops;
         }
         if self.copies.contains(Copies::ENCAP_COPY_DF) && inside.dont_fragment {
             ip.fragment = ip4::DONT_FRAGMENT.into();

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use graph::{Buffer, Flags, Frame, Names, Node, Record};
+use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::{Adjacency, Role};
@@ -14,6 +14,7 @@ use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
 use super::ah;
+use super::cut::cut;
 use super::flows::{Flows, Key};
 use super::sa::Sa;
 use super::spd::{Action, Flow, Rule, Spd};
@@ -61,29 +62,30 @@ struct Seen {
     ports: Option<(u16, u16)>,
     /// The place of the protocol's header.
     offset: usize,
+    is_fragment: bool,
 }
 
 impl Seen {
     /// Of an IP packet whose header these bytes begin with.
     #[inline(always)]
     fn of(packet: &[u8], is_6: bool) -> Option<Self> {
-        let (protocol, src, dst, offset, is_later) = if is_6 {
+        let (protocol, src, dst, offset, is_later, is_fragment) = if is_6 {
             let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
             let (src, dst) = (u128::from_be_bytes(h.src), u128::from_be_bytes(h.dst));
             let ah = ip6::extensions(packet).find(|e| e.protocol == Protocol::AH);
-            match ah {
-                Some(ah) => (Protocol::AH, src, dst, ah.offset, false),
-                None => {
-                    let upper = ip6::upper_layer(packet)?;
-                    let is_later = upper.fragment.is_some_and(|f| f.offset() != 0);
-                    (upper.protocol, src, dst, upper.offset, is_later)
-                }
-            }
+            let upper = ip6::upper_layer(packet);
+            let fragment = upper.as_ref().and_then(|upper| upper.fragment);
+            let is_later = fragment.is_some_and(|f| f.offset() != 0);
+            let (protocol, offset) = match ah {
+                Some(ah) => (Protocol::AH, ah.offset),
+                None => upper.map(|upper| (upper.protocol, upper.offset))?,
+            };
+            (protocol, src, dst, offset, is_later, fragment.is_some())
         } else {
             let (h, _) = ip4::Header::ref_from_prefix(packet).ok()?;
             let bits = |addr| u128::from(u32::from_be_bytes(addr));
             let is_later = h.fragment_offset() != 0;
-            (h.protocol, bits(h.src), bits(h.dst), h.header_len(), is_later)
+            (h.protocol, bits(h.src), bits(h.dst), h.header_len(), is_later, h.is_fragment())
         };
         let has_ports = [Protocol::TCP, Protocol::UDP, Protocol::SCTP].contains(&protocol);
         let ports = packet.get(offset..).filter(|_| has_ports && !is_later);
@@ -91,7 +93,7 @@ impl Seen {
             let [a, b, c, d] = *bytes.first_chunk::<4>()?;
             Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
         });
-        Some(Self { protocol, src, dst, ports, offset })
+        Some(Self { protocol, src, dst, ports, offset, is_fragment })
     }
     /// The SPI of a protected packet, if this may be one.
     #[inline(always)]
@@ -135,6 +137,9 @@ pub enum InputNext<const IS_6: bool> {
     /// To be opened: AH.
     #[to(["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload = Work)]
     Ah,
+    /// To be put together, and to come in again (RFC 4303 section 3.4.1).
+    #[to(["ip4-full-reassembly-again", "ip6-full-reassembly-again"][IS_6 as usize])]
+    Reassemble,
     /// On with the features of the interface.
     #[along]
     Continue,
@@ -166,6 +171,15 @@ pub enum InputCount {
 }
 
 impl Policies {
+    /// Whether some association may open what a packet is a fragment of: only the first one has an
+    /// SPI.
+    #[cold]
+    #[inline(never)]
+    fn may_open(&self, spd: &Spd, seen: &Seen, is_6: bool, epoch: Epoch<'_>) -> bool {
+        let flow = seen.inbound();
+        let mut all = spd.protect[usize::from(is_6)].values();
+        all.any(|rules| self.protecting(rules, (seen, &flow), epoch).is_some())
+    }
     /// The policy whose association opens a packet.
     #[inline(always)]
     fn protecting<'e>(
@@ -221,6 +235,9 @@ impl<const IS_6: bool> Node for Input<IS_6> {
                 if !judged.contains(&seen.protocol) {
                     return Ok(InputNext::Continue);
                 }
+                if seen.is_fragment && policies.may_open(spd, &seen, IS_6, epoch) {
+                    return Ok(InputNext::Reassemble);
+                }
                 received += 1;
                 let spi = seen.spi(p.bytes());
                 let flow = seen.inbound();
@@ -262,11 +279,24 @@ impl<const IS_6: bool> Node for Input<IS_6> {
 }
 
 /// Judges packets that go out.
-#[derive(Clone)]
 pub struct Output<const IS_6: bool> {
     pub(super) policies: Policies,
     pub(super) adjacencies: SlabReader<Adjacency>,
     pub(super) flows: Flows,
+    /// State of the sequence that identifications are taken from.
+    pub(super) sequence: u64,
+}
+
+/// Each thread has a sequence of its own.
+impl<const IS_6: bool> Clone for Output<IS_6> {
+    fn clone(&self) -> Self {
+        Self {
+            policies: self.policies.clone(),
+            adjacencies: self.adjacencies.clone(),
+            flows: self.flows.clone(),
+            sequence: infra::cpu::time_stamp().unwrap_or_default(),
+        }
+    }
 }
 
 /// Edges of [`Output`].
@@ -325,7 +355,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        let Self { policies, adjacencies, flows } = self;
+        let Self { policies, adjacencies, flows, sequence } = self;
         let (policies, adjacencies, has_flows) = (&*policies, &*adjacencies, flows.is_on());
         let (mut received, mut protected, mut bypassed) = (0, 0, 0);
         let mut is_behind = false;
@@ -339,9 +369,10 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                 let Some((place, spd)) = policies.of(p.tx(), epoch) else {
                     return Ok(OutputNext::Continue);
                 };
-                let front = adjacencies.read(p.adjacency(), epoch).map_or(0, |a| {
-                    if a.role == Role::Midchain { 0 } else { usize::from(a.header_len) }
-                });
+                let over = adjacencies.read(p.adjacency(), epoch);
+                let over = over.filter(|a| a.role != Role::Midchain);
+                let (front, mtu) =
+                    over.map_or((0, u16::MAX), |a| (usize::from(a.header_len), a.mtu));
                 let packet = p.bytes().get(front..).unwrap_or(&[]);
                 let seen = Seen::of(packet, IS_6).ok_or(OutputError::NoMatch)?;
                 let rules = &spd.outbound[usize::from(IS_6)];
@@ -373,6 +404,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
                 match rule.action() {
                     Action::Bypass => {
                         bypassed += 1;
+                        fit(p, front, (mtu, IS_6), sequence)?;
                         Ok(OutputNext::Continue)
                     }
                     Action::Discard => Err(OutputError::Discard),
@@ -388,6 +420,21 @@ impl<const IS_6: bool> Node for Output<IS_6> {
         frame.count(OutputCount::Protect, protected);
         frame.count(OutputCount::Bypass, bypassed);
     }
+}
+
+/// Cuts a packet that nothing seals, if it does not fit the link.
+#[inline(always)]
+fn fit<N: Node>(
+    p: &mut Packet<'_, N>,
+    front: usize,
+    (mtu, is_6): (u16, bool),
+    sequence: &mut u64,
+) -> Result<(), OutputError> {
+    if p.total_len() - front <= mtu.into() || p.flags().has(Flags::GSO) {
+        return Ok(());
+    }
+    let done = cut(p, front, (mtu, is_6), Flags::default(), sequence);
+    done.map_err(|_| OutputError::Failed)
 }
 
 /// What the nodes say of a traced packet.

@@ -19,6 +19,9 @@ struct ShowSa {
     /// only the one of this number
     #[positional]
     index: Option<u32>,
+    /// all that is known, as is shown anyway
+    #[keyword("detail")]
+    _is_detailed: bool,
 }
 
 /// Show the databases of security policies.
@@ -28,6 +31,8 @@ struct ShowSpd {
     /// only the one of this number
     #[positional]
     id: Option<u32>,
+    /// only the interfaces that they are applied to
+    bindings: bool,
 }
 
 /// Show protected tunnels.
@@ -110,7 +115,7 @@ impl SaRow {
             spi: c.spi,
             protocol: if c.protocol == Protocol::AH { "ah" } else { "esp" },
             flags: flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect(),
-            crypto: CIPHERS.get(c.cipher as usize).map_or("unknown", |c| c.name),
+            crypto: CIPHERS.get(c.cipher as usize).map_or("unknown", |c| c.sa_name),
             integrity: MACS.get(c.mac as usize).map_or("unknown", |m| m.name),
             tunnel: c.tunnel.map(|t| format!("{} -> {}", t.src, t.dst)),
             udp: c.udp,
@@ -394,7 +399,14 @@ fn clear(router: &mut Router, index: Option<u32>, with_policies: bool) -> Result
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowSa| Ok(Output::of(sa_rows(router, c.index))));
-    cli.command(|router: &mut Router, c: ShowSpd| Ok(spds(router, c.id)));
+    cli.command(|router: &mut Router, c: ShowSpd| match c.bindings {
+        true => {
+            let mut rows = spd_rows(router, c.id);
+            rows.0.iter_mut().for_each(|spd| spd.policies.clear());
+            Ok(Output::of(rows))
+        }
+        false => Ok(spds(router, c.id)),
+    });
     cli.command(|router: &mut Router, _: ShowProtect| Ok(Output::of(protect_rows(router))));
     cli.command(|router: &mut Router, _: ShowKeys| Ok(Output::of(key_rows(router))));
     cli.command(|router: &mut Router, _: ShowItf| Ok(Output::of(itf_rows(router))));

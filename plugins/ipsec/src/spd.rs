@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use control::stats::Columns;
-use net::interface::NoInterface;
+use net::interface::{Change, NoInterface};
 use net::tunnel::Tuple;
 use net::{InterfaceIndex, Router};
 use wire::Protocol;
@@ -229,7 +229,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     let place = place(router, id)?;
     let applied = router.settings::<Applied>().filter(|(_, a)| a.0 == Some(place));
     for interface in applied.map(|(interface, _)| interface).collect::<Vec<_>>() {
-        router.put(interface, Applied(None))?;
+        put_on(router, interface, None)?;
     }
     let ipsec = router.own_mut::<Ipsec>();
     ipsec.spd_by_id.remove(&id);
@@ -254,7 +254,22 @@ fn forget(router: &mut Router, rule: &Rule) {
 /// [`Error::NoSpd`], [`Error::NoInterface`].
 pub fn apply(router: &mut Router, interface: InterfaceIndex, id: Option<u32>) -> Result<(), Error> {
     let place = id.map(|id| place(router, id)).transpose()?;
-    Ok(router.put(interface, Applied(place))?)
+    put_on(router, interface, place)
+}
+
+/// Applies what is at a place. Packets reach policies in one piece, and are cut behind them.
+fn put_on(router: &mut Router, interface: InterfaceIndex, place: Option<u32>) -> Result<(), Error> {
+    router.cut_behind(interface, false);
+    router.put(interface, Applied(place))?;
+    router.cut_behind(interface, place.is_some());
+    Ok(())
+}
+
+/// Forgets an interface that goes.
+pub(super) fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change == Change::Deleting {
+        router.cut_behind(interface, false);
+    }
 }
 
 impl From<NoInterface> for Error {

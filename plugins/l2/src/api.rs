@@ -6,7 +6,7 @@ use std::ops::Bound;
 use control::api::{Api, Caller, Retval};
 use net::interface::TagRewrite;
 use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use wire::{IpVersion, MacAddr};
 
 use super::arcs::input;
 use super::arp_term::Heard;
@@ -86,12 +86,23 @@ pub(crate) fn send(router: &Router, to: Client, macs: &[MacEntry]) -> bool {
     router.clients.send_to(to.client, to.pid, &L2MacsEvent { mac: macs.to_vec() })
 }
 
-/// Tells clients who asks for an address.
-pub(crate) fn tell_heard(router: &Router, heard: &Heard) {
-    let Heard { ip, mac, interface } = *heard;
-    if router.clients.is_wanted::<L2ArpTermEvent>() {
-        router.clients.send(&L2ArpTermEvent { ip: ip.into(), sw_if_index: interface, mac });
+/// Seconds in which clients get one event of the same host, as long as no other one asks.
+const QUIET: f64 = 10.0;
+
+/// Sends clients the address of a host that asks for another one. One that goes on asking is no
+/// news, by ARP and by neighbour discovery each.
+pub(crate) fn tell_heard(router: &mut Router, heard: &Heard) {
+    if !router.clients.is_wanted::<L2ArpTermEvent>() {
+        return;
     }
+    let (of, now) = (IpVersion::from(heard.ip) as usize, router.now());
+    let last = &mut router.own_mut::<Bridging>().heard[of];
+    if last.is_some_and(|(last, at)| last == *heard && (0.0..QUIET).contains(&(now - at))) {
+        return;
+    }
+    *last = Some((*heard, now));
+    let Heard { ip, mac, interface } = *heard;
+    router.clients.send(&L2ArpTermEvent { ip: ip.into(), sw_if_index: interface, mac });
 }
 
 /// Has a client told of learned addresses: one at a time.
@@ -259,8 +270,9 @@ fn domains(api: &mut Api<Router>) {
         })
         .dump(|router: &mut Router, m: BdIpMacDump| owners(router, m.bd_id))
         .call_by(|router: &mut Router, caller, m: WantL2ArpTermEvents| {
-            let client = caller.client;
-            router.clients.want::<L2ArpTermEvent>(client, m.pid, m.enable)
+            // Whoever begins to listen has heard of nobody.
+            router.own_mut::<Bridging>().heard = [None; 2];
+            router.clients.want::<L2ArpTermEvent>(caller.client, m.pid, m.enable)
         });
 }
 
@@ -324,7 +336,7 @@ fn ports(api: &mut Api<Router>) {
                 Place::CrossConnect(tx_sw_if_index) => {
                     Some(L2XconnectDetails { rx_sw_if_index: *rx_sw_if_index, tx_sw_if_index })
                 }
-                Place::Bridge(..) => None,
+                Place::Bridge(..) | Place::Lent(_) => None,
             });
             connected.collect()
         })

@@ -25,7 +25,7 @@ pub struct Terminate {
 }
 
 /// Somebody who asks, by its own address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// Its address.
     pub ip: IpAddr,

@@ -177,15 +177,17 @@ struct SetAge {
 /// Set how many addresses a bridge domain learns at most.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain learn-limit")]
-#[undo("=set bridge-domain learn-limit {1} 16777216")]
+#[undo("=set bridge-domain learn-limit {1} default")]
 #[stage(Objects)]
 pub(super) struct SetLimit {
     /// the domain
     #[positional]
     pub bridge_domain_id: u32,
+    /// as many as new bridge domains
+    pub default: bool,
     /// addresses
     #[positional]
-    pub learn_limit: u32,
+    pub learn_limit: Option<u32>,
 }
 
 /// Set how many addresses new bridge domains learn at most.
@@ -241,7 +243,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router: &mut Router, c: SetLimit| {
-        Ok(domain::change(router, c.bridge_domain_id, |domain| domain.limit = c.learn_limit)?)
+        let usual = Some(router.own::<Bridging>().default_limit).filter(|_| c.default);
+        let limit = usual.or(c.learn_limit).ok_or("missing learn-limit")?;
+        Ok::<_, Error>(domain::change(router, c.bridge_domain_id, |domain| domain.limit = limit)?)
     });
     cli.command(|router: &mut Router, c: SetDefaultLimit| {
         router.own_mut::<Bridging>().default_limit = c.maxentries;

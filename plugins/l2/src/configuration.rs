@@ -69,7 +69,8 @@ fn made(bridging: &Bridging, id: u32, domain: &Domain, lines: &mut Lines<'_>) {
         del: false,
     });
     if domain.limit != bridging.default_limit {
-        lines.push(&SetLimit { bridge_domain_id: id, learn_limit: domain.limit });
+        let learn_limit = Some(domain.limit);
+        lines.push(&SetLimit { bridge_domain_id: id, default: false, learn_limit });
     }
     for (ip, mac) in domain.owners.iter() {
         lines.push(&SetOwner { id, entry: Some((*ip, *mac, false)) });

@@ -231,6 +231,35 @@ pub fn cross_connect(
     Ok(())
 }
 
+/// Gives all frames of an interface to a feature, which is on [`net::ethernet::L2_INPUT`]: with
+/// their tags, as they are rewritten. What the feature sends by `l2-output` keeps its tags but for
+/// that. An interface that is bridged or cross-connected stays so. Once for each feature; see
+/// [`give_back`].
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn lend(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error> {
+    at(router, interface)?;
+    let ports = &mut router.own_mut::<Bridging>().ports;
+    let place = Place::Lent(0);
+    let port = ports.entry(interface).or_insert(Port { place, input: 0, output: 0 });
+    if let Place::Lent(count) = &mut port.place {
+        *count += 1;
+        publish_port(router, interface);
+    }
+    Ok(())
+}
+
+/// Ends what [`lend`] began; with the last feature the interface is one of layer 3 again.
+pub fn give_back(router: &mut Router, interface: InterfaceIndex) {
+    let port = router.own_mut::<Bridging>().ports.get_mut(&interface);
+    match port.map(|port| &mut port.place) {
+        Some(Place::Lent(count @ 2..)) => *count -= 1,
+        Some(Place::Lent(_)) => leave(router, interface),
+        _ => (),
+    }
+}
+
 /// Gives an interface back to layer 3.
 ///
 /// # Errors

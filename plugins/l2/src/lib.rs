@@ -45,6 +45,7 @@ use net::interface::{AttachedAt, Change, DEVICE_INPUT};
 use net::ip::add_with_outputs;
 use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
+pub use arp_term::Heard;
 use fast_path::FastPath;
 pub use mac_messages::*;
 pub use messages::*;

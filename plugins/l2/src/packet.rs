@@ -3,11 +3,13 @@
 use std::fmt;
 
 use graph::arc::Carried;
-use graph::{Buffer, Names, Payload, Record};
+use graph::{Buffer, Flags, Names, Payload, Record};
+use net::ethernet::Tagged;
 use net::interface::{Counters, Port};
 use wire::MacAddr;
 use wire::ethernet::{EtherType, Header};
 use wire::print;
+use wire::vlan::Tag;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The metadata of a frame from `l2-input` on.
@@ -64,6 +66,18 @@ pub fn ethertype(p: &Buffer<'_>) -> Option<EtherType> {
     let end = header_len(p);
     let bytes = p.bytes().get(end.checked_sub(2)?..end)?;
     Some(EtherType::new(u16::from_be_bytes(*bytes.first_chunk()?)))
+}
+
+/// Has bytes that begin with a frame's header be a frame of no domain, on its way to `l2-output`;
+/// `None` where the header is cut off.
+pub fn enter(p: &mut Buffer<'_>) -> Option<()> {
+    let tags = Tagged::read(p.bytes())?.count;
+    let at = p.offset();
+    p.set_l2_offset(at);
+    p.set_l3_offset(at + (size_of::<Header>() + tags * size_of::<Tag>()) as i16);
+    p.add_flags(Flags::L2.with(Flags::L3));
+    p.set_payload(Layer2::default());
+    Some(())
 }
 
 /// The protocol that a frame for the router itself is given to.

@@ -24,10 +24,10 @@ struct ShowDomains {
 impl Command for ShowDomains {
     const PATHS: &'static [&'static str] = &["show bridge-domain"];
     const ABOUT: &'static str = "Show bridge domains";
-    const USAGE: &'static str = "[<bridge-domain-id> [detail|int|arp|bd-tag]]";
+    const USAGE: &'static str = "[<bridge-domain-id> [detail|det|int|arp|bd-tag]]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let id = if args.is_empty() { None } else { Some(args.value("bridge domain")?) };
-        let detail = args.keyword("detail");
+        let detail = args.keyword("detail") || args.keyword("det");
         let has_ports = detail || args.keyword("int");
         let has_owners = detail || args.keyword("arp");
         let has_tag = detail || args.keyword("bd-tag");
@@ -411,6 +411,7 @@ fn mode(router: &Router, index: InterfaceIndex) -> ModeRow {
     let (mode, bridge, peer) = match place {
         None => ("l3", None, None),
         Some(Place::CrossConnect(to)) => ("l2 xconnect", None, Some(name(to))),
+        Some(Place::Lent(_)) => ("l2 feature", None, None),
         Some(Place::Bridge(id, r, group)) => ("l2 bridge", Some((id, role(r), group)), None),
     };
     ModeRow { interface: name(index), mode, bridge, peer }

@@ -14,6 +14,7 @@ use net::{InterfaceIndex, Router};
 use wire::MacAddr;
 
 use super::arcs::{self, BLOCKING, input};
+use super::arp_term::Heard;
 use super::macs::Gone;
 use super::rewrite::Edit;
 use super::scan;
@@ -49,6 +50,8 @@ pub enum Place {
     Bridge(u32, Role, u8),
     /// To another interface.
     CrossConnect(InterfaceIndex),
+    /// To so many features that have all its frames ([`super::domain::lend`]).
+    Lent(u32),
 }
 
 /// An interface in layer 2, as control knows it.
@@ -160,6 +163,8 @@ pub struct Bridging {
     seen_domains: SharedSlab<DomainSeen>,
     /// Edges of `l2-output` to the output of each interface, once the node is there.
     pub(crate) output_edges: Shared<Option<EdgesReader>>,
+    /// The last host that clients were told of, and when, by ARP and by neighbour discovery.
+    pub(crate) heard: [Option<(Heard, f64)>; 2],
 }
 
 /// The tables, as nodes read them.
@@ -192,6 +197,7 @@ impl Bridging {
             seen_ports: SharedSlab::new(MAX_INTERFACES)?,
             seen_domains: SharedSlab::new(MOST_DOMAINS)?,
             output_edges: Shared::new(None),
+            heard: [None; 2],
         })
     }
     pub(crate) fn tables(&self) -> Tables {
@@ -231,13 +237,14 @@ impl Bridging {
     pub fn domain_of(&self, interface: InterfaceIndex) -> Option<(u32, Role, u8)> {
         match self.ports.get(&interface)?.place {
             Place::Bridge(id, role, group) => Some((id, role, group)),
-            Place::CrossConnect(_) => None,
+            Place::CrossConnect(_) | Place::Lent(_) => None,
         }
     }
     /// Features of a port that its domain has, too.
     pub fn effective(&self, port: &Port) -> u32 {
         match port.place {
             Place::CrossConnect(_) => input::XCONNECT,
+            Place::Lent(_) => 0,
             Place::Bridge(id, ..) => {
                 let domain = self.domains.get(&id);
                 domain.map_or(0, |domain| port.input & domain.shown_bits() & input::OWN)
@@ -305,6 +312,7 @@ pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
     let effective = bridging.effective(&port);
     let mut seen = match port.place {
         Place::CrossConnect(peer) => PortSeen { peer: peer.0, ..PortSeen::default() },
+        Place::Lent(_) => PortSeen::default(),
         Place::Bridge(id, role, group) => {
             let index = bridging.domains.get(&id).map_or(0, |d| d.index);
             let sequence = bridging.sequence(index, interface);
@@ -320,11 +328,11 @@ pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
     seen.is_plain = seen.output.is_empty() && !seen.is_blocked;
     let rewrites = match port.place {
         Place::Bridge(id, ..) => bridging.domains.get(&id).is_none_or(|d| d.rewrites),
-        Place::CrossConnect(_) => false,
+        Place::CrossConnect(_) | Place::Lent(_) => false,
     };
     masks(router, &mut seen, effective, has_unknown, rewrites);
     let mode = match port.place {
-        Place::CrossConnect(_) => Mode::CrossConnect,
+        Place::CrossConnect(_) | Place::Lent(_) => Mode::CrossConnect,
         Place::Bridge(..) => Mode::Bridge,
     };
     let (floods, asks) = (input::FLOOD | input::UU_FLOOD, input::UU_FWD | input::ARP_UFWD);

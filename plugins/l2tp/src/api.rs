@@ -1,5 +1,6 @@
 //! Messages of the module `l2tp`.
 
+use control::Secret;
 use control::api::types::Address;
 use control::api::{Api, Message, Retval, Text};
 use net::tunnel::{Outer, Tunnel};
@@ -29,9 +30,9 @@ pub struct L2tpv3CreateTunnel {
     /// number in packets that are sent
     pub remote_session_id: u32,
     /// cookie in packets that are received
-    pub local_cookie: u64,
+    pub local_cookie: Secret<u64>,
     /// cookie in packets that are sent
-    pub remote_cookie: u64,
+    pub remote_cookie: Secret<u64>,
     /// whether the layer 2 sublayer follows
     pub l2_sublayer_present: bool,
     /// the table that leads to the far end
@@ -44,9 +45,9 @@ pub struct L2tpv3SetTunnelCookies {
     /// its interface
     pub sw_if_index: InterfaceIndex,
     /// new cookie in packets that are received
-    pub new_local_cookie: u64,
+    pub new_local_cookie: Secret<u64>,
     /// new cookie in packets that are sent
-    pub new_remote_cookie: u64,
+    pub new_remote_cookie: Secret<u64>,
 }
 
 /// List the sessions.
@@ -70,9 +71,9 @@ pub struct SwIfL2tpv3TunnelDetails {
     /// number in packets that are sent
     pub remote_session_id: u32,
     /// cookies in packets that are received, the new one first
-    pub local_cookie: [u64; 2],
+    pub local_cookie: Secret<[u64; 2]>,
     /// cookie in packets that are sent
-    pub remote_cookie: u64,
+    pub remote_cookie: Secret<u64>,
     /// whether the layer 2 sublayer follows
     pub l2_sublayer_present: bool,
 }
@@ -99,8 +100,8 @@ fn create(router: &mut Router, m: &L2tpv3CreateTunnel) -> Result<InterfaceIndex,
     let table = router.tunnel_table(our, m.encap_vrf_id)?;
     let l2tp = L2tp {
         sessions: (m.local_session_id, m.remote_session_id),
-        local_cookies: [m.local_cookie; 2],
-        remote_cookie: m.remote_cookie,
+        local_cookies: [m.local_cookie.0; 2],
+        remote_cookie: m.remote_cookie.0,
         has_sublayer: m.l2_sublayer_present,
     };
     Ok(super::add(router, Outer::new(our, client, table), l2tp)?)
@@ -114,8 +115,8 @@ fn details(router: &Router, t: &Tunnel<L2tp>) -> SwIfL2tpv3TunnelDetails {
         our_address: t.outer.src.into(),
         local_session_id: t.kind.sessions.0,
         remote_session_id: t.kind.sessions.1,
-        local_cookie: t.kind.local_cookies,
-        remote_cookie: t.kind.remote_cookie,
+        local_cookie: t.kind.local_cookies.into(),
+        remote_cookie: t.kind.remote_cookie.into(),
         l2_sublayer_present: t.kind.has_sublayer,
     }
 }
@@ -126,7 +127,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(InterfaceReply { sw_if_index: create(router, &m)? })
         })
         .call(|router, m: L2tpv3SetTunnelCookies| {
-            let cookies = (m.new_local_cookie, m.new_remote_cookie);
+            let cookies = (m.new_local_cookie.0, m.new_remote_cookie.0);
             Ok(super::set_cookies(router, m.sw_if_index, cookies)?)
         })
         .dump(|router, _: SwIfL2tpv3TunnelDump| {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
+use control::Secret;
 use control::cli::{Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use net::tunnel::{Outer, command, show};
@@ -32,28 +33,44 @@ impl fmt::Display for Cookie {
 /// Make an L2TPv3 session.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create l2tpv3 tunnel")]
+#[undo("delete l2tpv3 tunnel client {client} our {our} local-session {local-session}")]
 struct Create {
     /// far end
     client: Ipv6Addr,
     /// own address
     our: Ipv6Addr,
     /// cookie in packets that are received
-    local_cookie: Option<Cookie>,
+    local_cookie: Option<Secret<Cookie>>,
     /// cookie in packets that are sent
-    remote_cookie: Option<Cookie>,
+    remote_cookie: Option<Secret<Cookie>>,
     /// number in packets that are received
+    #[alias("local-session-id")]
     local_session: u32,
     /// number in packets that are sent
+    #[alias("remote-session-id")]
     remote_session: u32,
     /// the layer 2 sublayer follows
     l2_sublayer_present: bool,
     /// table that leads to the far end
+    #[alias("fib-id")]
     encap_vrf_id: Option<u32>,
+}
+
+/// Delete an L2TPv3 session.
+#[derive(Command)]
+#[command("delete l2tpv3 tunnel")]
+struct Delete {
+    /// far end
+    client: Ipv6Addr,
+    /// own address
+    our: Ipv6Addr,
+    /// number in packets that are received
+    local_session: u32,
 }
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     let table = router.tunnel_table(c.our.into(), c.encap_vrf_id.unwrap_or_default())?;
-    let cookie = |given: Option<Cookie>| given.map_or(0, |cookie| cookie.0);
+    let cookie = |given: Option<Secret<Cookie>>| given.map_or(0, |cookie| cookie.0.0);
     let l2tp = L2tp {
         sessions: (c.local_session, c.remote_session),
         local_cookies: [cookie(c.local_cookie); 2],
@@ -73,9 +90,9 @@ struct SetCookies {
     #[positional]
     interface: InterfaceIndex,
     /// cookie in packets that are received
-    local: Cookie,
+    local: Secret<Cookie>,
     /// cookie in packets that are sent
-    remote: Cookie,
+    remote: Secret<Cookie>,
 }
 
 /// Take packets of L2TPv3 sessions on an interface, whatever address they are for.
@@ -111,7 +128,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for t in super::sessions(router) {
         let (Some(client), Some(our)) = (six(t.outer.dst), six(t.outer.src)) else { continue };
         let [now, before] = t.kind.local_cookies;
-        let cookie = |value: u64| Some(Cookie(value)).filter(|c| c.0 != 0);
+        let cookie = |value: u64| Some(Secret(Cookie(value))).filter(|c| c.0.0 != 0);
         let create = Create {
             client,
             our,
@@ -124,7 +141,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         };
         command::push(router, lines, t.interface, &create);
         if now != before {
-            let (local, remote) = (Cookie(now), Cookie(t.kind.remote_cookie));
+            let (local, remote) = (Cookie(now).into(), Cookie(t.kind.remote_cookie).into());
             lines.push(&SetCookies { interface: t.interface, local, remote });
         }
     }
@@ -137,8 +154,17 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
+    cli.command(|router: &mut Router, c: Delete| {
+        let is_it = |t: &&net::tunnel::Tunnel<L2tp>| {
+            (t.outer.dst, t.outer.src) == (c.client.into(), c.our.into())
+                && t.kind.sessions.0 == c.local_session
+        };
+        let found = super::sessions(router).find(is_it).map(|t| t.interface);
+        let interface = found.ok_or("there is no such session")?;
+        Ok::<_, Error>(super::remove(router, interface)?)
+    });
     cli.command(|router: &mut Router, c: SetCookies| {
-        Ok::<_, Error>(super::set_cookies(router, c.interface, (c.local.0, c.remote.0))?)
+        Ok::<_, Error>(super::set_cookies(router, c.interface, (c.local.0.0, c.remote.0.0))?)
     });
     cli.command(|router: &mut Router, c: Take| {
         Ok::<_, Error>(super::take_any(router, c.interface, !c.del)?)

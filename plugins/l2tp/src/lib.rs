@@ -190,6 +190,17 @@ pub fn add(router: &mut Router, outer: Outer, l2tp: L2tp) -> Result<InterfaceInd
     Ok(made)
 }
 
+/// Deletes a session with its interface.
+///
+/// # Errors
+/// The interface is no session's.
+pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), TunnelError> {
+    router.remove_tunnel::<L2tp>(interface)?;
+    let by = by(router);
+    publish(router, by).expect("fewer keys are as different as they were");
+    Ok(())
+}
+
 /// Has far ends change to a new cookie, which is valid beside the old one, and sends another one.
 ///
 /// # Errors

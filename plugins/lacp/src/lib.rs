@@ -53,11 +53,17 @@ struct Speaking {
     gauges: [Option<Number>; 2],
     /// Changes are logged.
     is_debugged: bool,
+    /// State of its machines when they last ran.
+    last: (u8, Rx, Mux),
 }
 
 /// Interfaces that speak.
 #[derive(Default)]
 struct Ports(BTreeMap<InterfaceIndex, Speaking>);
+
+/// Whether the changes of all ports are logged.
+#[derive(Default)]
+struct DebugsAll(bool);
 
 /// Reasons for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
@@ -91,7 +97,8 @@ fn joined(router: &mut Router, interface: InterfaceIndex) {
     };
     let gauges = gauges([at, interface]).map(|name| router.stats.gauge(&name).ok());
     let port = Port::new(actor);
-    let new = Speaking { port, bond: at, gauges, is_debugged: false };
+    let last = (port.actor.state, port.rx, port.mux);
+    let new = Speaking { port, bond: at, gauges, is_debugged: false, last };
     router.own_mut::<Ports>().0.insert(interface, new);
     let seen = Seen { system: Some(system), last: 0 };
     router.put(interface, seen).expect("members are interfaces");
@@ -144,16 +151,19 @@ fn select(router: &mut Router, bond: InterfaceIndex) {
 /// Has machines follow, frames sent and bonds told what changed.
 fn run(router: &mut Router, is_meant: impl Fn(&Speaking) -> bool) {
     let now = router.now();
-    let mut done = Vec::new();
+    let (mut done, debugs_all) = (Vec::new(), router.own::<DebugsAll>().0);
     for (interface, of) in router.own_mut::<Ports>().0.iter_mut().filter(|(_, of)| is_meant(of)) {
-        let before = (of.port.is_distributing(), of.port.actor.state, of.port.rx, of.port.mux);
+        let carried = of.port.is_distributing();
         let pdu = of.port.run(now);
-        let after = (of.port.is_distributing(), of.port.actor.state, of.port.rx, of.port.mux);
+        let carries = of.port.is_distributing();
+        let (state, rx, mux) = (of.port.actor.state, of.port.rx, of.port.mux);
+        let before = std::mem::replace(&mut of.last, (state, rx, mux));
         let states = [of.port.actor.state, of.port.partner.state];
-        let is_logged = of.is_debugged && before != after;
-        done.push((*interface, pdu, before.0 != after.0, after, of.gauges, states, is_logged));
+        let is_logged = (of.is_debugged || debugs_all) && before != of.last;
+        let moved = (carried != carries).then_some(carries);
+        done.push((*interface, pdu, moved, (rx, mux), of.gauges, states, is_logged));
     }
-    for (interface, pdu, is_moved, (carries, _, rx, mux), gauges, states, is_logged) in done {
+    for (interface, pdu, moved, (rx, mux), gauges, states, is_logged) in done {
         if let Some(pdu) = pdu {
             say(router, interface, pdu.as_bytes());
         }
@@ -165,7 +175,7 @@ fn run(router: &mut Router, is_meant: impl Fn(&Speaking) -> bool) {
             let (rx, mux, state) = (rx.word(), mux.word(), states[0]);
             log.notice(format_args!("{name}: receive {rx}, mux {mux}, state {state:#04x}"));
         }
-        if is_moved {
+        if let Some(carries) = moved {
             bond::set_distributing(router, interface, carries);
         }
     }
@@ -240,16 +250,16 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// Have the changes of a port logged, or no longer: `on` or `off`.
+/// Log the changes of a port, or of all ports without one; or stop.
 #[derive(Command)]
 #[command("debug lacp")]
 struct Debug {
-    /// the member
+    /// member; all, also later ones, if not given
     #[positional]
-    interface: InterfaceIndex,
+    interface: Option<InterfaceIndex>,
     /// log them
     on: bool,
-    /// no longer
+    /// stop
     off: bool,
 }
 
@@ -258,7 +268,11 @@ fn register_debug(cli: &mut Cli<Router>) {
         if c.on == c.off {
             return Err(control::cli::Error::new("expected on or off"));
         }
-        let of = router.own_mut::<Ports>().0.get_mut(&c.interface);
+        let Some(interface) = c.interface else {
+            router.own_mut::<DebugsAll>().0 = c.on;
+            return Ok(());
+        };
+        let of = router.own_mut::<Ports>().0.get_mut(&interface);
         of.ok_or(Error::NoPort)?.is_debugged = c.on;
         Ok(())
     });
@@ -282,6 +296,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(Input { ports, events }).map_err(refuse)?;
     router.register_ethertype(EtherType::SLOW_PROTOCOLS, node::NAME).map_err(refuse)?;
     router.insert(Ports::default());
+    router.insert(DebugsAll::default());
     router.events.handle(heard);
     router.interfaces.observe(follow);
     router.processes.spawn(PROCESS, Box::new(|router: &mut Router, _| run_due(router)));

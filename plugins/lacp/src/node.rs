@@ -109,6 +109,7 @@ impl Node for Input {
                 }
                 Some(&MARKER) => {
                     let marker = *p.header::<Marker>().ok_or(Error::TooSmall)?;
+                    p.trace(|_| Marked(marker));
                     if marker.kind != Marker::REQUEST {
                         return Err(Error::Unsupported);
                     }
@@ -137,6 +138,21 @@ fn hash(bytes: &[u8]) -> u64 {
 struct Said {
     actor: Party,
     partner: Party,
+}
+
+/// The trace record of a request of the marker protocol, or of an answer.
+struct Marked(Marker);
+
+impl Record for Marked {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Marker { version, kind, len, port, system, transaction, .. } = self.0;
+        let name = if kind == Marker::ANSWER { "Marker Response" } else { "Marker Information" };
+        writeln!(f, "  Markerv{version}")?;
+        writeln!(f, "  {name} TLV: type {kind}, length {len}")?;
+        writeln!(f, "  Requester port: {port}")?;
+        writeln!(f, "  Requester system: {system}")?;
+        write!(f, "  Requester transaction ID: {transaction}")
+    }
 }
 
 impl Record for Said {

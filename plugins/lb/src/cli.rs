@@ -28,6 +28,8 @@ struct SetConf {
     ip6_src_address: Option<Ipv6Addr>,
     /// buckets of four known flows on each thread, a power of two
     buckets: Option<u32>,
+    /// its binary logarithm
+    buckets_log2: Option<u32>,
     /// seconds of silence after which a flow is over
     timeout: Option<u32>,
 }
@@ -235,9 +237,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         ip4_src_address: Some(sources.ip4).filter(|addr| !addr.is_unspecified()),
         ip6_src_address: Some(sources.ip6).filter(|addr| !addr.is_unspecified()),
         buckets: Some(lb.buckets).filter(|buckets| *buckets != BUCKETS),
+        buckets_log2: None,
         timeout: Some(lb.timeout).filter(|timeout| *timeout != TIMEOUT),
     };
-    let SetConf { ip4_src_address, ip6_src_address, buckets, timeout } = &conf;
+    let SetConf { ip4_src_address, ip6_src_address, buckets, timeout, .. } = &conf;
     let is_usual = ip4_src_address.is_none() && ip6_src_address.is_none();
     if !(is_usual && buckets.is_none() && timeout.is_none()) {
         lines.push(&conf);
@@ -278,7 +281,12 @@ fn set_servers(router: &mut Router, c: &SetServers) -> Result<(), Error> {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetConf| {
-        let SetConf { ip4_src_address: ip4, ip6_src_address: ip6, buckets, timeout } = c;
+        let SetConf { ip4_src_address: ip4, ip6_src_address: ip6, buckets, timeout, .. } = c;
+        let power = |n: u32| {
+            let bad = || Error::new(format!("buckets-log2 is less than 32, not {n}"));
+            1u32.checked_shl(n).ok_or_else(bad)
+        };
+        let buckets = c.buckets_log2.map(power).transpose()?.or(buckets);
         Ok(state::configure(router, Conf { ip4, ip6, buckets, timeout })?)
     });
     cli.command(|router: &mut Router, c: SetVip| match c.del {

@@ -54,10 +54,16 @@ impl Command for Namespace {
 
 impl Print for Namespace {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=lcp default netns";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.0);
     }
 }
+
+/// Clear the network namespace of devices for which none is named.
+#[derive(Command)]
+#[command("lcp default clear netns")]
+struct ClearNamespace;
 
 fn is_on(args: &mut Args<'_>) -> Result<bool, Error> {
     if args.keyword("on") || args.keyword("enable") {
@@ -128,6 +134,7 @@ impl Command for EtherType {
 
 impl Print for EtherType {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "lcp ethertype disable {1}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.0);
     }
@@ -136,6 +143,33 @@ impl Print for EtherType {
 /// `lcp osi-proto enable NUMBER`.
 #[derive(Debug, PartialEq)]
 struct OsiProtocol(u8);
+
+/// `lcp ethertype disable NUMBER`.
+struct ForgetEtherType(u16);
+
+impl Command for ForgetEtherType {
+    const PATHS: &'static [&'static str] = &["lcp ethertype disable"];
+    const ABOUT: &'static str = "Pass no frames of a type on between mirrors and interfaces";
+    const USAGE: &'static str = "<type>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        number(args).map(Self)
+    }
+}
+
+/// `lcp osi-proto disable NUMBER`.
+struct ForgetOsi(OsiProtocol);
+
+impl Command for ForgetOsi {
+    const PATHS: &'static [&'static str] = &["lcp osi-proto disable"];
+    const ABOUT: &'static str =
+        "Pass no frames of an OSI protocol on between mirrors and interfaces";
+    const USAGE: &'static str = "<protocol>";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        OsiProtocol::parse(args).map(Self)
+    }
+}
 
 impl Command for OsiProtocol {
     const PATHS: &'static [&'static str] = &["lcp osi-proto enable"];
@@ -150,6 +184,7 @@ impl Command for OsiProtocol {
 
 impl Print for OsiProtocol {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "lcp osi-proto disable {1}";
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.0);
     }
@@ -337,7 +372,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Box::new(done) as Box<dyn Task<Router>>)
     })
     .command(|router: &mut Router, c: Delete| Ok(pair::remove(router, c.interface)?))
-    .command(|router: &mut Router, c: Namespace| Ok(super::set_namespace(router, &c.0)?));
+    .command(|router: &mut Router, c: Namespace| Ok(super::set_namespace(router, &c.0)?))
+    .command(|router: &mut Router, _: ClearNamespace| Ok(super::set_namespace(router, "")?));
     cli.command(|router: &mut Router, c: Sync| {
         super::set_sync(router, c.0);
         Ok(())
@@ -359,7 +395,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     })
     .command(|router: &mut Router, c: EtherType| Ok(super::enable_ethertype(router, c.0)?))
-    .command(|router: &mut Router, c: OsiProtocol| Ok(super::enable_osi(router, c.0)?));
+    .command(|router: &mut Router, c: OsiProtocol| Ok(super::enable_osi(router, c.0)?))
+    .command(|router: &mut Router, c: ForgetEtherType| Ok(super::disable_ethertype(router, c.0)?))
+    .command(|router: &mut Router, c: ForgetOsi| Ok(super::disable_osi(router, c.0.0)?));
     cli.command(|router: &mut Router, c: Show| {
         let is_meant = |(_, pair): &(usize, &Pair)| c.phy.is_none_or(|phy| phy == pair.phy);
         let rows = super::all(router).enumerate().filter(is_meant);

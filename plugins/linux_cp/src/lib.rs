@@ -226,6 +226,30 @@ pub fn enable_ethertype(router: &mut Router, ethertype: u16) -> Result<(), Error
     Ok(())
 }
 
+/// Has frames of a type pass no more between the interfaces of each pair.
+///
+/// # Errors
+/// [`Error::EtherType`]: it does not.
+pub fn disable_ethertype(router: &mut Router, ethertype: u16) -> Result<(), Error> {
+    if !router.own_mut::<Pairs>().ethertypes.remove(&ethertype) {
+        return Err(Error::EtherType);
+    }
+    router.release_ethertype(EtherType::new(ethertype));
+    Ok(())
+}
+
+/// Has frames of a protocol of OSI pass no more between the interfaces of each pair.
+///
+/// # Errors
+/// [`Error::OsiProtocol`]: it does not.
+pub fn disable_osi(router: &mut Router, protocol: u8) -> Result<(), Error> {
+    if !router.own_mut::<Pairs>().osi.remove(&protocol) {
+        return Err(Error::OsiProtocol);
+    }
+    osi::release_protocol(router, protocol);
+    Ok(())
+}
+
 /// The types of frames that pass between the interfaces of each pair.
 pub fn ethertypes(router: &Router) -> impl Iterator<Item = u16> {
     router.own::<Pairs>().ethertypes.iter().copied()

@@ -105,6 +105,14 @@ pub fn register_protocol(router: &mut Router, protocol: u8, node: &str) -> Resul
     Ok(())
 }
 
+/// Drops packets of a protocol again.
+pub fn release_protocol(router: &mut Router, protocol: u8) {
+    let Some(Protocols(edges)) = router.state_mut() else { return };
+    let mut all = edges.current().clone();
+    all.retain(|(of, _)| *of != protocol);
+    edges.publish(all);
+}
+
 /// Forgets protocols whose nodes leave the graph.
 fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
     let Some(Protocols(edges)) = router.state() else { return };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::Ipv4Addr;
 
 use control::cli::is_word;
 use drivers::host::background::{Background, Opens, Pending};
@@ -11,7 +12,7 @@ use net::fib::{Followed, Path, Source, TableIndex, Target};
 use net::interface;
 use net::mfib::{ItfFlags, MPath, MPrefix};
 use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use wire::{Ip4Prefix, Prefix};
 
 use super::node::{Paired, Side};
 use super::{Error, Pairs, settings, tell};
@@ -20,6 +21,9 @@ use super::{Error, Pairs, settings, tell};
 const MOST_DEVICE: usize = 15;
 /// Seconds between two looks whether a device is open.
 const LOOK: f64 = 0.002;
+/// Source of the route that leads packets to everybody on a link to the host. The operator's, and
+/// those of features that take such packets themselves, come first.
+const BROADCAST: (&str, u8) = ("linux-cp-broadcast", 0xae);
 /// Groups of the link that programs of Linux listen to: routing protocols and others.
 const GROUPS: [(&str, u8); 2] = [("224.0.0.0", 24), ("ff02::", 16)];
 
@@ -79,6 +83,8 @@ pub struct Pair {
     followed: Vec<Followed>,
     /// Tables with routes for the groups.
     groups: [Option<TableIndex>; 2],
+    /// Table with a route for the broadcast address.
+    broadcast: Option<TableIndex>,
 }
 
 impl Pair {
@@ -94,6 +100,7 @@ impl Pair {
             known: Device::default(),
             followed: Vec::new(),
             groups: [None; 2],
+            broadcast: None,
         }
     }
 }
@@ -294,6 +301,9 @@ pub fn add(router: &mut Router, mut pair: Pair) -> Result<(), Error> {
     router.put(host, other(phy, Side::Host)).expect("it was found");
     router.own_mut::<Pairs>().list.insert(phy, pair);
     super::punt(router);
+    if let Err(e) = router.punt_broadcast(phy, true) {
+        router.log.class("linux-cp", "if").warn(e);
+    }
     follow_tables(router, phy);
     tell(router, phy, true);
     super::push(router, phy);
@@ -329,7 +339,10 @@ pub fn remove(router: &mut Router, phy: InterfaceIndex) -> Result<(), Error> {
 fn take(router: &mut Router, phy: InterfaceIndex) -> Result<InterfaceIndex, Error> {
     super::of(router, phy).ok_or(Error::Unknown)?;
     tell(router, phy, false);
+    // First, as its addresses are heard of once more; it may be the one that is going.
+    let _ = router.punt_broadcast(phy, false);
     set_groups(router, phy, [None; 2]);
+    set_broadcast(router, phy, None);
     let pair = router.own_mut::<Pairs>().list.remove(&phy).ok_or(Error::Unknown)?;
     super::punt(router);
     for index in [phy, pair.host] {
@@ -407,6 +420,28 @@ pub(super) fn follow_tables(router: &mut Router, phy: InterfaceIndex) {
         let on = router.addresses.of(phy);
         let tables = [on.table(Link::Ip4), on.table(Link::Ip6)];
         set_groups(router, phy, tables);
+        set_broadcast(router, phy, tables[0]);
+    }
+}
+
+/// Has what is sent to everybody on the link received in a table: programs of Linux listen to it,
+/// DHCP servers among them. Elsewhere in the table it is dropped as what nobody takes.
+fn set_broadcast(router: &mut Router, phy: InterfaceIndex, new: Option<TableIndex>) {
+    let Some(pair) = super::of_mut(router, phy) else { return };
+    let old = std::mem::replace(&mut pair.broadcast, new);
+    let Some(source) = router.fib.sources.add_own(BROADCAST.0, BROADCAST.1) else { return };
+    let everybody = Prefix::Ip4(Ip4Prefix::host(Ipv4Addr::BROADCAST));
+    if let Some(table) = new.filter(|_| new != old) {
+        let punt = [Path::to(Target::Punt)];
+        if let Err(e) = router.set_route(table, everybody, source, &punt) {
+            router.log.class("linux-cp", "if").warn(e);
+        }
+    }
+    if let Some(table) = old.filter(|_| new != old)
+        && super::all(router).all(|pair| pair.broadcast != Some(table))
+    {
+        // A table that is gone took the route along.
+        let _ = router.remove_route(table, everybody, source, &[]);
     }
 }
 

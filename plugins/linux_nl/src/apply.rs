@@ -40,20 +40,28 @@ pub(super) fn news(
         News::Route(route) => {
             let (prefix, round) = (route.prefix, mirror.round);
             let place = mirror.places.entry(prefix).or_default();
-            place.routes.retain(|(old, _)| old.metric != route.metric);
-            let at = place.routes.partition_point(|(old, _)| old.metric < route.metric);
-            place.routes.insert(at, (route, round));
+            mirror.objects.edit(place, |place| {
+                place.routes.retain(|(old, _)| old.metric != route.metric);
+                let at = place.routes.partition_point(|(old, _)| old.metric < route.metric);
+                place.routes.insert(at, (route, round));
+            });
             settle(router, place, prefix, known, sources);
         }
         News::NoRoute(gone) => {
             let prefix = gone.prefix;
             let Some(place) = mirror.places.get_mut(&prefix) else { return };
-            remove(place, &gone);
+            mirror.objects.edit(place, |place| remove(place, &gone));
             settle(router, place, prefix, known, sources);
             if place.routes.is_empty() {
                 mirror.places.remove(&prefix);
             }
         }
+        // The kernel does not tell of the routes that went with it.
+        News::Object { id, is_there } if mirror.objects.has(id) => match is_there {
+            true => mirror.listener.tell_all(),
+            false => mirror.sweep = Some(Sweep::Object(id, None)),
+        },
+        News::Object { .. } => (),
     }
 }
 
@@ -80,10 +88,12 @@ fn remove(place: &mut Place, gone: &Route) {
 /// The route that counts, as the router has it.
 pub(super) fn wanted<'a>(
     router: &Router,
-    mut routes: impl Iterator<Item = &'a Route>,
+    routes: impl Iterator<Item = &'a Route>,
     known: &Devices,
     sources: [Source; 2],
 ) -> Option<Wanted> {
+    // What wraps packets otherwise than routes of the router do is left out.
+    let mut routes = routes.filter(|route| route.encapsulation.is_none());
     routes.find_map(|route| {
         let link = Link::of(route.prefix.addr());
         let mut table = TableIndex::DEFAULT;
@@ -156,18 +166,13 @@ pub(super) fn sweep(
     let round = mirror.round;
     mirror.sweep = match mirror.sweep {
         Some(Sweep::Routes(last)) => {
-            let looked_at = after(&mirror.places, last);
-            for prefix in &looked_at {
-                let Some(place) = mirror.places.get_mut(prefix) else { continue };
-                if place.routes.iter().any(|(_, told)| *told != round) {
-                    place.routes.retain(|(_, told)| *told == round);
-                    settle(router, place, *prefix, known, sources);
-                }
-                if place.routes.is_empty() {
-                    mirror.places.remove(prefix);
-                }
-            }
-            Some(looked_at.last().map_or(Sweep::Neighbors(None), |p| Sweep::Routes(Some(*p))))
+            let last = retain(router, mirror, (known, sources), last, |_, told| told == round);
+            Some(last.map_or(Sweep::Neighbors(None), |last| Sweep::Routes(Some(last))))
+        }
+        Some(Sweep::Object(id, last)) => {
+            let stays = |route: &Route, _| route.object != Some(id);
+            let last = retain(router, mirror, (known, sources), last, stays);
+            last.map(|last| Sweep::Object(id, Some(last)))
         }
         Some(Sweep::Neighbors(last)) => {
             let looked_at = after(&mirror.neighbors, last);
@@ -186,6 +191,31 @@ pub(super) fn sweep(
         }
         None => None,
     };
+}
+
+/// Forgets routes to some prefixes behind one, or the first, but for those that stay; the last
+/// prefix that was looked at.
+fn retain(
+    router: &mut Router,
+    mirror: &mut Mirror,
+    (known, sources): (&Devices, [Source; 2]),
+    last: Option<Prefix>,
+    stays: impl Fn(&Route, u32) -> bool,
+) -> Option<Prefix> {
+    let looked_at = after(&mirror.places, last);
+    for prefix in &looked_at {
+        let Some(place) = mirror.places.get_mut(prefix) else { continue };
+        if !place.routes.iter().all(|(route, told)| stays(route, *told)) {
+            mirror.objects.edit(place, |place| {
+                place.routes.retain(|(route, told)| stays(route, *told));
+            });
+            settle(router, place, *prefix, known, sources);
+        }
+        if place.routes.is_empty() {
+            mirror.places.remove(prefix);
+        }
+    }
+    looked_at.last().copied()
 }
 
 /// Some keys behind one, or the first.
@@ -209,7 +239,7 @@ pub(super) fn without(
         };
         if place.routes.iter().any(leads_there) {
             if left.is_empty() {
-                place.routes.clear();
+                mirror.objects.edit(place, |place| place.routes.clear());
             }
             settle(router, place, *prefix, left, sources);
         }

@@ -6,6 +6,7 @@ use control::cli::{Cli, Command, Output};
 use net::Router;
 use serde::Serialize;
 
+use super::message::Route;
 use super::{Mirrors, diff};
 
 /// Show where the router and Linux differ about mirrored interfaces and routes over them.
@@ -27,6 +28,8 @@ struct Show;
 struct Row {
     namespace: String,
     routes: usize,
+    /// Routes with an encapsulation, which are left out.
+    left_out: usize,
     neighbors: usize,
     rounds: u32,
 }
@@ -42,7 +45,11 @@ impl fmt::Display for Shown {
         for row in &self.mirrors {
             let name = if row.namespace.is_empty() { "<own>" } else { &row.namespace };
             write!(f, "netns {name}: {} routes, {} neighbors", row.routes, row.neighbors)?;
-            writeln!(f, ", read {} times", row.rounds)?;
+            write!(f, ", read {} times", row.rounds)?;
+            match row.left_out {
+                0 => writeln!(f)?,
+                count => writeln!(f, ", {count} routes with an encapsulation left out")?,
+            }
         }
         writeln!(f, "news lost {} times", self.lost)
     }
@@ -52,11 +59,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|router: &mut Router, _: Diff| Ok(diff::begin(router)));
     cli.command(|router: &mut Router, _: Show| {
         let mirrors = router.own::<Mirrors>();
-        let row = |(name, mirror): (&String, &super::Mirror)| Row {
-            namespace: name.clone(),
-            routes: mirror.places.values().map(|place| place.routes.len()).sum(),
-            neighbors: mirror.neighbors.len(),
-            rounds: mirror.round,
+        let row = |(name, mirror): (&String, &super::Mirror)| {
+            let all = || mirror.places.values().flat_map(|place| &place.routes);
+            let is_left_out = |(route, _): &&(Route, u32)| route.encapsulation.is_some();
+            let left_out = all().filter(is_left_out).count();
+            Row {
+                namespace: name.clone(),
+                routes: all().count() - left_out,
+                left_out,
+                neighbors: mirror.neighbors.len(),
+                rounds: mirror.round,
+            }
         };
         let rows = mirrors.all.iter().map(row).collect();
         Ok(Output::of(Shown { lost: mirrors.lost, mirrors: rows }))

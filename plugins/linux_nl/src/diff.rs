@@ -17,7 +17,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use wire::Prefix;
 
 use super::look::Seen;
-use super::message::{News, Route};
+use super::message::{News, Route, To};
 use super::{Devices, Mirrors, SLICE, apply, devices};
 
 /// Interval of looks whether Linux has answered.
@@ -63,6 +63,8 @@ impl Kernel {
 #[derive(Clone, Copy)]
 enum At {
     Interfaces,
+    /// Number of the next route of Linux that may be left out.
+    LeftOut(usize),
     /// Number of the next route of Linux.
     Linux(usize),
     /// The last prefix that is mirrored and was compared.
@@ -78,6 +80,8 @@ struct Comparison {
     at: At,
     /// Mirrored routes that the router has.
     found: usize,
+    /// Whether routes differ.
+    differs: bool,
 }
 
 /// Begins a comparison.
@@ -85,7 +89,13 @@ pub(super) fn begin(router: &mut Router) -> Box<dyn Task<Router>> {
     let names: Vec<_> = router.own::<Mirrors>().all.keys().rev().cloned().collect();
     let ask = || names.into_iter().map(Kernel::ask).collect();
     let asked = Some(Background::begin(ask));
-    Box::new(Comparison { asked, kernels: Vec::new(), at: At::Interfaces, found: 0 })
+    Box::new(Comparison {
+        asked,
+        kernels: Vec::new(),
+        at: At::Interfaces,
+        found: 0,
+        differs: false,
+    })
 }
 
 impl Task<Router> for Comparison {
@@ -105,6 +115,12 @@ impl Task<Router> for Comparison {
             is_done = self.advance(router, &mut line);
         }
         out.append(Output::text(lines));
+        if is_done && self.differs {
+            // What differs is repaired: all is read anew.
+            let mirrors = router.own_mut::<Mirrors>();
+            mirrors.is_swept = false;
+            mirrors.all.values().for_each(|mirror| mirror.listener.tell_all());
+        }
         if is_done { Step::Done(Ok(())) } else { Step::Again }
     }
 }
@@ -112,19 +128,25 @@ impl Task<Router> for Comparison {
 impl Comparison {
     /// Compares a little more; whether that was all.
     fn advance(&mut self, router: &Router, line: &mut impl FnMut(String)) -> bool {
+        let differs = &mut self.differs;
+        let mut about_route = |what: String| {
+            *differs = true;
+            line(what);
+        };
         let Some(kernel) = self.kernels.last() else {
-            strangers(router, self.found, line);
+            strangers(router, self.found, &mut about_route);
             return true;
         };
         let known = devices(router, &kernel.name);
         self.at = match self.at {
             At::Interfaces => {
                 interfaces(router, kernel, line);
-                At::Linux(0)
+                At::LeftOut(0)
             }
-            At::Linux(first) => of_linux(router, kernel, &known, first, line),
+            At::LeftOut(first) => left_out(kernel, &known, first, line),
+            At::Linux(first) => of_linux(router, kernel, &known, first, &mut about_route),
             At::Mirror(last) => {
-                let (next, found) = of_mirror(router, kernel, &known, last, line);
+                let (next, found) = of_mirror(router, kernel, &known, last, &mut about_route);
                 self.found += found;
                 next
             }
@@ -135,6 +157,19 @@ impl Comparison {
         };
         false
     }
+}
+
+/// Writes a line for each route over a mirrored device that is left out.
+fn left_out(kernel: &Kernel, known: &Devices, first: usize, line: &mut impl FnMut(String)) -> At {
+    let rest = kernel.routes.get(first..).unwrap_or_default();
+    for route in rest.iter().take(STEP) {
+        let (To::Hops(hops), Some(how)) = (&route.to, route.encapsulation) else { continue };
+        if hops.iter().any(|hop| known.contains_key(&hop.device)) {
+            let (prefix, how) = (route.prefix, how.name());
+            line(format!("route {prefix}: left out, it has an encapsulation ({how})"));
+        }
+    }
+    if rest.len() > STEP { At::LeftOut(first + STEP) } else { At::Linux(0) }
 }
 
 /// Compares routes that Linux has.

@@ -14,11 +14,13 @@ mod listener;
 mod look;
 mod message;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use control::feature::Refused;
+use control::process::{Event, Wake};
 use net::events::EventSender;
 use net::fib::{Source, TableIndex};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, neighbor, refuse};
@@ -40,6 +42,10 @@ pub const FEATURE: Feature = Feature {
 
 /// Names and priorities of the sources of routes: of operators of Linux, and of routing daemons.
 const SOURCES: [(&str, u8); 2] = [("lcp-rt", 0x50), ("lcp-rt-dynamic", 0x51)];
+/// Seconds between two readings of all, which repair what went apart unseen, and those that each
+/// route adds.
+const REREAD: f64 = 60.0;
+const REREAD_ROUTE: f64 = 0.001;
 /// Work after which others get their turn.
 const SLICE: Duration = Duration::from_millis(2);
 
@@ -54,10 +60,37 @@ struct Place {
     paths: u64,
 }
 
+/// Routes by the nexthop objects that they follow.
+#[derive(Debug, Default)]
+struct Objects(HashMap<u32, u32>);
+
+impl Objects {
+    /// Whether routes follow an object.
+    fn has(&self, id: u32) -> bool {
+        self.0.contains_key(&id)
+    }
+    /// Changes the routes to a prefix.
+    fn edit(&mut self, place: &mut Place, change: impl FnOnce(&mut Place)) {
+        for id in place.routes.iter().filter_map(|(route, _)| route.object) {
+            if let Entry::Occupied(mut users) = self.0.entry(id) {
+                *users.get_mut() -= 1;
+                if *users.get() == 0 {
+                    users.remove();
+                }
+            }
+        }
+        change(place);
+        for id in place.routes.iter().filter_map(|(route, _)| route.object) {
+            *self.0.entry(id).or_default() += 1;
+        }
+    }
+}
+
 /// What Linux has in a namespace.
 struct Mirror {
     listener: Listener,
     places: BTreeMap<Prefix, Place>,
+    objects: Objects,
     /// Known neighbours, with the round in which they were last told.
     neighbors: BTreeMap<(u32, IpAddr), u32>,
     /// Times that all was told.
@@ -70,12 +103,13 @@ struct Mirror {
     sweep: Option<Sweep>,
 }
 
-/// What is known but was not told when all was told is being taken back: the last that was looked
-/// at.
+/// What is taken back in slices, with the last that was looked at: what is known but was not told
+/// when all was told, or the routes of a nexthop object that is gone.
 #[derive(Clone, Copy, Debug)]
 enum Sweep {
     Routes(Option<Prefix>),
     Neighbors(Option<(u32, IpAddr)>),
+    Object(u32, Option<Prefix>),
 }
 
 /// All that control keeps.
@@ -112,6 +146,7 @@ fn begin(router: &mut Router, namespace: &str) {
             let mirror = Mirror {
                 listener,
                 places: BTreeMap::new(),
+                objects: Objects::default(),
                 neighbors: BTreeMap::new(),
                 round: 0,
                 is_complete: false,
@@ -249,6 +284,17 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.insert(Mirrors { all, sources, told, is_swept, is_due, lost: 0, room });
     router.events.handle(|router, _: Told| take(router));
     linux_cp::observe(router, follow);
+    router.processes.spawn(
+        "linux-nl-reread",
+        Box::new(|router: &mut Router, event| {
+            let mirrors = router.own::<Mirrors>();
+            if event == Event::Timeout {
+                mirrors.all.values().for_each(|mirror| mirror.listener.tell_all());
+            }
+            let routes: usize = mirrors.all.values().map(|mirror| mirror.places.len()).sum();
+            Wake::After(Duration::from_secs_f64(REREAD + REREAD_ROUTE * routes as f64))
+        }),
+    );
     let mut there: Vec<_> = linux_cp::all(router)
         .filter(|pair| pair.device != 0)
         .map(|pair| pair.namespace.clone())

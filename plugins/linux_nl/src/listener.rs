@@ -25,10 +25,10 @@ use rustix::net::{
     AddressFamily as Domain, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with,
 };
 
-use super::message::News;
+use super::message::{self, News};
 
-/// Groups of rtnetlink(7): links, neighbours, addresses and routes.
-const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400;
+/// Groups of rtnetlink(7): links, neighbours, addresses, routes and nexthop objects.
+const GROUPS: u32 = 0x1 | 0x4 | 0x10 | 0x40 | 0x100 | 0x400 | 1 << 31;
 /// Bytes that may wait in the kernel, unless configured otherwise.
 pub(super) const WAITING: usize = 16 << 20;
 /// Bytes read at once.
@@ -133,11 +133,14 @@ impl Ear {
             match recv(&self.socket, &mut room[..], how) {
                 // All is read anew soon, this too.
                 Ok(_) if is_due => (),
-                Ok((len, _)) => each_message(&room[..len], |message| {
-                    if let NetlinkPayload::InnerMessage(message) = message.payload {
-                        news.extend(News::of(&message));
-                    }
-                }),
+                Ok((len, _)) => {
+                    each_message(&room[..len], |message| {
+                        if let NetlinkPayload::InnerMessage(message) = message.payload {
+                            news.extend(News::of(&message));
+                        }
+                    });
+                    news.extend(message::objects(&room[..len]));
+                }
                 Err(Errno::NOBUFS) => {
                     news.push(News::Lost);
                     self.flags.tells_all.store(true, Ordering::Relaxed);

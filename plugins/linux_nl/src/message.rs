@@ -37,6 +37,26 @@ pub enum To {
     Prohibit,
 }
 
+/// How Linux wraps the packets of a route (`lwtunnel.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encapsulation(u16);
+
+impl Encapsulation {
+    /// Its name in `ip route`.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 11] =
+            ["", "mpls", "ip", "ila", "ip6", "seg6", "bpf", "seg6local", "rpl", "ioam6", "xfrm"];
+        NAMES.get(usize::from(self.0)).copied().unwrap_or("unknown")
+    }
+    /// That of a route or of a next hop.
+    fn of(attributes: &[RouteAttribute]) -> Option<Self> {
+        attributes.iter().find_map(|attribute| match attribute {
+            RouteAttribute::EncapType(kind) => Some(u16::from(*kind)).filter(|n| *n > 0).map(Self),
+            _ => None,
+        })
+    }
+}
+
 /// A route of the main table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -48,6 +68,10 @@ pub struct Route {
     pub is_dynamic: bool,
     /// Where it leads.
     pub to: To,
+    /// The nexthop object that says so; the kernel takes the route away with it.
+    pub object: Option<u32>,
+    /// The encapsulation of its packets, or of those of some of its next hops.
+    pub encapsulation: Option<Encapsulation>,
 }
 
 /// A neighbour.
@@ -74,6 +98,13 @@ pub enum News {
     Route(Route),
     /// A route is gone; of IPv6, these next hops of it.
     NoRoute(Route),
+    /// A nexthop object is made or changed, or gone.
+    Object {
+        /// Its number.
+        id: u32,
+        /// It is not gone.
+        is_there: bool,
+    },
     /// All routes and neighbours are told from here on.
     Begin,
     /// That was all.
@@ -97,6 +128,53 @@ impl News {
             _ => None,
         }
     }
+}
+
+/// Messages about nexthop objects, and the attribute with their number (`nexthop.h`).
+const NEW_OBJECT: u16 = 104;
+const GONE_OBJECT: u16 = 105;
+const OBJECT_ID: u16 = 1;
+/// Bytes of netlink's header, and of that of a nexthop object.
+const HEADER: usize = 16;
+const OBJECT_HEADER: usize = 8;
+
+/// What messages say of nexthop objects.
+pub fn objects(mut bytes: &[u8]) -> impl Iterator<Item = News> + '_ {
+    std::iter::from_fn(move || {
+        loop {
+            let (message, rest) = cut(bytes, u32_at(bytes, 0)? as usize, HEADER)?;
+            bytes = rest;
+            let kind = u16_at(message, 4)?;
+            if kind != NEW_OBJECT && kind != GONE_OBJECT {
+                continue;
+            }
+            let mut attributes = message.get(HEADER + OBJECT_HEADER..).unwrap_or_default();
+            while let Some(len) = u16_at(attributes, 0)
+                && let Some((attribute, rest)) = cut(attributes, len.into(), 4)
+            {
+                attributes = rest;
+                if u16_at(attribute, 2) == Some(OBJECT_ID)
+                    && let Some(id) = u32_at(attribute, 4)
+                {
+                    return Some(News::Object { id, is_there: kind == NEW_OBJECT });
+                }
+            }
+        }
+    })
+}
+
+/// The first `len` bytes, at least so many, and what stands behind them and their padding.
+fn cut(bytes: &[u8], len: usize, least: usize) -> Option<(&[u8], &[u8])> {
+    let first = bytes.get(..len).filter(|_| len >= least)?;
+    Some((first, bytes.get(len.next_multiple_of(4)..).unwrap_or_default()))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// A device's address, with its number, that is in use.
@@ -180,14 +258,20 @@ fn route(message: &RouteMessage) -> Option<Route> {
         return None;
     }
     let (mut table, mut addr, mut metric) = (u32::from(header.table), unspecified, 0);
-    let (mut device, mut hops) = (None, Vec::new());
+    let (mut device, mut hops, mut object) = (None, Vec::new(), None);
+    let mut encapsulation = Encapsulation::of(&message.attributes);
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Table(number) => table = *number,
             RouteAttribute::Destination(destination) => addr = addr_of(destination)?,
             RouteAttribute::Priority(number) => metric = *number,
             RouteAttribute::Oif(number) => device = Some(*number),
-            RouteAttribute::MultiPath(all) => hops.extend(all.iter().filter_map(hop)),
+            RouteAttribute::NhId(number) => object = Some(*number),
+            RouteAttribute::MultiPath(all) => {
+                hops.extend(all.iter().filter_map(hop));
+                let of_hop = |next: &RouteNextHop| Encapsulation::of(&next.attributes);
+                encapsulation = encapsulation.or_else(|| all.iter().find_map(of_hop));
+            }
             _ => (),
         }
     }
@@ -209,5 +293,29 @@ fn route(message: &RouteMessage) -> Option<Route> {
     };
     let prefix = Prefix::new(addr, header.destination_prefix_length).ok()?;
     let is_dynamic = u8::from(header.protocol) > u8::from(RouteProtocol::Static);
-    Some(Route { prefix, metric, is_dynamic, to })
+    Some(Route { prefix, metric, is_dynamic, to, object, encapsulation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message about an object, with an attribute in front of its number.
+    fn about(kind: u16, id: u32) -> Vec<u8> {
+        let attributes = [&[6, 0, 2, 0, 9, 9, 0, 0, 8, 0, 1, 0][..], &id.to_ne_bytes()].concat();
+        let len = (HEADER + OBJECT_HEADER + attributes.len()) as u32;
+        let front = [&len.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10 + OBJECT_HEADER]];
+        [front.concat(), attributes].concat()
+    }
+
+    #[test]
+    fn nexthop_objects_are_found_among_other_messages() {
+        let all = [about(24, 1), about(NEW_OBJECT, 2), about(GONE_OBJECT, 3)].concat();
+        let found: Vec<_> = objects(&all).collect();
+        let object = |id, is_there| News::Object { id, is_there };
+        assert_eq!(found, [object(2, true), object(3, false)]);
+        for len in 0..all.len() {
+            assert!(objects(&all[..len]).count() < 2, "{len} bytes");
+        }
+    }
 }

@@ -11,8 +11,11 @@ use super::{Config, Described, Discovery};
 /// Set what all interfaces say of this router by LLDP.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set lldp")]
+#[undo("=set lldp default")]
 #[stage(Settings)]
 struct SetLldp {
+    /// as at the start, but for what else is given
+    default: bool,
     /// name of the router
     system_name: Option<Text>,
     /// intervals for which a message holds
@@ -35,12 +38,7 @@ impl Command for SetInterface {
         [mgmt-ip4 <address>] [mgmt-ip6 <address>] [mgmt-oid <string>] [disable]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = if args.keyword("sw_if_index") {
-            InterfaceIndex(args.value("sw_if_index")?)
-        } else {
-            args.value("interface")?
-        };
-        let (mut described, mut is_off) = (Described::default(), false);
+        let (mut interface, mut described, mut is_off) = (None, Described::default(), false);
         while !args.is_empty() {
             if args.keyword("port-desc") {
                 described.port_desc = args.value::<Text>("port-desc")?.0;
@@ -52,10 +50,13 @@ impl Command for SetInterface {
                 described.mgmt_oid = args.value::<String>("mgmt-oid")?.into_bytes();
             } else if args.keyword("disable") {
                 is_off = true;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
         }
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
         Ok(Self { interface, described: (!is_off).then_some(described) })
     }
 }
@@ -81,6 +82,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if all.config != usual {
         let Config { system_name, tx_hold, tx_interval } = &all.config;
         lines.push(&SetLldp {
+            default: false,
             system_name: Text::printed(system_name),
             tx_hold: Some(*tx_hold).filter(|n| *n != usual.tx_hold),
             tx_interval: Some(*tx_interval).filter(|n| *n != usual.tx_interval),
@@ -98,7 +100,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetLldp| {
-        let now = router.own::<Discovery>().config.clone();
+        let now = match c.default {
+            true => Config::default(),
+            false => router.own::<Discovery>().config.clone(),
+        };
         let config = Config {
             system_name: c.system_name.map_or(now.system_name, |name| name.0),
             tx_hold: c.tx_hold.unwrap_or(now.tx_hold),

@@ -13,27 +13,16 @@ use super::device::{self, Device, Devices, Terms};
 use super::week::{Range, time_of_week};
 use super::{Watched, watch};
 
-/// `mactime enable-disable`.
-#[derive(Debug, PartialEq)]
+/// Filter the devices behind an interface, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("mactime enable-disable")]
+#[stage(Attachments)]
 struct SetWatched {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// stop
     disable: bool,
-}
-
-impl Command for SetWatched {
-    const PATHS: &'static [&'static str] = &["mactime enable-disable"];
-    const ABOUT: &'static str = "Have an interface look at devices, or no longer";
-    const USAGE: &'static str = "<interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        Ok(Self { interface: args.value("interface")?, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for SetWatched {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).flag("disable", self.disable);
-    }
 }
 
 /// `set mactime device`.
@@ -52,10 +41,7 @@ impl Command for SetDevice {
         [quota <bytes>] [no-udp-10001] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let mac: MacAddr = args.value("mac")?;
-        if args.keyword("del") {
-            return Ok(Self { mac, terms: None });
-        }
-        let mut action = None;
+        let (mut action, mut is_gone) = (None, false);
         let mut terms = Terms {
             name: mac.to_string(),
             drops: false,
@@ -77,9 +63,14 @@ impl Command for SetDevice {
                 terms.quota = Some(args.value("bytes")?);
             } else if args.keyword("no-udp-10001") {
                 terms.no_udp_10001 = true;
+            } else if args.keyword("del") {
+                is_gone = true;
             } else {
                 return Err(args.unknown());
             }
+        }
+        if is_gone {
+            return Ok(Self { mac, terms: None });
         }
         terms.drops = action.ok_or_else(|| args.error("expected allow or drop"))?;
         Ok(Self { mac, terms: Some(terms) })

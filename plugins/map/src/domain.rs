@@ -24,7 +24,7 @@ pub struct Domain {
     pub psid_offset: u8,
     /// Bits of a port set.
     pub psid_len: u8,
-    /// Longest IPv6 packet to a customer; 0 for any.
+    /// Longest IPv6 packet to a customer; 0 for what the next hop takes.
     pub mtu: u16,
     /// A name.
     pub tag: String,
@@ -106,8 +106,12 @@ impl Domain {
         let is_open = self.ea_bits_len == 0 && self.ip4_prefix.prefix_len() == 0;
         is_open && embedded::LENS.contains(&self.ip6_prefix.prefix_len())
     }
-    /// The IPv6 address of a customer with an address and a port set; `None` when no rule has it.
+    /// The IPv6 address of a customer with an address and a port set; `None` when no rule has it,
+    /// or the address is none of the domain's.
     pub fn customer(&self, addr: Ipv4Addr, psid: u16) -> Option<Ipv6Addr> {
+        if !self.ip4_prefix.contains(addr) {
+            return None;
+        }
         if !self.rules.is_empty() {
             return self.rules.get(&psid).copied();
         }

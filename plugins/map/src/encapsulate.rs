@@ -10,15 +10,16 @@ use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Packet, Record};
 use infra::rcu::Epoch;
 use net::Router;
 use net::drops::Problem;
+use net::fib::{Ip4, Ip6};
+use net::fragment::cut;
 use net::gso;
-use net::ip::{V4, V6};
+use net::ip::{V4, V6, WayMtus, room_in_ip6};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
 use wire::siit::{self, Pair};
 use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::cut::cut;
 use super::domain::Domain;
 use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, Settings, clamp, ports};
 use super::translate;
@@ -33,6 +34,7 @@ const QUOTED: usize = 576 - 28;
 /// Puts packets into IPv6, or translates them.
 pub struct Ip4Map<const TRANSLATES: bool> {
     readers: Readers,
+    mtus: WayMtus<Ip6>,
     /// State of the sequence that identifications are taken from.
     sequence: u64,
 }
@@ -41,7 +43,7 @@ pub struct Ip4Map<const TRANSLATES: bool> {
 impl<const TRANSLATES: bool> Clone for Ip4Map<TRANSLATES> {
     fn clone(&self) -> Self {
         let sequence = infra::cpu::time_stamp().unwrap_or_default();
-        Self { readers: self.readers.clone(), sequence }
+        Self { readers: self.readers.clone(), mtus: self.mtus.clone(), sequence }
     }
 }
 
@@ -74,11 +76,11 @@ impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut forbidden) = (0, 0);
-        let growth = if TRANSLATES { translate::GROWTH } else { HEADER };
+        let Self { readers, mtus, sequence } = self;
+        let mut mtus = mtus.in_frame(epoch);
         frame.each(
             #[inline(always)]
             |p| {
-                let Self { readers, sequence } = self;
                 let Some(header) = p.header::<ip4::Header>() else { return Ok(Next4::Along) };
                 let Some((number, domain)) = readers.by4(header.dst_addr(), epoch) else {
                     return Ok(Next4::Along);
@@ -88,27 +90,37 @@ impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
                 if header.is_fragment() {
                     readers.count_total(thread, FRAGMENTS4, p.total_len());
                 }
-                if let Some(problem) = problem(p, domain, settings, growth) {
-                    let is_expired = problem.kind == icmp4::Type::TIME_EXCEEDED.0;
-                    *if is_expired { &mut expired } else { &mut forbidden } += 1;
-                    p.set_payload(problem);
+                let (is_fragment, is_last_hop) = (header.is_fragment(), header.ttl <= 1);
+                if is_last_hop {
+                    expired += 1;
+                    let code = icmp4::code::TTL_EXCEEDED;
+                    p.set_payload(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
                     return Ok(Next4::Icmp);
                 }
                 let to = customer_of(p, domain).inspect_err(|_| {
                     readers.count_total(thread, REFUSED_TO, p.total_len());
                 })?;
+                let fib = readers.fib(p.rx(), 1, epoch);
+                let balance = settings.balances[1];
+                let growth = growth::<TRANSLATES>(is_fragment);
+                let way = || mtus.find(fib, to.to_bits(), balance);
+                let own = if domain.mtu == 0 { usize::MAX } else { domain.mtu.into() };
+                let room = room_in_ip6(p, growth, own, way);
+                if room.is_some() && !may_cut(p, settings) {
+                    forbidden += 1;
+                    p.set_payload(Problem::too_big4(room.unwrap_or(0)));
+                    return Ok(Next4::Icmp);
+                }
                 readers.count(thread, 1, number, p.total_len());
                 p.trace(|_| Mapped { number, to });
                 clamp(p, settings.params.tcp_mss);
-                let fib = readers.fib(p.rx(), 1, epoch);
                 p.set_fib(fib);
-                let balance = settings.balances[1];
                 balance.into_iter().for_each(|balance| p.set_adjacency(balance));
                 if TRANSLATES {
                     let pair = Pair { src: domain.outside(src), dst: to };
-                    translate::to_ip6(p, domain, pair, sequence)?;
+                    translate::to_ip6(p, domain, pair, room, sequence)?;
                 } else {
-                    encapsulate(p, (domain, settings), to, sequence)?;
+                    encapsulate(p, (domain, settings), to, room, sequence)?;
                 }
                 Ok(if balance.is_some() { Next4::Balance } else { Next4::Lookup })
             },
@@ -118,23 +130,22 @@ impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
     }
 }
 
-/// The ICMP error for the sender of an IPv4 packet that cannot go into IPv6, where it becomes
-/// `growth` bytes longer.
+/// Bytes that a packet becomes longer, and its segments: those that are translated carry as much
+/// less as their headers are longer.
 #[inline(always)]
-fn problem(p: &Buffer<'_>, domain: &Domain, settings: &Settings, growth: usize) -> Option<Problem> {
-    let header = p.header::<ip4::Header>()?;
-    if header.ttl <= 1 {
-        let code = icmp4::code::TTL_EXCEEDED;
-        return Some(Problem::ip4(icmp4::Type::TIME_EXCEEDED, code, 0));
+fn growth<const TRANSLATES: bool>(is_fragment: bool) -> (usize, usize) {
+    match (TRANSLATES, is_fragment) {
+        (false, _) => (HEADER, HEADER),
+        (true, false) => (translate::GROWTH, 0),
+        (true, true) => (translate::GROWTH + translate::FRAGMENT, 0),
     }
-    let mtu = usize::from(domain.mtu);
-    let is_short = mtu == 0 || p.total_len() + growth <= mtu || p.flags().has(Flags::GSO);
-    if is_short || !header.dont_fragment() || settings.params.ignores_df {
-        return None;
-    }
-    let code = icmp4::code::FRAGMENTATION_NEEDED;
-    let mtu = mtu.saturating_sub(growth) as u32;
-    Some(Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, code, mtu))
+}
+
+/// Whether a packet that is too long may be cut. Segments never are.
+#[inline(always)]
+fn may_cut(p: &Buffer<'_>, settings: &Settings) -> bool {
+    let is_bound = p.header::<ip4::Header>().is_some_and(ip4::Header::dont_fragment);
+    !p.flags().has(Flags::GSO) && (!is_bound || settings.params.ignores_df)
 }
 
 /// The IPv6 address of the customer that an IPv4 packet is for.
@@ -149,12 +160,14 @@ fn customer_of(p: &Buffer<'_>, domain: &Domain) -> Result<Ipv6Addr, Error> {
     })
 }
 
-/// Puts a packet into IPv6; fragments that have to be made follow it.
+/// Puts a packet into IPv6. One that is longer than `room` bytes is cut, and the other fragments
+/// follow it.
 #[inline(always)]
 fn encapsulate<N: Node>(
     p: &mut Packet<'_, N>,
     (domain, settings): (&Domain, &Settings),
     to: Ipv6Addr,
+    room: Option<usize>,
     sequence: &mut u64,
 ) -> Result<(), Error> {
     let params = &settings.params;
@@ -163,12 +176,9 @@ fn encapsulate<N: Node>(
     let class = if params.copies_class { header.tos } else { params.class };
     let mut front = ip6::Header::new(domain.ip6_src.addr(), to, Protocol::IP4, 0);
     front.set_traffic_class(class);
-    let mtu = usize::from(domain.mtu);
-    let is_gso = p.flags().has(Flags::GSO);
-    let is_long = mtu > 0 && p.total_len() + HEADER > mtu && !is_gso;
-    if is_long && params.cuts_inner {
+    if let Some(room) = room.filter(|_| params.cuts_inner) {
         allow_cutting(p);
-        cut::<V4, _>(p, mtu.saturating_sub(HEADER), sequence, |new, header, len| {
+        cut::<V4, _>(p, room, sequence, |new, header, len| {
             let mut front = front;
             front.payload_len = u16::try_from(header.len() + len).ok()?.into();
             new.append(front.as_bytes())?;
@@ -183,8 +193,8 @@ fn encapsulate<N: Node>(
     gso::enclose(p, HEADER);
     p.clear_flags(Flags::L2);
     p.make_room(HEADER).ok_or(Error::Malformed)?.copy_from_slice(front.as_bytes());
-    if is_long && !params.cuts_inner {
-        cut::<V6, _>(p, mtu, sequence, |new, header, _| new.append(header))?;
+    if let Some(room) = room.filter(|_| !params.cuts_inner) {
+        cut::<V6, _>(p, room + HEADER, sequence, |new, header, _| new.append(header))?;
     }
     Ok(())
 }
@@ -204,6 +214,7 @@ pub(super) fn allow_cutting(p: &mut Buffer<'_>) {
 #[derive(Clone)]
 pub struct Ip6Map {
     readers: Readers,
+    mtus: WayMtus<Ip4>,
 }
 
 /// Edges of [`Ip6Map`].
@@ -235,10 +246,11 @@ impl Node for Ip6Map {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let mut refused = 0;
+        let Self { readers, mtus } = self;
+        let mut mtus = mtus.in_frame(epoch);
         frame.each(
             #[inline(always)]
             |p| {
-                let Self { readers } = self;
                 let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
                 let (src, dst) = (header.src_addr(), header.dst_addr());
                 if !readers.is_relay(dst, epoch) {
@@ -266,9 +278,16 @@ impl Node for Ip6Map {
                         return Ok(Next6::Icmp);
                     }
                 };
+                let fib = readers.fib(p.rx(), 0, epoch);
+                let balance = settings.balances[0];
+                let mut way = |dst| mtus.find(fib, dst, balance);
+                if let Some(room) = room_outside(p, upper.offset, &mut way) {
+                    // To the end of the tunnel, which lets the host know (RFC 2473 section 7.1).
+                    p.set_payload(Problem::too_big6(room + HEADER));
+                    return Ok(Next6::Icmp);
+                }
                 readers.count(thread, 0, number, len);
                 p.trace(|_| Mapped { number, to: dst });
-                let fib = readers.fib(p.rx(), 0, epoch);
                 p.set_fib(fib);
                 p.advance(upper.offset).ok_or(Error::Malformed)?;
                 p.clear_flags(Flags::L2);
@@ -285,6 +304,19 @@ impl Node for Ip6Map {
         );
         frame.count_as(Error::DecapSecCheck, refused);
     }
+}
+
+/// The length that an IPv4 packet `at` bytes within one of IPv6 may have on its way, when it is
+/// longer and must not be cut.
+#[inline(always)]
+fn room_outside(p: &Buffer<'_>, at: usize, way: &mut dyn FnMut(u32) -> usize) -> Option<usize> {
+    let len = gso::longest_segment(p).unwrap_or_else(|| p.total_len()).saturating_sub(at);
+    if len <= icmp6::LEAST_MTU - HEADER {
+        return None;
+    }
+    let (inner, _) = ip4::Header::ref_from_prefix(p.bytes().get(at..)?).ok()?;
+    let mtu = if inner.dont_fragment() { way(inner.dst_addr().to_bits()) } else { usize::MAX };
+    (len > mtu).then_some(mtu)
 }
 
 /// The ICMP error about a packet whose source is not allowed.
@@ -377,10 +409,14 @@ impl Record for Mapped {
 /// Adds the nodes.
 pub(super) fn add(router: &mut Router, readers: &Readers) -> Result<(), BuildError> {
     let sequence = infra::cpu::time_stamp().unwrap_or_default();
+    let (mtus, outside) = (WayMtus::new(router), WayMtus::new(router));
+    let encapsulate = Ip4Map::<false> { readers: readers.clone(), mtus: mtus.clone(), sequence };
+    let translate = Ip4Map::<true> { readers: readers.clone(), mtus, sequence };
     let engine = &mut router.engine;
-    engine.add_feature(&IP4_UNICAST, Ip4Map::<false> { readers: readers.clone(), sequence })?;
-    engine.add_feature(&IP4_UNICAST, Ip4Map::<true> { readers: readers.clone(), sequence })?;
-    engine.add_feature(&IP6_UNICAST, Ip6Map { readers: readers.clone() })?;
-    engine.add_feature(&IP6_UNICAST, translate::Ip6MapT { readers: readers.clone() })?;
+    engine.add_feature(&IP4_UNICAST, encapsulate)?;
+    engine.add_feature(&IP4_UNICAST, translate)?;
+    let (readers, mtus) = (readers.clone(), outside.clone());
+    engine.add_feature(&IP6_UNICAST, Ip6Map { readers: readers.clone(), mtus })?;
+    engine.add_feature(&IP6_UNICAST, translate::Ip6MapT { readers, mtus: outside })?;
     Ok(())
 }

@@ -9,7 +9,6 @@
 
 mod api;
 mod cli;
-mod cut;
 mod domain;
 mod encapsulate;
 mod params;

@@ -43,6 +43,7 @@ impl Command for SetFragment {
 
 impl Print for SetFragment {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=map params fragment outer honor-df";
     fn print(&self, line: &mut Line<'_>) {
         for (set, words) in
             [(self.inner, ["outer", "inner"]), (self.ignores_df, ["honor-df", "ignore-df"])]
@@ -57,6 +58,7 @@ impl Print for SetFragment {
 /// Set the source of ICMP errors about packets within IPv6.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map params icmp source-address")]
+#[undo("=map params icmp source-address 0.0.0.0")]
 #[stage(Settings)]
 struct SetIcmp {
     /// the address; 0.0.0.0 for no errors
@@ -90,6 +92,7 @@ impl Command for SetIcmp6 {
 
 impl Print for SetIcmp6 {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=map params icmp6 unreachables off";
     fn print(&self, line: &mut Line<'_>) {
         line.word(if self.on { "on" } else { "off" });
     }
@@ -141,6 +144,7 @@ impl Command for SetCheck {
 
 impl Print for SetCheck {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=map params security-check enable fragments off";
     fn print(&self, line: &mut Line<'_>) {
         if let Some(on) = self.on {
             line.word(if on { "enable" } else { "disable" });
@@ -154,6 +158,7 @@ impl Print for SetCheck {
 /// Set the highest maximum segment size that TCP hosts tell each other; 0 for any.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map params tcp-mss")]
+#[undo("=map params tcp-mss 0")]
 #[stage(Settings)]
 struct SetMss {
     /// in bytes
@@ -189,6 +194,7 @@ impl Command for SetClass {
 
 impl Print for SetClass {
     const STAGE: Stage = Stage::Settings;
+    const UNDO: &'static str = "=map params traffic-class copy";
     fn print(&self, line: &mut Line<'_>) {
         match self.class {
             Some(class) => line.word(format_args!("{class:#x}")),

@@ -174,6 +174,15 @@ pub enum Error {
     TimeExceeded,
 }
 
+impl From<net::fragment::Error> for Error {
+    fn from(error: net::fragment::Error) -> Self {
+        match error {
+            net::fragment::Error::Memory => Self::FragmentMemory,
+            _ => Self::FragmentMalformed,
+        }
+    }
+}
+
 impl From<wire::siit::Error> for Error {
     fn from(error: wire::siit::Error) -> Self {
         match error {

@@ -7,12 +7,13 @@ use std::net::Ipv4Addr;
 use graph::{Flags, Frame, Node, Packet};
 use infra::rcu::Epoch;
 use net::drops::Problem;
-use net::ip::{V4, V6};
+use net::fib::Ip4;
+use net::fragment::cut;
+use net::ip::{V4, V6, WayMtus, room_as_ip4};
 use wire::siit::{self, Front, Pair};
 use wire::{icmp6, ip4, ip6};
 use zerocopy::FromBytes;
 
-use super::cut::cut;
 use super::domain::Domain;
 use super::encapsulate::{Next6, allow_cutting, source_refused};
 use super::table::{Error, REFUSED_FROM, Readers, clamp, ports};
@@ -20,25 +21,23 @@ use super::table::{Error, REFUSED_FROM, Readers, clamp, ports};
 /// Bytes that an IPv6 header is longer than one of IPv4.
 pub(super) const GROWTH: usize = size_of::<ip6::Header>() - size_of::<ip4::Header>();
 /// Length of an IPv6 fragment header.
-const FRAGMENT: usize = size_of::<ip6::FragmentHeader>();
+pub(super) const FRAGMENT: usize = size_of::<ip6::FragmentHeader>();
 
-/// Translates a packet; fragments that have to be made follow it.
+/// Translates a packet. One that is longer than `room` bytes is cut, and the other fragments follow
+/// it.
 #[inline(always)]
 pub(super) fn to_ip6<N: Node>(
     p: &mut Packet<'_, N>,
     domain: &Domain,
     pair: Pair<std::net::Ipv6Addr>,
+    room: Option<usize>,
     sequence: &mut u64,
 ) -> Result<(), Error> {
     let header = p.header::<ip4::Header>().ok_or(Error::Malformed)?;
     let is_fragment = header.is_fragment();
-    let growth = GROWTH + if is_fragment { FRAGMENT } else { 0 };
-    let mtu = usize::from(domain.mtu);
-    let is_long = mtu > 0 && p.total_len() + growth > mtu && !p.flags().has(Flags::GSO);
-    // A fragment cannot be cut once more when it is one of IPv6.
-    if is_long && is_fragment {
+    if let Some(room) = room.filter(|_| is_fragment) {
         allow_cutting(p);
-        cut::<V4, _>(p, mtu.saturating_sub(growth), sequence, |new, header, len| {
+        cut::<V4, _>(p, room, sequence, |new, header, len| {
             let none = |_: &[u8], _: Pair<Ipv4Addr>| None;
             let front = siit::to_ip6(header, header.len() + len, pair, false, none).ok()?;
             new.append(front.bytes())
@@ -56,8 +55,8 @@ pub(super) fn to_ip6<N: Node>(
         let size = p.gso_size().saturating_sub(GROWTH as u16);
         p.set_gso_size(size);
     }
-    if is_long && !is_fragment {
-        cut::<V6, _>(p, mtu, sequence, |new, header, _| new.append(header))?;
+    if let Some(room) = room.filter(|_| !is_fragment) {
+        cut::<V6, _>(p, room + GROWTH, sequence, |new, header, _| new.append(header))?;
     }
     Ok(())
 }
@@ -78,6 +77,7 @@ fn replace<N: Node>(p: &mut Packet<'_, N>, front: &Front) -> Result<(), Error> {
 #[derive(Clone)]
 pub struct Ip6MapT {
     pub(super) readers: Readers,
+    pub(super) mtus: WayMtus<Ip4>,
 }
 
 impl Node for Ip6MapT {
@@ -92,10 +92,11 @@ impl Node for Ip6MapT {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
         let (mut expired, mut refused) = (0, 0);
+        let Self { readers, mtus } = self;
+        let mut mtus = mtus.in_frame(epoch);
         frame.each(
             #[inline(always)]
             |p| {
-                let Self { readers } = self;
                 let Some(header) = p.header::<ip6::Header>() else { return Ok(Next6::Along) };
                 if !readers.is_relay(header.dst_addr(), epoch) {
                     return Ok(Next6::Along);
@@ -119,9 +120,14 @@ impl Node for Ip6MapT {
                         return Ok(Next6::Icmp);
                     }
                 };
+                let fib = readers.fib(p.rx(), 0, epoch);
+                let way = || mtus.find(fib, pair.dst.to_bits(), settings.balances[0]);
+                if let Some(room) = room_as_ip4(p, way) {
+                    p.set_payload(Problem::too_big6(room));
+                    return Ok(Next6::Icmp);
+                }
                 readers.count(thread, 0, number, p.total_len());
                 clamp(p, settings.params.tcp_mss);
-                let fib = readers.fib(p.rx(), 0, epoch);
                 p.set_fib(fib);
                 to_ip4(p, domain, pair)?;
                 Ok(match settings.balances[0] {

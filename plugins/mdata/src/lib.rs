@@ -49,15 +49,21 @@ const NAMES: [(&str, &str); 17] = [
 #[stage(Objects)]
 struct Track {
     /// track changes
+    #[alias("enable")]
     on: bool,
     /// no longer
+    #[alias("disable")]
     off: bool,
 }
 
 /// Show which fields of metadata nodes changed
 #[derive(Command)]
 #[command("show buffer metadata")]
-struct Show;
+struct Show {
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 /// Track changes of metadata, or no longer.
 #[derive(Message)]

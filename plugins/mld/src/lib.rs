@@ -18,7 +18,7 @@ use graph::Node;
 use net::address::OnInterface;
 use net::interface::{Change, InterfaceIndex, Kind};
 use net::nd::ALL_NODES;
-use net::neighbor;
+use net::neighbor::{self, Strict};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::{MacAddr, icmp6};
 
@@ -75,10 +75,12 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     }
 }
 
-/// The groups that an interface is a member of. Everybody is one of all nodes, which nobody says.
+/// The groups that reports of an interface name. Everybody is a member of all nodes, which nobody
+/// says (RFC 3810 section 6) but the original, and interfaces that are to do as it does.
 fn groups(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item = Ipv6Addr> {
+    let Strict(names_all) = router.setting(interface);
     let all = router.addresses.of(interface).groups6();
-    all.into_iter().filter(|group| *group != ALL_NODES)
+    all.into_iter().filter(move |group| names_all || *group != ALL_NODES)
 }
 
 /// Source of reports of an interface, if it sends any now.

@@ -74,7 +74,8 @@ impl Command for LocalLabel {
         [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>] \
         [resolve-via-host] [resolve-via-attached] [via-label <label>] \
         [ip4-lookup-in-table <table-id>] [ip6-lookup-in-table <table-id>] \
-        [mpls-lookup-in-table <table-id>] [rx-ip4|rx-ip6 <interface>] [out-labels <label>...] \
+        [mpls-lookup-in-table <table-id>] [lookup in table <table-id>] \
+        [rx-ip4|rx-ip6 <interface>] [udp-encap <id>] [drop|local] [out-labels <label>...] \
         [control-word] [rpf-id <n>]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut label, mut only) = (false, 0, None, None);
@@ -208,7 +209,8 @@ impl Command for SetTunnel {
     const ABOUT: &'static str = "Make or delete a tunnel of labels, or give it more paths";
     const USAGE: &'static str = "{del <interface> | [add] {<interface> | [multicast] [l2-only] \
         [tag <text>] [instance <n>]} via [<next-hop>] [<interface>] [next-hop-table <table-id>] \
-        [weight <n:0-255>] [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
+        [weight <n:0-255>] [preference <n:0-255>] [resolve-via-host] \
+        [resolve-via-connected|resolve-via-attached] [udp-encap <id>] [drop|local] \
         [via-label <label>] [out-labels <label>...]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut set = Self::NOTHING;

@@ -54,11 +54,11 @@ struct ShowFib {
 impl Command for ShowFib {
     const PATHS: &'static [&'static str] = &["show mpls fib"];
     const ABOUT: &'static str = "Show label tables";
-    const USAGE: &'static str = "[summary] [table <n>] [<label>]";
+    const USAGE: &'static str = "[summary|sum|brief] [table <n>] [<label>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut show = Self { table: None, label: None, is_summary: false };
         while !args.is_empty() {
-            if args.keyword("summary") {
+            if ["summary", "sum", "brief"].iter().any(|word| args.keyword(word)) {
                 show.is_summary = true;
             } else if args.keyword("table") {
                 show.table = Some(args.value("table id")?);

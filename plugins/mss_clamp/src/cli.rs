@@ -27,22 +27,24 @@ impl Command for SetClamp {
     );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
-        let mut set = Self { interface, directions: [None; 2], mss: [None; 2] };
+        let (mut interface, mut directions, mut mss) = (None, [None; 2], [None; 2]);
         while !args.is_empty() {
             if args.keyword("ip4-mss") {
-                set.mss[0] = Some(args.value("ip4-mss")?);
+                mss[0] = Some(args.value("ip4-mss")?);
             } else if args.keyword("ip6-mss") {
-                set.mss[1] = Some(args.value("ip6-mss")?);
+                mss[1] = Some(args.value("ip6-mss")?);
             } else if args.keyword("ip4") {
-                set.directions[0] = Some(direction(args));
+                directions[0] = Some(direction(args));
             } else if args.keyword("ip6") {
-                set.directions[1] = Some(direction(args));
+                directions[1] = Some(direction(args));
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
         }
-        Ok(set)
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        Ok(Self { interface, directions, mss })
     }
 }
 

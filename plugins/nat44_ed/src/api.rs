@@ -213,8 +213,8 @@ fn register_mappings(api: &mut Api<Router>) {
         .dump(|router, _: Nat44StaticMappingDump| {
             let all = Nat::mappings(router, |m| !m.is_identity && !m.is_balanced);
             let details = all.map(|(m, local)| Nat44StaticMappingDetails {
-                flags: flags_of(m),
-                mapping: StaticFields::of(m, local),
+                flags: flags_of(&m),
+                mapping: StaticFields::of(&m, &local),
             });
             details.collect()
         })
@@ -225,8 +225,8 @@ fn register_mappings(api: &mut Api<Router>) {
         .dump(|router, _: Nat44IdentityMappingDump| {
             let all = Nat::mappings(router, |m| m.is_identity);
             let details = all.map(|(m, local)| Nat44IdentityMappingDetails {
-                flags: flags_of(m),
-                mapping: IdentityFields::of(m, local),
+                flags: flags_of(&m),
+                mapping: IdentityFields::of(&m, &local),
             });
             details.collect()
         })

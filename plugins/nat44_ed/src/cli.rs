@@ -67,13 +67,22 @@ impl<const ROUTE: bool> Command for SetTables<ROUTE> {
         if ROUTE { "[add|del] table <table> <table>" } else { "[add|del] <table>" };
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_add = args.keyword("add") || !args.keyword("del");
-        if ROUTE && !args.keyword("table") {
-            return Err(args.unknown());
+        let (mut of, mut far, mut is_add) = (None, None, true);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_add = true;
+            } else if args.keyword("del") {
+                is_add = false;
+            } else if ROUTE && args.keyword("table") {
+                of = Some(args.value("table")?);
+            } else {
+                far = Some(args.optional().ok_or_else(|| args.unknown())?);
+            }
         }
-        let table = args.value("table")?;
-        let far = if ROUTE { args.value("table")? } else { table };
-        Ok(Self(table, far, is_add))
+        let far = far.ok_or_else(|| CliError::from("expected a table"))?;
+        let of = if ROUTE { of } else { Some(far) };
+        let of = of.ok_or_else(|| CliError::from("expected table and the table of hosts"))?;
+        Ok(Self(of, far, is_add))
     }
 }
 
@@ -107,7 +116,6 @@ impl Commands for EndpointDependent {
     const USAGE: &'static str =
         "enable|disable [sessions <count:0-4294967295>] [inside-vrf <table>] [outside-vrf <table>]";
     const OUTPUT: &'static str = "output-feature";
-    const HAS_FAR_END: bool = true;
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

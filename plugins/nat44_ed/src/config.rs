@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use sessions::Flow4;
 use translation::mapping::Mappings;
+use translation::pool::Offers;
 use translation::workers::Workers;
 
 use crate::core::Traffic;
@@ -16,8 +17,8 @@ pub struct Config {
     pub is_forwarding: bool,
     /// The maximum segment size of TCP.
     pub mss: Option<u16>,
-    /// Addresses that packets get, with the table they are for.
-    pub pool: Vec<(Ipv4Addr, Option<u16>)>,
+    /// Addresses that packets get.
+    pub pool: Offers,
     /// Addresses for far ends.
     pub twice: Vec<Ipv4Addr>,
     /// Mappings that stay.
@@ -38,7 +39,7 @@ impl Config {
     /// Whether an address is in the pool, of either kind.
     pub fn is_pooled(&self, addr: [u8; 4]) -> bool {
         let addr = Ipv4Addr::from(addr);
-        self.pool.iter().any(|(a, _)| *a == addr) || self.twice.contains(&addr)
+        self.pool.iter().any(|offer| offer.addr == addr) || self.twice.contains(&addr)
     }
     /// The host that a mapping leads a packet from inside back to, and its table.
     pub fn hairpin(&self, flow: &Flow4, traffic: Traffic) -> Option<(([u8; 4], u16), u16)> {

@@ -3,9 +3,10 @@
 use std::slice;
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader};
+use infra::rcu::{Epoch, Reader, SlabReader};
 use infra::table::tally::Tally;
 use net::fib::Ip4;
+use net::interface::Port;
 use net::ip::ReversePaths;
 use sessions::{Direction, Flow4, Seen, SessionIndex};
 use translation::session::{
@@ -36,6 +37,8 @@ pub struct Core {
     pub config: Reader<Config>,
     /// Routes.
     pub paths: ReversePaths<Ip4>,
+    /// Interfaces.
+    pub ports: SlabReader<Port>,
     /// Sessions by table.
     pub by_fib: Tally,
     /// By direction (in to out, out to in) and path (fast, slow).
@@ -85,7 +88,7 @@ impl Core {
     /// The table in which packets to an address outside are looked up.
     pub fn outside_fib(&self, config: &Config, fib: u16, dst: [u8; 4], epoch: Epoch<'_>) -> u16 {
         let fibs = config.routes.get(&fib).unwrap_or(&config.outside_fibs);
-        translation::outside_fib(&self.paths, fibs, fib, dst, epoch)
+        translation::outside_fib(&self.paths, (&fibs[..], &config.outside[..]), fib, dst, epoch)
     }
 }
 

@@ -16,6 +16,7 @@ use wire::Protocol;
 
 use crate::config::Config;
 use crate::core::{Core, Traffic};
+use crate::node::fib_of;
 use crate::place::{Either, In2Out, Out2In, Output, Place};
 use crate::slow::to_near;
 
@@ -106,7 +107,7 @@ fn path_of<P: Place>(
 ) -> Path {
     let l3 =
         if P::TRAFFIC == Traffic::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
-    let (fib, ports) = (p.fib(), p.ports());
+    let (fib, ports) = (fib_of::<P>(core, p, epoch), p.ports());
     let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
     seen.map_or(Path::of(0), |seen| path(config, P::TRAFFIC, &seen.flow, fib, seed))
 }

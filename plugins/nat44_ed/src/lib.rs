@@ -82,6 +82,7 @@ fn core(
         sessions: sessions.reader(),
         config: config.reader(),
         paths: ReversePaths::new(router),
+        ports: router.interfaces.ports(),
         by_fib: Tally::new(TABLES)?,
         counters,
         total,
@@ -122,7 +123,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, fast, over);
     let workers = Workers::default();
-    Nat { settings: None, config, sessions, core, workers }.start(router, "nat44-ed", PROCESS);
+    Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
     router.on_threads.push(EndpointDependent::go_over);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

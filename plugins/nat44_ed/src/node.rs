@@ -27,7 +27,7 @@ use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
 use crate::config::Config;
 use crate::core::{Core, Traffic, find};
 use crate::place::Place;
-use crate::slow::{Asking, Fault, Verdict};
+use crate::slow::{Asking, Fault, Sent, Verdict};
 use crate::usual::Tally;
 
 /// Share of a packet's clocks by node behind the translation, in thousandths.
@@ -81,11 +81,23 @@ pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usi
     }
 }
 
+/// The table of a packet's host: on the way out that of the interface that the packet came in by,
+/// whatever tables it was looked up in.
+#[inline(always)]
+pub fn fib_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> u16 {
+    match P::TRAFFIC {
+        Traffic::Output => {
+            core.ports.read(p.rx(), epoch).and_then(|port| port.ip4).unwrap_or(p.fib())
+        }
+        _ => p.fib(),
+    }
+}
+
 /// Whether a packet passes without a look at sessions.
 #[inline(always)]
 fn is_exempt<P: Place>(p: &Buffer<'_>, seen: Option<&Seen<[u8; 4]>>) -> bool {
     let is_multicast = seen.is_some_and(|seen| seen.flow.dst[0] >= 224);
-    let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+    let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED);
     is_multicast || is_done
 }
 
@@ -170,7 +182,8 @@ impl Work<'_> {
             return Ok(Next::On(place));
         }
         let Some(seen) = seen else { return Ok(Next::Slow(place)) };
-        let found = find(self.table, &seen, p.fib(), P::TRAFFIC);
+        let fib = fib_of::<P>(self.core, p, self.epoch);
+        let found = find(self.table, &seen, fib, P::TRAFFIC);
         let Some((at, direction)) = found.filter(|(at, _)| !self.table.is_over(*at, self.now))
         else {
             let Flow4 { dst, dst_port, .. } = seen.flow;
@@ -344,17 +357,21 @@ impl<P: Place> Slow<P> {
     ) -> Result<Done, Fault> {
         let config = core.config.read(epoch);
         let (l3, interface) = place_of::<P>(core, p, epoch);
-        let fib = p.fib();
+        let fib = fib_of::<P>(core, p, epoch);
+        let is_sent = P::TRAFFIC == Traffic::Output;
         let Some(seen) = look(p, l3) else {
-            return if config.is_forwarding {
-                Ok(Done::Passed(None))
-            } else {
-                Err(Fault::CannotTranslate)
-            };
+            let passes = config.is_forwarding && !is_sent || is_sent && p.flags().has(Flags::LOCAL);
+            return if passes { Ok(Done::Passed(None)) } else { Err(Fault::CannotTranslate) };
         };
+        let sent = is_sent.then(|| Sent {
+            over: p.tx(),
+            fib: p.fib(),
+            is_own: p.flags().has(Flags::LOCAL),
+        });
         let (random, exhausted) = (&mut self.random, &mut self.exhausted);
         let log = &mut self.log;
-        let mut asking = Asking { core, config, table, is_own, random, exhausted, log, epoch, now };
+        let mut asking =
+            Asking { core, config, table, sent, is_own, random, exhausted, log, epoch, now };
         let Verdict::Of(at, direction) = asking.ask(&seen, fib, P::TRAFFIC)? else {
             return Ok(Done::Passed(None));
         };

@@ -1,10 +1,12 @@
 //! `show nat44 …`.
 
-use control::cli::{Cli, Command, Output};
+use std::net::Ipv4Addr;
+
+use control::cli::{Args, Cli, Command, Error as CliError, Output};
 use net::Router;
 use sessions::Flow4;
 use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
-use translation::words::{Lines, hash_tables, workers};
+use translation::words::{Lines, hash_tables, protocol, workers};
 use wire::Protocol;
 
 use crate::state::{Error, Nat};
@@ -24,18 +26,68 @@ struct Tables {}
 #[command("show nat workers")]
 struct Workers {}
 
-/// Show sessions
-#[derive(Command)]
-#[command("show nat44 sessions")]
-struct Sessions {
-    /// of this host only
-    saddr: Option<std::net::Ipv4Addr>,
-    /// to this far end only
-    daddr: Option<std::net::Ipv4Addr>,
-    /// of this port only
+/// What a flow of a session has to have.
+#[derive(Clone, Copy, Default)]
+struct Filter {
+    saddr: Option<Ipv4Addr>,
+    daddr: Option<Ipv4Addr>,
     sport: Option<u16>,
-    /// to this port only
     dport: Option<u16>,
+    protocol: Option<Protocol>,
+}
+
+/// `show nat44 sessions`: filters of the flows from inside and from outside.
+struct Sessions([Filter; 2]);
+
+impl Command for Sessions {
+    const PATHS: &'static [&'static str] = &["show nat44 sessions"];
+    const ABOUT: &'static str =
+        "Show sessions: all, or those whose flow from inside (i2o) or outside (o2i) matches";
+    const USAGE: &'static str = concat!(
+        "[filter i2o|o2i] [saddr <address>] [daddr <address>] [sport <port:0-65535>] ",
+        "[dport <port:0-65535>] [proto tcp|udp|icmp|<number>]"
+    );
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
+        let (mut filters, mut at) = ([Filter::default(); 2], 0);
+        while !args.is_empty() {
+            let is_next = args.keyword("filter");
+            if args.keyword("i2o") {
+                at = 0;
+            } else if args.keyword("o2i") {
+                at = 1;
+            } else if is_next {
+                return Err(args.unknown());
+            }
+            let filter = &mut filters[at];
+            if args.keyword("saddr") {
+                filter.saddr = Some(args.value("saddr")?);
+            } else if args.keyword("daddr") {
+                filter.daddr = Some(args.value("daddr")?);
+            } else if args.keyword("sport") {
+                filter.sport = Some(args.value("sport")?);
+            } else if args.keyword("dport") {
+                filter.dport = Some(args.value("dport")?);
+            } else if args.keyword("proto") {
+                let named = protocol(args);
+                let numbered = if named.is_none() { Some(args.value("proto")?) } else { None };
+                filter.protocol = named.or(numbered.map(Protocol));
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self(filters))
+    }
+}
+
+impl Filter {
+    fn is_met(&self, f: &Flow4) -> bool {
+        self.saddr.is_none_or(|a| a.octets() == f.src)
+            && self.daddr.is_none_or(|a| a.octets() == f.dst)
+            && self.sport.is_none_or(|p| p == f.src_port)
+            && self.dport.is_none_or(|p| p == f.dst_port)
+            && self.protocol.is_none_or(|p| p == f.protocol())
+    }
 }
 
 /// Show how full the tables of sessions are
@@ -85,7 +137,7 @@ fn summary(router: &mut Router) -> Result<Lines, Error> {
 }
 
 fn flow(f: &Flow4) -> String {
-    let addr = |addr: [u8; 4]| std::net::Ipv4Addr::from(addr);
+    let addr = |addr: [u8; 4]| Ipv4Addr::from(addr);
     let proto = match f.protocol() {
         Protocol::TCP => "TCP".to_owned(),
         Protocol::UDP => "UDP".to_owned(),
@@ -97,13 +149,9 @@ fn flow(f: &Flow4) -> String {
 }
 
 fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
-    let Sessions { saddr, daddr, sport, dport } = *show;
-    let all = Nat::list_sessions(router, move |s| {
-        saddr.is_none_or(|a| a.octets() == s.forward.src)
-            && daddr.is_none_or(|a| a.octets() == s.forward.dst)
-            && sport.is_none_or(|p| p == s.forward.src_port)
-            && dport.is_none_or(|p| p == s.forward.dst_port)
-    })?;
+    let Sessions([inside, outside]) = *show;
+    let is_meant = move |s: &NatSession| inside.is_met(&s.forward) && outside.is_met(&s.reverse);
+    let all = Nat::list_sessions(router, is_meant)?;
     let mut lines = vec!["NAT44 ED sessions:".to_owned()];
     let now = router.now();
     let threads = all.iter().map(|(thread, _)| *thread).max().map_or(0, |last| last + 1);

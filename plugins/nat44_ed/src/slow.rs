@@ -7,13 +7,13 @@ use infra::rcu::Epoch;
 use nat_log::{Log, Record};
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
-use translation::pool::of_table;
+use translation::pool::{Parts, in_turn};
 use translation::ports::stride;
 use translation::session::{
     BALANCED, BYPASS, Data, HAIRPIN, NatSession, NatTable, OUTSIDE, STATIC, TWICE, class_of,
     has_ports,
 };
-use translation::{FIRST_PORT, leads_outside};
+use translation::{FIRST_PORT, leads_outside, leaves_over};
 use wire::Protocol;
 use wire::tcp::Flags;
 
@@ -59,6 +59,17 @@ pub enum Verdict {
     Of(SessionIndex, Direction),
 }
 
+/// The way out of a packet that is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The interface.
+    pub over: u32,
+    /// The table that it was looked up in last.
+    pub fib: u16,
+    /// Whether this router sends it itself.
+    pub is_own: bool,
+}
+
 /// A packet on the slow path.
 pub struct Asking<'a> {
     /// What the nodes share.
@@ -67,6 +78,8 @@ pub struct Asking<'a> {
     pub config: &'a Config,
     /// The sessions of this thread.
     pub table: &'a mut NatTable,
+    /// The way out, for packets that are sent.
+    pub sent: Option<Sent>,
     /// Whether what goes by a hash is this thread's.
     pub is_own: &'a dyn Fn(u64) -> bool,
     /// Random numbers.
@@ -119,6 +132,9 @@ impl Asking<'_> {
         traffic: Traffic,
     ) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
+        if self.sent.is_some_and(|sent| sent.is_own) {
+            return Ok(self.note_own(seen, fib));
+        }
         let leads_in = || {
             let mappings = &self.config.mappings;
             mappings.to_external(flow.dst, flow.dst_port, flow.protocol()).is_some()
@@ -134,11 +150,12 @@ impl Asking<'_> {
         let from = self.config.mappings.of_local(flow.src, flow.src_port, flow.protocol(), fib);
         let from = from.and_then(|n| self.config.mappings.at(n).map(|(m, _)| m));
         let from = from.filter(|m| !m.is_out2in_only);
-        if from.is_none() && self.config.is_forwarding && traffic != Traffic::Output {
+        let passes = self.config.is_forwarding && traffic != Traffic::Output;
+        if from.is_none() && passes && has_ports(flow.protocol()) {
             return Ok(Verdict::AsItIs);
         }
         let unless_forwarding = |fault| match fault {
-            Fault::IcmpType if self.config.is_forwarding => Ok(Verdict::AsItIs),
+            Fault::IcmpType if passes => Ok(Verdict::AsItIs),
             fault => Err(fault),
         };
         // From inside a query begins a session, no reply (RFC 5508 section 3.1).
@@ -161,11 +178,29 @@ impl Asking<'_> {
             }
             None => self.allocate(&flow, far, fib)?,
         };
-        let core = self.core;
-        let out_fib =
-            out_fib.unwrap_or_else(|| core.outside_fib(self.config, fib, flow.dst, self.epoch));
+        let out_fib = out_fib.unwrap_or_else(|| self.outside_fib(fib, flow.dst));
         let at = self.insert(flow.in_scope(fib.into()), reverse, Data::new(fib, out_fib, flags))?;
         Ok(Verdict::Of(at, Direction::Forward))
+    }
+    /// The table for what answers are looked up from, or packets to a far end.
+    fn outside_fib(&self, fib: u16, dst: [u8; 4]) -> u16 {
+        match self.sent {
+            Some(sent) => sent.fib,
+            None => self.core.outside_fib(self.config, fib, dst, self.epoch),
+        }
+    }
+    /// Notes that a flow of this router's own passes as it is, so that its answers do as well.
+    fn note_own(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Verdict {
+        if matches!(seen.kind, Kind::Icmp | Kind::Error(_) | Kind::Echo(true)) {
+            return Verdict::AsItIs;
+        }
+        let (forward, reverse) = (seen.flow.in_scope(fib.into()), seen.flow.reversed());
+        let data = Data::new(fib, fib, BYPASS);
+        // Without room nothing is noted.
+        match self.insert(forward, reverse.in_scope(OUTSIDE), data) {
+            Ok(at) => Verdict::Of(at, Direction::Forward),
+            Err(_) => Verdict::AsItIs,
+        }
     }
     fn inward(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Result<Verdict, Fault> {
         let Seen { flow, .. } = *seen;
@@ -321,14 +356,20 @@ impl Asking<'_> {
         }
         Some(flow)
     }
-    /// A flow from a far end to an address of the pool and a port that no session has: first of the
-    /// address that the host has for all its sessions, then of the others. The host's own port is
-    /// tried first.
+    /// A flow from a far end to an address of the pool and a port that no session has: of those
+    /// that belong to the interface which its packets leave over, first of the address that the
+    /// host has for all its sessions, then of the others. The host's own port is tried first.
     fn allocate(&mut self, flow: &Flow4, far: ([u8; 4], u16), fib: u16) -> Result<Flow4, Fault> {
-        let pool = of_table(&self.config.pool, fib);
+        let out_fib = self.outside_fib(fib, flow.dst);
+        let (core, outside) = (self.core, &self.config.outside);
+        let over = self
+            .sent
+            .map(|sent| sent.over)
+            .or_else(|| leaves_over(&core.paths, outside, [fib, out_fib], flow.dst, self.epoch));
+        let pool = self.config.pool.of_table(fib, over);
         let far_end = Flow4::new(far, ([0; 4], 0), flow.protocol(), fib.into());
         let make = |addr: [u8; 4], port| to_near(far, (addr, port), flow.protocol(), OUTSIDE);
-        self.search(&pool, flow, Some(flow.src_port), far_end, make, Self::free)
+        self.search(pool, flow, Some(flow.src_port), far_end, make, Self::free)
     }
     /// A flow from a host to an address for far ends and a port that no session has.
     fn allocate_far_end(
@@ -342,11 +383,11 @@ impl Asking<'_> {
         let pool: Vec<Ipv4Addr> = all.copied().collect();
         let far_end = Flow4::new(host, ([0; 4], 1), flow.protocol(), scope);
         let make = |addr: [u8; 4], port| to_far(host, (addr, port), flow.protocol(), scope);
-        self.search(&pool, flow, None, far_end, make, Self::free_inside)
+        self.search([&pool, &[]], flow, None, far_end, make, Self::free_inside)
     }
     fn search(
         &mut self,
-        pool: &[Ipv4Addr],
+        pool: Parts<'_>,
         flow: &Flow4,
         wish: Option<u16>,
         far_end: Flow4,
@@ -354,14 +395,12 @@ impl Asking<'_> {
         free: impl Fn(&mut Self, Flow4) -> Option<Flow4>,
     ) -> Result<Flow4, Fault> {
         let is_retry = |(what, when): (Flow4, f64)| what == far_end && self.now - when < RETRY;
-        if pool.is_empty() || self.exhausted.is_some_and(is_retry) {
+        if pool.iter().all(|part| part.is_empty()) || self.exhausted.is_some_and(is_retry) {
             return Err(Fault::OutOfPorts);
         }
         let has_ports = has_ports(flow.protocol());
-        let first = u32::from_be_bytes(flow.src) as usize;
         let count = if has_ports { u32::from(u16::MAX - FIRST_PORT) + 1 } else { 1 };
-        for n in 0..pool.len() {
-            let addr = pool[(first + n) % pool.len()].octets();
+        for addr in in_turn(pool, flow.src) {
             let (start, stride) =
                 (self.random.number() as u32 % count, stride(self.random.number(), count));
             let any = |step| FIRST_PORT + ((start + step * stride) % count) as u16;

@@ -8,6 +8,7 @@ use net::Router;
 use net::fib::Ip4;
 use translation::mapping::Mappings;
 use translation::outside::Outside;
+use translation::pool::offers;
 use translation::session::{NatSession, NatTable};
 use translation::state::Kind;
 
@@ -42,6 +43,8 @@ impl Kind for EndpointDependent {
     type Config = Config;
     type Core = Core;
     const SESSIONS: u32 = 63 * 1024;
+    const NAME: &'static str = "nat44-ed";
+    const HAS_FAR_END: bool = true;
 
     fn end(router: &mut Router, _: &Settings) {
         nat_log::flush(router);
@@ -53,27 +56,24 @@ impl Kind for EndpointDependent {
             (fib(*table), far.iter().map(|vrf| fib(*vrf)).collect())
         };
         let (outside, outside_fibs) = Nat::outsides(router, fib);
-        let mut config = Config {
+        let (twice, pool): (Vec<_>, Vec<_>) =
+            settings.pool.all(router).into_iter().partition(|address| address.is_twice);
+        let pool = pool.iter().map(|address| (address.addr, address.vrf.map(fib)));
+        Config {
             is_forwarding: settings.is_forwarding,
             mss: settings.mss,
             limits: limits.iter().map(|(vrf, most)| (fib(*vrf), u64::from(*most))).collect(),
             routes: vrfs.iter().map(route).collect(),
             mappings: Mappings::of(router, &settings.mappings),
+            pool: offers(router, pool, &outside),
+            twice: twice.iter().map(|address| address.addr).collect(),
             outside,
             outside_fibs,
             workers: router.own::<Nat>().workers.clone(),
-            ..Config::default()
-        };
-        for address in settings.pool.all(router) {
-            match address.is_twice {
-                true => config.twice.push(address.addr),
-                false => config.pool.push((address.addr, address.vrf.map(fib))),
-            }
         }
-        config
     }
     fn outside(config: &Config) -> Outside {
-        let pool = config.pool.iter().map(|(addr, _)| *addr);
+        let pool = config.pool.iter().map(|offer| offer.addr);
         Outside::of(pool, &config.twice, &config.mappings)
     }
     fn ended(core: &Core, _: usize, gone: &NatSession) {

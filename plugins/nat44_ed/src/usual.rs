@@ -14,7 +14,7 @@ use translation::{ARRIVED, TRANSLATED};
 use wire::Protocol;
 
 use crate::core::{Traffic, usual_key};
-use crate::node::{Fast, Work, place_of, traffic_of};
+use crate::node::{Fast, Work, fib_of, place_of, traffic_of};
 use crate::place::Place;
 
 const _: () = assert!(BLOCK <= KEYS);
@@ -54,7 +54,8 @@ impl Work<'_> {
             |place, p| {
                 let l3 = place_of::<P>(self.core, p, self.epoch).0;
                 let flow = p.bytes().get(l3..).and_then(flow_of);
-                let key = usual_key(&flow.unwrap_or_default(), p.fib(), P::TRAFFIC);
+                let fib = fib_of::<P>(self.core, p, self.epoch);
+                let key = usual_key(&flow.unwrap_or_default(), fib, P::TRAFFIC);
                 self.table.ask(&mut sought, place - first, &key);
                 block.keys[place - first] = key;
                 block.usual |= u64::from(flow.is_some()) << (place - first);

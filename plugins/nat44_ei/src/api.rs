@@ -226,8 +226,8 @@ fn register_mappings(api: &mut Api<Router>) {
         .dump(|router, _: Nat44EiStaticMappingDump| {
             let all = Nat::mappings(router, |m| !m.is_identity);
             let details = all.map(|(m, local)| Nat44EiStaticMappingDetails {
-                flags: flags_of(m),
-                mapping: StaticFields::of(m, local),
+                flags: flags_of(&m),
+                mapping: StaticFields::of(&m, &local),
             });
             details.collect()
         })
@@ -238,8 +238,8 @@ fn register_mappings(api: &mut Api<Router>) {
         .dump(|router, _: Nat44EiIdentityMappingDump| {
             let all = Nat::mappings(router, |m| m.is_identity);
             let details = all.map(|(m, local)| Nat44EiIdentityMappingDetails {
-                flags: flags_of(m),
-                mapping: IdentityFields::of(m, local),
+                flags: flags_of(&m),
+                mapping: IdentityFields::of(&m, &local),
             });
             details.collect()
         });

@@ -6,9 +6,8 @@ use control::cli::{Args, Cli, Command, Error as CliError, Print};
 use nat_log::{Level, Translator};
 use net::fib::TableIndex;
 use net::{InterfaceIndex, Router};
-use translation::commands::{self, Commands, Words};
-use translation::mapping::Mapping;
-use translation::mapping_words::{identity_mapping, static_mapping};
+use translation::commands::{self, Commands, SetMapping, Words};
+use translation::mapping_words::Form;
 use translation::ports::PortSet;
 use translation::words;
 use translation::words::AddressRange;
@@ -46,7 +45,7 @@ struct AddInterfaceAddress {
 }
 
 /// A mapping, and whether it is added.
-struct AddMapping<const IDENTITY: bool>(Mapping, bool);
+struct AddMapping<const IDENTITY: bool>(SetMapping<EndpointIndependent>);
 
 impl<const IDENTITY: bool> Command for AddMapping<IDENTITY> {
     const PATHS: &'static [&'static str] = if IDENTITY {
@@ -55,9 +54,9 @@ impl<const IDENTITY: bool> Command for AddMapping<IDENTITY> {
         &["nat44 ei add static mapping"]
     };
     const ABOUT: &'static str = if IDENTITY {
-        "Have an address stay as it is, or no longer"
+        "Exempt an address, or a port of it, from translation"
     } else {
-        "Add a mapping that stays, or take it away"
+        "Add or delete a static mapping; sessions that have another translation end"
     };
     const USAGE: &'static str = if IDENTITY {
         "[external <interface>] [<address>] [tcp|udp|icmp] [<port:0-65535>] [vrf <table>] [del]"
@@ -69,19 +68,8 @@ impl<const IDENTITY: bool> Command for AddMapping<IDENTITY> {
     };
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mapping = if IDENTITY { identity_mapping(args)? } else { static_mapping(args)? };
-        let mut add = Self(mapping, true);
-        while !args.is_empty() {
-            if args.keyword("vrf") {
-                let vrf = args.value("vrf")?;
-                add.0.locals.iter_mut().for_each(|local| local.vrf = vrf);
-            } else if args.keyword("del") {
-                add.1 = false;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(add)
+        let form = if IDENTITY { Form::Identity } else { Form::Static };
+        Ok(Self(SetMapping::parse(args, form)?))
     }
 }
 
@@ -149,15 +137,13 @@ impl Command for Ipfix {
         "enable|disable [domain <number:0-4294967295>] [src-port <port:0-65535>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self(None));
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let (mut domain, mut port) = (1, IPFIX_PORT);
+        let (mut domain, mut port, mut is_on) = (1, IPFIX_PORT, None);
         while !args.is_empty() {
-            if args.keyword("domain") {
+            if args.keyword("enable") {
+                is_on = Some(true);
+            } else if args.keyword("disable") {
+                is_on = Some(false);
+            } else if args.keyword("domain") {
                 domain = args.value("domain")?;
             } else if args.keyword("src-port") {
                 port = args.value("src-port")?;
@@ -165,7 +151,8 @@ impl Command for Ipfix {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(Some((domain, port))))
+        let is_on = is_on.ok_or_else(|| CliError::from("expected enable or disable"))?;
+        Ok(Self(is_on.then_some((domain, port))))
     }
 }
 
@@ -202,7 +189,6 @@ impl Commands for EndpointIndependent {
         "[user-sessions <count:0-4294967295>]"
     );
     const OUTPUT: &'static str = "output-feature out";
-    const HAS_FAR_END: bool = false;
 
     fn option(more: &mut More, args: &mut Args<'_>) -> Result<bool, CliError> {
         if args.keyword("users") {
@@ -229,10 +215,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, add: AddInterfaceAddress| {
         Ok(Nat::set_interface_address(router, add.interface, false, !add.del)?)
     });
-    cli.command(|router: &mut Router, m: AddMapping<false>| {
-        Ok(Nat::set_mapping(router, m.0, m.1)?)
-    });
-    cli.command(|router: &mut Router, m: AddMapping<true>| Ok(Nat::set_mapping(router, m.0, m.1)?));
+    cli.command(|router: &mut Router, m: AddMapping<false>| m.0.carry_out(router));
+    cli.command(|router: &mut Router, m: AddMapping<true>| m.0.carry_out(router));
     cli.command(|router: &mut Router, set: SetPorts| Ok(requests::set_ports(router, set.0)?));
     cli.command(|router: &mut Router, del: DelUser| {
         Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)

@@ -13,6 +13,14 @@ use translation::workers::WorkerList;
 use crate::cli::{SetLevel, SetWorkers};
 use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
 
+/// What takes back commands that begin so; others end with `del` then.
+const UNDO: &[(&str, &str)] = &[
+    ("nat44 ei forwarding", "nat44 ei forwarding disable"),
+    ("set nat44 ei timeout", "=set nat44 ei timeout reset"),
+    ("nat44 ei mss-clamping", "=nat44 ei mss-clamping disable"),
+    ("nat44 ei addr-port-assignment-alg", "=nat44 ei addr-port-assignment-alg default"),
+];
+
 /// The words for a set of ports.
 pub fn words(ports: PortSet) -> String {
     match ports {
@@ -48,12 +56,13 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (_, word) in words_of_mode.into_iter().filter(|(is, _)| *is) {
         let _ = write!(plugin, " {word}");
     }
-    lines.push_text(Stage::Settings, &plugin);
+    lines.push_undone(Stage::Settings, &plugin, "nat44 ei plugin disable");
     crate::ha::configuration(router, lines);
     let ports = s.more.ports;
     let own = (ports != PortSet::All)
         .then(|| format!("nat44 ei addr-port-assignment-alg {}", words(ports)));
     for command in commands(router, s, own.into_iter().collect()) {
-        lines.push_text(Stage::Attachments, &command);
+        let known = UNDO.iter().find(|(begin, _)| command.starts_with(begin));
+        lines.push_undone(Stage::Attachments, &command, known.map_or("{} del", |(_, undo)| undo));
     }
 }

@@ -1,14 +1,15 @@
 //! What the nodes share: sessions, hosts, configuration, counters.
 
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader};
+use infra::rcu::{Epoch, Reader, SlabReader};
 use net::fib::Ip4;
+use net::interface::Port;
 use net::ip::ReversePaths;
 use sessions::{Affinity as Path, Flow4};
 use translation::mapping::Mappings;
+use translation::pool::Offers;
 use translation::ports::PortSet;
 use translation::session::{self, Counters, NatSession, NatSessions, NatTable, STATIC};
 use translation::users::{Counts, Host, Users, came};
@@ -27,8 +28,8 @@ pub struct Config {
     pub is_static_only: bool,
     /// The maximum segment size of TCP.
     pub mss: Option<u16>,
-    /// Addresses that packets get, with the table they are for.
-    pub pool: Vec<(Ipv4Addr, Option<u16>)>,
+    /// Addresses that packets get.
+    pub pool: Offers,
     /// The same addresses.
     pub pooled: HashSet<[u8; 4]>,
     /// The ports that they get.
@@ -73,6 +74,8 @@ pub struct Core {
     pub config: Reader<Config>,
     /// Routes.
     pub paths: ReversePaths<Ip4>,
+    /// Interfaces.
+    pub ports: SlabReader<Port>,
     /// By direction (in to out, out to in) and path (fast, slow).
     pub counters: [[Counters; 2]; 2],
     /// Sessions, hosts, and hosts for which there was no room, by thread.
@@ -131,7 +134,8 @@ impl Core {
     }
     /// The table in which packets to a far end are looked up, when there are several outside.
     pub fn outside_fib(&self, config: &Config, fib: u16, dst: [u8; 4], epoch: Epoch<'_>) -> u16 {
-        translation::outside_fib(&self.paths, &config.outside_fibs, fib, dst, epoch)
+        let outside = (&config.outside_fibs[..], &config.outside[..]);
+        translation::outside_fib(&self.paths, outside, fib, dst, epoch)
     }
 }
 

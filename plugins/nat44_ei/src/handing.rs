@@ -4,15 +4,15 @@
 //! All sessions of a host are on the thread that follows from its address; ports outside are chosen
 //! so that they lead there too. Where a mapping chooses the port, it says which host it is.
 
-use graph::Buffer;
+use graph::{Buffer, Flags};
 use infra::rcu::Epoch;
 use sessions::{Affinity as Path, Strays};
+use translation::ARRIVED;
 use translation::handoff::Place;
 use translation::workers::Workers;
-use translation::{ARRIVED, TRANSLATED};
 
 use crate::core::Core;
-use crate::node::{self, Traffic, look, place_of};
+use crate::node::{self, Traffic, is_done, look, place_of};
 use crate::slow::{affinity_of_destination, affinity_of_source};
 
 macro_rules! places {
@@ -63,13 +63,16 @@ fn path(
         p.clear_flags(ARRIVED);
         return None;
     }
-    if traffic == Some(Traffic::Output) && p.flags().has(TRANSLATED) {
+    if traffic == Some(Traffic::Output) && is_done(p) {
         return None;
     }
     let seed = core.sessions.read(epoch).as_ref()?.seed();
     let config = core.config.read(epoch);
     let (l3, _) = place_of(traffic.unwrap_or(Traffic::In2Out), core, p, epoch);
     let Some(seen) = look(p, l3) else { return Some(Path::of(0)) };
+    if traffic == Some(Traffic::Output) && p.flags().has(Flags::LOCAL) {
+        return Some(affinity_of_destination(config, &seen.flow.reversed(), seed));
+    }
     let is_outward = traffic.map_or_else(|| !config.is_external(&seen.flow), Traffic::is_outward);
     Some(match is_outward {
         true => affinity_of_source(&seen.flow, seed),

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod classify;
 mod cli;
 mod configuration;
 mod core;
@@ -41,8 +42,9 @@ use translation::users::Users;
 use translation::workers::Workers;
 
 use crate::core::{Config, Core};
+use classify::Classify;
 use handing::{Either, In2Out, Out2In, Output};
-use node::{Classify, Place, Translate};
+use node::{Place, Translate};
 use state::{EndpointIndependent, Nat, Role};
 
 pub use ha::{
@@ -83,6 +85,7 @@ fn core(
         users: Users::new(router.engine.thread_rows()),
         config: config.reader(),
         paths: ReversePaths::new(router),
+        ports: router.interfaces.ports(),
         counters,
         totals,
         hairpinning,
@@ -137,7 +140,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, alone, over);
     let workers = Workers::default();
-    Nat { settings: None, config, sessions, core, workers }.start(router, "nat44-ei", PROCESS);
+    Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
     router.on_threads.push(EndpointIndependent::go_over);
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);

@@ -17,7 +17,7 @@ use translation::handoff::Threads;
 use translation::mss;
 use translation::rewrite::rewrite;
 use translation::session::{DROPS, counter_of, expires, pass};
-use translation::{ARRIVED, EXPIRED, NO_SESSION, TRANSLATED};
+use translation::{EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::core::{Config, Core};
 use crate::log::Log;
@@ -229,6 +229,25 @@ pub fn place_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>)
     }
 }
 
+/// The table of a packet's host: on the way out that of the interface that the packet came in by,
+/// whatever tables it was looked up in.
+#[inline(always)]
+fn fib_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> u16 {
+    match traffic {
+        Traffic::Output => {
+            core.ports.read(p.rx(), epoch).and_then(|port| port.ip4).unwrap_or(p.fib())
+        }
+        _ => p.fib(),
+    }
+}
+
+/// Whether a packet that is sent has been translated. One that leaves over the interface it came in
+/// by has got a host for its destination, of which its own host may know the outside only.
+#[inline(always)]
+pub fn is_done(p: &Buffer<'_>) -> bool {
+    p.flags().has(TRANSLATED) && p.rx() != p.tx()
+}
+
 /// A packet as sessions see it.
 #[inline(always)]
 pub fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
@@ -296,7 +315,8 @@ impl<P: Place> Node for Translate<P> {
                     }
                     Step::On(done) => (Next::On, done),
                 };
-                let is_slow = P::IS_SLOW || done.is_new;
+                // Packets from outside have one node only, which is the slow one in the original.
+                let is_slow = P::IS_SLOW || done.is_new || !P::TRAFFIC.is_outward();
                 core.count(P::TRAFFIC, is_slow, done.counter, thread, interface);
                 p.trace(|_| Translated { name: P::NAME });
                 Ok(next)
@@ -333,20 +353,22 @@ enum Step {
 /// Translates one packet.
 #[inline(always)]
 fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<Step, Fault> {
-    let is_done = P::TRAFFIC == Traffic::Output && p.flags().has(TRANSLATED.with(Flags::LOCAL));
+    let is_sent = P::TRAFFIC == Traffic::Output;
     let seen = look(p, l3);
-    if is_done || seen.as_ref().is_some_and(|seen| seen.flow.dst[0] >= 224) {
+    if is_sent && is_done(p) || seen.as_ref().is_some_and(|seen| seen.flow.dst[0] >= 224) {
         return Ok(Step::AsItIs);
     }
     let Some(seen) = seen else {
-        let passes = work.config.is_forwarding;
+        let is_own = is_sent && p.flags().has(Flags::LOCAL);
+        let passes = work.config.is_forwarding && !is_sent || is_own;
         return if passes { Ok(Step::AsItIs) } else { Err(Fault::NoTranslation) };
     };
-    let is_hairpin = P::TRAFFIC == Traffic::In2Out && work.leads_back(&seen, p.fib());
-    let found = work.find(&seen, p.fib(), P::TRAFFIC);
+    let fib = fib_of(P::TRAFFIC, work.core, p, work.epoch);
+    let is_hairpin = P::TRAFFIC == Traffic::In2Out && work.leads_back(&seen, fib);
+    let found = work.find(&seen, fib, P::TRAFFIC);
     let is_outward = || match found {
-        Some(_) => !work.leads_inside(&seen, p.fib()),
-        None => work.leads_outside(&seen, p.fib()),
+        Some(_) => !work.leads_inside(&seen, fib),
+        None => work.leads_outside(&seen, fib),
     };
     if P::TRAFFIC == Traffic::In2Out && !is_hairpin && !is_outward() {
         return Ok(Step::AsItIs);
@@ -354,7 +376,11 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
     let at = match found {
         Some(at) => at,
         None if P::SLOW.is_some() => return Ok(Step::Slow),
-        None => match work.begin(&seen, p.fib(), P::TRAFFIC)? {
+        None if is_sent && p.flags().has(Flags::LOCAL) => match work.note_own(&seen, fib) {
+            Verdict::Of(at) => at,
+            Verdict::AsItIs => return Ok(Step::AsItIs),
+        },
+        None => match work.begin(&seen, (fib, is_sent.then(|| p.tx())), P::TRAFFIC)? {
             Verdict::Of(at) => at,
             Verdict::AsItIs => return Ok(Step::AsItIs),
         },
@@ -411,68 +437,5 @@ struct Translated {
 impl Record for Translated {
     fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  {}: translated", self.name)
-    }
-}
-
-/// Sends packets of interfaces that are both inside and outside to the node of their direction.
-#[derive(Clone)]
-pub struct Classify(pub Core);
-
-/// Edges of [`Classify`].
-#[derive(Clone, Copy, graph::Next)]
-pub enum NextWay {
-    /// From inside.
-    #[to("nat44-ei-in2out")]
-    In2Out,
-    /// From outside.
-    #[to("nat44-ei-out2in")]
-    Out2In,
-    /// It has been there.
-    #[along]
-    Along,
-}
-
-/// Counters of [`Classify`].
-#[derive(Clone, Copy, graph::Count)]
-pub enum Classified {
-    /// next in2out.
-    #[name("next in2out")]
-    In2Out,
-    /// next out2in.
-    #[name("next out2in")]
-    Out2In,
-    #[expect(dead_code, reason = "clients know the counter; fragments wait elsewhere")]
-    /// fragment cached.
-    #[name("fragment cached")]
-    Fragment,
-}
-
-impl Node for Classify {
-    const NAME: &'static str = "nat44-ei-classify";
-    type Next = NextWay;
-    type Error = std::convert::Infallible;
-    type Count = Classified;
-    const DROP: &'static str = "ip4-drop";
-
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
-        let config = self.0.config.read(epoch);
-        let mut counts = [0, 0];
-        frame.each(
-            #[inline(always)]
-            |p| {
-                if p.flags().has(ARRIVED) {
-                    p.clear_flags(ARRIVED);
-                    return Ok(NextWay::Along);
-                }
-                p.add_flags(ARRIVED);
-                let is_inward = look(p, 0).is_some_and(|seen| config.is_external(&seen.flow));
-                counts[usize::from(is_inward)] += 1;
-                Ok(if is_inward { NextWay::Out2In } else { NextWay::In2Out })
-            },
-        );
-        frame.count(Classified::In2Out, counts[0]);
-        frame.count(Classified::Out2In, counts[1]);
     }
 }

@@ -6,11 +6,13 @@ use nat_log::Record;
 use net::ip::ReversePath;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
-use translation::pool::of_table;
+use translation::pool::in_turn;
+use translation::ports::PortSet;
 use translation::session::{
     ANY_FAR_END, BYPASS, Data, NatSession, NatTable, STATIC, class_of, has_ports, outside_end,
 };
 use translation::users::{Counts, began, count_of, oldest};
+use translation::{FIRST_PORT, leaves_over};
 use wire::Protocol;
 
 use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
@@ -141,23 +143,31 @@ impl Work<'_> {
     fn is_own_end(&self, end: ([u8; 4], u16), protocol: Protocol) -> bool {
         self.is_own(affinity_of_end(end, protocol, self.table.seed()))
     }
-    /// Begins the session of a packet that has none.
+    /// Notes that packets of an end of this router's own pass as they are, and so do those to it.
+    pub fn note_own(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Verdict {
+        if matches!(seen.kind, Kind::Icmp | Kind::Error(_) | Kind::Echo(true)) {
+            return Verdict::AsItIs;
+        }
+        self.note_as_it_is((seen.flow.src, seen.flow.src_port), seen.flow.protocol(), fib)
+    }
+    /// Begins the session of a packet that has none; `over` is the interface it leaves over, if it
+    /// is known.
     #[inline(never)]
     pub fn begin(
         &mut self,
         seen: &Seen<[u8; 4]>,
-        fib: u16,
+        (fib, over): (u16, Option<u32>),
         traffic: Traffic,
     ) -> Result<Verdict, Fault> {
         match traffic {
-            Traffic::In2Out | Traffic::Output => self.outward(seen, fib, traffic),
+            Traffic::In2Out | Traffic::Output => self.outward(seen, (fib, over), traffic),
             Traffic::Out2In | Traffic::Hairpin => self.inward(seen, fib, traffic),
         }
     }
     fn outward(
         &mut self,
         seen: &Seen<[u8; 4]>,
-        fib: u16,
+        (fib, over): (u16, Option<u32>),
         traffic: Traffic,
     ) -> Result<Verdict, Fault> {
         let flow = seen.flow;
@@ -167,8 +177,13 @@ impl Work<'_> {
         }
         let from = self.config.mappings.of_local(flow.src, flow.src_port, protocol, fib);
         let from = from.and_then(|n| self.config.mappings.at(n)).map(|(m, _)| m);
-        let passes = self.config.is_forwarding;
-        if from.is_none() && passes && traffic == Traffic::In2Out {
+        let has_outside = || self.config.mapping_of(&flow.reversed()).is_some();
+        let is_done = match from {
+            Some(m) => m.is_identity,
+            None => traffic == Traffic::Output && has_outside(),
+        };
+        let passes = self.config.is_forwarding && traffic == Traffic::In2Out;
+        if is_done || from.is_none() && passes && has_ports(protocol) {
             return Ok(Verdict::AsItIs);
         }
         if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
@@ -183,7 +198,7 @@ impl Work<'_> {
             None if self.config.is_static_only => return Err(Fault::NoTranslation),
             None => {
                 self.admit(flow.src, fib)?;
-                self.allocate(&flow, fib)?
+                self.allocate(&flow, fib, over)?
             }
         };
         let flags = if from.is_some() { STATIC } else { 0 };
@@ -204,6 +219,9 @@ impl Work<'_> {
         if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
             let passes = self.config.is_forwarding;
             return if passes { Ok(Verdict::AsItIs) } else { Err(Fault::IcmpType) };
+        }
+        if mapping.is_identity {
+            return Ok(Verdict::AsItIs);
         }
         let (Some(local), Some(&in_fib)) = (mapping.locals.first(), fibs.first()) else {
             return Err(Fault::NoTranslation);
@@ -245,11 +263,15 @@ impl Work<'_> {
     fn bypass(&mut self, seen: &Seen<[u8; 4]>, fib: u16) -> Verdict {
         let flow = &seen.flow;
         let (host, protocol) = ((flow.dst, flow.dst_port), flow.protocol());
-        let forward = from_host(host, protocol, fib);
-        let is_noted =
-            matches!(seen.kind, Kind::Icmp | Kind::Error(_)) || self.table.find(&forward).is_some();
         let own = affinity_of_host(flow.dst, self.table.seed());
-        if is_noted || !self.is_own(own) {
+        if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) || !self.is_own(own) {
+            return Verdict::AsItIs;
+        }
+        self.note_as_it_is(host, protocol, fib)
+    }
+    fn note_as_it_is(&mut self, host: ([u8; 4], u16), protocol: Protocol, fib: u16) -> Verdict {
+        let forward = from_host(host, protocol, fib);
+        if self.table.find(&forward).is_some() {
             return Verdict::AsItIs;
         }
         let data = Data::new(fib, fib, BYPASS);
@@ -277,13 +299,16 @@ impl Work<'_> {
     /// The end outside of a new session: of the address that the host has for all its sessions,
     /// else of another one. The host's own port is tried last: so no far end comes to count on
     /// ports that stay the same.
-    fn allocate(&mut self, flow: &Flow4, fib: u16) -> Result<Flow4, Fault> {
-        let pool = of_table(&self.config.pool, fib);
-        let first = u32::from_be_bytes(flow.src) as usize;
+    fn allocate(&mut self, flow: &Flow4, fib: u16, over: Option<u32>) -> Result<Flow4, Fault> {
+        let over = over.or_else(|| {
+            let out_fib = self.core.outside_fib(self.config, fib, flow.dst, self.epoch);
+            let (paths, outside) = (&self.core.paths, &self.config.outside);
+            leaves_over(paths, outside, [fib, out_fib], flow.dst, self.epoch)
+        });
+        let pool = self.config.pool.of_table(fib, over);
         let (ports, protocol) = (self.config.ports, flow.protocol());
         let has_ports = has_ports(protocol);
-        for n in 0..pool.len() {
-            let addr = pool[(first + n) % pool.len()].octets();
+        for addr in in_turn(pool, flow.src) {
             if !has_ports {
                 // One host has an address for a protocol without ports.
                 match self.free((addr, 0), protocol) {
@@ -292,8 +317,10 @@ impl Work<'_> {
                 }
             }
             let random = self.random.number();
+            let may_be = |port: &u16| *port >= FIRST_PORT || matches!(ports, PortSet::Range { .. });
             let others = ports.in_some_order(random).filter(|port| *port != flow.src_port);
-            let own = Some(flow.src_port).filter(|port| ports.contains(*port));
+            let others = others.filter(may_be);
+            let own = Some(flow.src_port).filter(|port| ports.contains(*port) && may_be(port));
             for port in others.chain(own) {
                 if self.is_own_end((addr, port), protocol)
                     && let Some(free) = self.free((addr, port), protocol)
@@ -302,7 +329,7 @@ impl Work<'_> {
                 }
             }
         }
-        if !has_ports && !pool.is_empty() {
+        if !has_ports && pool.iter().any(|part| !part.is_empty()) {
             return Err(Fault::Protocol);
         }
         self.log.log.limit(Record::Exhausted(0), self.now, self.epoch);

@@ -7,6 +7,7 @@ use net::Router;
 use net::fib::{Ip4, TableIndex};
 use translation::mapping::Mappings;
 use translation::outside::Outside;
+use translation::pool::offers;
 use translation::ports::PortSet;
 use translation::session::{BYPASS, NatSession, NatTable};
 use translation::state::Kind;
@@ -55,6 +56,8 @@ impl Kind for EndpointIndependent {
     type Config = Config;
     type Core = Core;
     const SESSIONS: u32 = 10 * 1024;
+    const NAME: &'static str = "nat44-ei";
+    const HAS_FAR_END: bool = false;
 
     fn begin(router: &mut Router, settings: &mut Settings) -> Result<(), Error> {
         let more = &mut settings.more;
@@ -85,15 +88,18 @@ impl Kind for EndpointIndependent {
     }
     fn configure(router: &Router, settings: &Settings) -> Config {
         let fib = |vrf: u32| router.fib.table::<Ip4>(vrf).map_or(u16::MAX, |table| table.0);
-        let (all, more) = (settings.pool.all(router), &settings.more);
+        let more = &settings.more;
         let inside = router.settings::<Role>().filter(|(_, role)| role.is_only_inside());
         let (outside, outside_fibs) = Nat::outsides(router, fib);
+        let all = settings.pool.all(router);
+        let all = all.iter().map(|address| (address.addr, address.vrf.map(fib)));
+        let pool = offers(router, all, &outside);
         Config {
             is_forwarding: settings.is_forwarding,
             is_static_only: more.is_static_only,
             mss: settings.mss,
-            pool: all.iter().map(|address| (address.addr, address.vrf.map(fib))).collect(),
-            pooled: all.iter().map(|address| address.addr.octets()).collect(),
+            pooled: pool.iter().map(|offer| offer.addr.octets()).collect(),
+            pool,
             ports: more.ports,
             mappings: Mappings::of(router, &settings.mappings),
             most_users: more.users,
@@ -105,7 +111,7 @@ impl Kind for EndpointIndependent {
         }
     }
     fn outside(config: &Config) -> Outside {
-        Outside::of(config.pool.iter().map(|(addr, _)| *addr), &[], &config.mappings)
+        Outside::of(config.pool.iter().map(|offer| offer.addr), &[], &config.mappings)
     }
     fn ended(core: &Core, thread: usize, gone: &NatSession) {
         core.ended_on(thread, gone);

@@ -74,7 +74,7 @@ fn register_addresses(api: &mut Api<Router>) {
         .call(|router, m: Nat64AddDelPrefix| {
             let prefix = Ip6Prefix::new(m.prefix.address, m.prefix.len);
             let prefix = prefix.map_err(|_| Retval::INVALID_VALUE)?;
-            Ok(requests::set_prefix(router, prefix, m.vrf_id, m.is_add)?)
+            Ok(requests::set_prefix(router, prefix, (m.vrf_id, None), m.is_add)?)
         })
         .dump(|router, _: Nat64PrefixDump| {
             let all = settings(router).map(|s| s.prefixes.clone()).unwrap_or_default();

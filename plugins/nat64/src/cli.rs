@@ -1,6 +1,6 @@
 //! `nat64 …`, `set interface nat64`.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
 use control::configuration::{Lines, Stage};
@@ -23,15 +23,13 @@ impl Command for SetPlugin {
     const USAGE: &'static str = "enable|disable [bib-buckets <count>] [bib-memory <size>] \
         [st-buckets <count>] [st-memory <size>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self(None));
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let mut buckets = [0, 0];
+        let (mut buckets, mut is_on) = ([0, 0], None);
         while !args.is_empty() {
-            if args.keyword("bib-buckets") {
+            if args.keyword("enable") {
+                is_on = Some(true);
+            } else if args.keyword("disable") {
+                is_on = Some(false);
+            } else if args.keyword("bib-buckets") {
                 buckets[0] = args.value("bib-buckets")?;
             } else if args.keyword("st-buckets") {
                 buckets[1] = args.value("st-buckets")?;
@@ -42,7 +40,8 @@ impl Command for SetPlugin {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(Some(buckets)))
+        let is_on = is_on.ok_or_else(|| CliError::from("expected enable or disable"))?;
+        Ok(Self(is_on.then_some(buckets)))
     }
 }
 
@@ -97,7 +96,9 @@ struct SetPrefix {
     prefix: Ip6Prefix,
     /// the table
     tenant_vrf: Option<u32>,
-    /// take it away
+    /// the interface inside that packets to the prefix are received on, whichever they came in by
+    interface: Option<InterfaceIndex>,
+    /// delete it
     del: bool,
 }
 
@@ -114,25 +115,30 @@ impl Command for SetStatic {
     const USAGE: &'static str =
         "<ip6-addr> <port> <ip4-addr> <port> tcp|udp|icmp|<number> [vrf <table>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let (host, port): (Ipv6Addr, u16) = (args.value("ip6-addr")?, args.value("port")?);
-        let (outside, outside_port) = (args.value("ip4-addr")?, args.value("port")?);
-        let protocol = match protocol(args) {
-            Some(protocol) => protocol,
-            None => Protocol(args.value("protocol")?),
-        };
-        let ends = Static { host, port, outside, outside_port, protocol, vrf: 0 };
-        let mut set = Self { ends, del: false };
+        let (mut host, mut outside, mut of) = (None, None, None);
+        let (mut vrf, mut del) = (0, false);
         while !args.is_empty() {
             // The usage line that operators know spells it the second way.
             if args.keyword("vrf") || args.keyword("vfr") {
-                set.ends.vrf = args.value("table")?;
+                vrf = args.value("table")?;
             } else if args.keyword("del") {
-                set.del = true;
+                del = true;
+            } else if let Some(found) = protocol(args) {
+                of = Some(found);
+            } else if let Some(addr) = args.optional::<Ipv6Addr>() {
+                host = Some((addr, args.value("port")?));
+            } else if let Some(addr) = args.optional::<Ipv4Addr>() {
+                outside = Some((addr, args.value("port")?));
             } else {
-                return Err(args.unknown());
+                of = Some(Protocol(args.optional().ok_or_else(|| args.unknown())?));
             }
         }
-        Ok(set)
+        let missing = |what: &str| CliError::from(format!("expected {what}"));
+        let (host, port) = host.ok_or_else(|| missing("an IPv6 address and a port"))?;
+        let outside = outside.ok_or_else(|| missing("an IPv4 address and a port"))?;
+        let protocol = of.ok_or_else(|| missing("a protocol"))?;
+        let (outside, outside_port) = outside;
+        Ok(Self { ends: Static { host, port, outside, outside_port, protocol, vrf }, del })
     }
 }
 
@@ -151,32 +157,44 @@ impl Print for SetStatic {
     }
 }
 
-/// `set interface nat64 in|out INTERFACE [del]`.
+/// `set interface nat64 [in INTERFACE] [out INTERFACE] [del]`.
 #[derive(Debug, PartialEq)]
-struct SetSide {
-    is_inside: bool,
-    interface: InterfaceIndex,
+struct SetSides {
+    /// Interfaces, and whether they are inside.
+    sides: Vec<(InterfaceIndex, bool)>,
     del: bool,
 }
 
-impl Command for SetSide {
+impl Command for SetSides {
     const PATHS: &'static [&'static str] = &["set interface nat64"];
-    const ABOUT: &'static str = "Say on which side an interface is, or no longer";
-    const USAGE: &'static str = "in|out <interface> [del]";
+    const ABOUT: &'static str = "Set the side of interfaces";
+    const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_inside = args.keyword("in");
-        if !is_inside && !args.keyword("out") {
-            return Err(args.error("expected in or out"));
+        let mut set = Self { sides: Vec::new(), del: false };
+        while !args.is_empty() {
+            if args.keyword("in") {
+                set.sides.push((args.value("in")?, true));
+            } else if args.keyword("out") {
+                set.sides.push((args.value("out")?, false));
+            } else if args.keyword("del") {
+                set.del = true;
+            } else {
+                return Err(args.unknown());
+            }
         }
-        let interface = args.value("interface")?;
-        Ok(Self { is_inside, interface, del: args.keyword("del") })
+        match set.sides.is_empty() {
+            true => Err("expected in or out and an interface".into()),
+            false => Ok(set),
+        }
     }
 }
 
-impl Print for SetSide {
+impl Print for SetSides {
     const STAGE: Stage = Stage::Attachments;
     fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.is_inside { "in" } else { "out" }).value(&self.interface);
+        for (interface, is_inside) in &self.sides {
+            line.word(if *is_inside { "in" } else { "out" }).value(interface);
+        }
         line.flag("del", self.del);
     }
 }
@@ -184,6 +202,7 @@ impl Print for SetSide {
 /// Set timeouts of sessions
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set nat64 timeout")]
+#[undo("=set nat64 timeout reset")]
 #[stage(Attachments)]
 struct SetTimeouts {
     #[flatten]
@@ -206,7 +225,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     for (vrf, prefix) in &s.prefixes {
         let tenant_vrf = Some(*vrf).filter(|vrf| *vrf != 0);
-        lines.push(&SetPrefix { prefix: *prefix, tenant_vrf, del: false });
+        let interface = s.received.get(vrf).copied();
+        lines.push(&SetPrefix { prefix: *prefix, tenant_vrf, interface, del: false });
     }
     for (addr, vrf) in &s.pool {
         let addresses = AddressRange([*addr; 2]);
@@ -221,7 +241,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, role) in router.settings::<Role>() {
         let sides = [(true, role.is_inside), (false, role.is_outside)];
         for (is_inside, _) in sides.into_iter().filter(|(_, is)| *is) {
-            lines.push(&SetSide { is_inside, interface, del: false });
+            lines.push(&SetSides { sides: vec![(interface, is_inside)], del: false });
         }
     }
 }
@@ -241,13 +261,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::set_interface_address(router, set.interface, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetPrefix| {
-        Ok(requests::set_prefix(router, set.prefix, set.tenant_vrf.unwrap_or(0), !set.del)?)
+        let vrf = set.tenant_vrf.unwrap_or(0);
+        Ok(requests::set_prefix(router, set.prefix, (vrf, set.interface), !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetStatic| {
         Ok(requests::set_static(router, set.ends, !set.del)?)
     });
-    cli.command(|router: &mut Router, set: SetSide| {
-        Ok(requests::set_side(router, set.interface, set.is_inside, !set.del)?)
+    cli.command(|router: &mut Router, set: SetSides| {
+        Ok(requests::set_sides(router, &set.sides, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetTimeouts| {
         let new = set.timeouts.after(settings(router)?.timeouts);

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use translation::pool::Offers;
 use wire::siit::embedded;
 use wire::{Ip6Prefix, Protocol};
 
@@ -36,8 +37,10 @@ pub struct Config {
     pub prefixes: HashMap<u16, Ip6Prefix>,
     /// The prefix of all other tables.
     pub prefix: Ip6Prefix,
-    /// Addresses that hosts get, with the table that they are for.
-    pub pool: Vec<(Ipv4Addr, Option<u16>)>,
+    /// Addresses that hosts get.
+    pub pool: Offers,
+    /// Interfaces outside.
+    pub interfaces: Vec<u32>,
     /// All addresses outside.
     pub outside: HashSet<Ipv4Addr>,
     /// Mappings that stay, with the position of their table.
@@ -59,7 +62,8 @@ impl Default for Config {
         Self {
             prefixes: HashMap::new(),
             prefix: well_known(),
-            pool: Vec::new(),
+            pool: Offers::default(),
+            interfaces: Vec::new(),
             outside: HashSet::new(),
             statics: Vec::new(),
             by_host: HashMap::new(),

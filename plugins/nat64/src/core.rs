@@ -2,8 +2,8 @@
 
 use infra::counter::{Counter, Rows};
 use infra::rcu::{Epoch, Reader};
-use net::fib::Ip4;
-use net::ip::{ReversePath, ReversePaths};
+use net::fib::{Ip4, Ip6};
+use net::ip::{ReversePath, ReversePaths, WayMtus};
 use sessions::{Affinity, Class, Counted, Flow4, Flow6, Sessions, Table, tcp};
 use translation::session::{self, Timeouts};
 pub use translation::session::{
@@ -109,6 +109,10 @@ pub struct Core {
     pub config: Reader<Config>,
     /// Routes.
     pub paths: ReversePaths<Ip4>,
+    /// MTUs of ways outside.
+    pub outside: WayMtus<Ip4>,
+    /// MTUs of ways inside.
+    pub inside: WayMtus<Ip6>,
     /// From inside, and from outside.
     pub counters: [Counters; 2],
     /// Bindings and sessions, by thread.

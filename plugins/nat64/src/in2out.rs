@@ -8,10 +8,12 @@ use graph::{Buffer, Frame, Names, Node, Record};
 use infra::random::Random;
 use nat_log::Log;
 use net::drops::Problem;
+use net::fib::Ip4;
+use net::ip::{FrameMtus, room_as_ip4};
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
-use translation::NO_SESSION6;
-use translation::pool::of_table;
+use translation::pool::in_turn;
 use translation::ports::PortSet;
+use translation::{NO_SESSION6, leaves_over};
 use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;
@@ -38,7 +40,8 @@ pub enum Next {
     /// Translated, and for a host inside.
     #[to("nat64-out2in-handoff")]
     Hairpin,
-    /// The sender is told: the packet has been on its way too long, or finds no session.
+    /// An ICMP error to the sender: the packet has been on its way too long, is too long, or finds
+    /// no session.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
     /// It is not for IPv4.
@@ -82,10 +85,11 @@ fn check(p: &Buffer<'_>, seen: Option<Seen<[u8; 16]>>) -> Result<Seen<[u8; 16]>,
     }
 }
 
-/// Translates a packet of a session.
+/// Translates a packet of a session, if it fits outside.
 #[inline(always)]
 fn translate(
     (core, config): (&Core, &Config),
+    mtus: &mut FrameMtus<'_, Ip4>,
     p: &mut Buffer<'_>,
     table: &mut NatTable,
     at: SessionIndex,
@@ -94,6 +98,10 @@ fn translate(
 ) -> Result<Next, Error> {
     let session = table.at(at).ok_or(Error::NoTranslation)?;
     let (answers, fib) = (session.reverse, session.data.out_fib);
+    if let Some(room) = room_as_ip4(p, || mtus.find(fib, dst.to_bits(), None)) {
+        p.set_payload(Problem::too_big6(room));
+        return Ok(Next::Icmp);
+    }
     note(table, at, Direction::Forward, seen, p.total_len(), now);
     outward(p, seen, &answers, dst).ok_or(Error::Unknown)?;
     p.set_fib(fib);
@@ -114,6 +122,7 @@ impl Node for In2Out {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
         let core = &self.0;
         let config = core.config.read(epoch);
+        let mut mtus = core.outside.in_frame(epoch);
         let all = core.all.read(epoch).as_ref();
         let Some(mut table) = all.and_then(|all| all.sessions.lend(thread)) else {
             return frame.forward_all(Next::Along);
@@ -131,7 +140,8 @@ impl Node for In2Out {
                     }
                     let found = table.find(&seen.flow).filter(|at| !table.is_over(*at, now));
                     let Some(at) = found else { return Ok(Next::Slow) };
-                    translate((core, config), p, &mut table, at, (&seen, dst), (thread, now))
+                    let (of, time) = ((core, config), (thread, now));
+                    translate(of, &mut mtus, p, &mut table, at, (&seen, dst), time)
                 };
                 let rx = p.rx();
                 let next = one(p).inspect_err(|_| core.count(0, DROPS, thread, rx))?;
@@ -242,7 +252,8 @@ impl Asking<'_> {
             }
         };
         let (of, now) = ((self.core, self.config), self.tables.now);
-        translate(of, p, self.tables.table, at, (&seen, dst), (thread, now))
+        let mut mtus = self.core.outside.in_frame(self.tables.epoch);
+        translate(of, &mut mtus, p, self.tables.table, at, (&seen, dst), (thread, now))
     }
     /// A new session.
     fn session(
@@ -256,7 +267,7 @@ impl Asking<'_> {
             return Err(Error::NoTranslation);
         }
         let (flow, protocol) = (seen.flow, protocol4(seen.flow.protocol()));
-        let near = self.binding(&flow, protocol, fib)?;
+        let near = self.binding(&flow, protocol, (fib, dst))?;
         let far_port = if protocol == Protocol::ICMP { near.1 } else { flow.dst_port };
         let far = (dst.octets(), far_port);
         let out_fib = self.core.outside_fib(self.config, dst.octets(), self.tables.epoch);
@@ -270,7 +281,7 @@ impl Asking<'_> {
         &mut self,
         flow: &Flow6,
         protocol: Protocol,
-        fib: u16,
+        (fib, dst): (u16, Ipv4Addr),
     ) -> Result<([u8; 4], u16), Error> {
         let (host, port) = (flow.src, flow.src_port);
         if let Some(known) = self.config.of_host(host, port, protocol, fib) {
@@ -281,20 +292,28 @@ impl Asking<'_> {
         if let Some(known) = bindings.find(&forward).and_then(|at| bindings.at(at)) {
             return Ok((known.reverse.dst, known.reverse.dst_port));
         }
-        let free = self.free_end(host, protocol, fib);
+        let free = self.free_end(host, protocol, (fib, dst));
         let end =
             free.filter(|end| self.tables.bind(forward, outside_end(*end, protocol)).is_some());
         *self.is_full |= end.is_none();
         end.ok_or(Error::NoTranslation)
     }
-    /// An end outside that nobody has: first of the address that the host has for all its ports
-    /// (RFC 6888 REQ-2), then of the others.
-    fn free_end(&mut self, host: [u8; 16], protocol: Protocol, fib: u16) -> Option<([u8; 4], u16)> {
-        let pool = of_table(&self.config.pool, fib);
-        let first = host_hash(host, self.tables.bindings.seed()) as usize;
-        let of_host = self.config.address_of(host, fib);
-        let turns = (0..pool.len()).map(|n| pool[first.wrapping_add(n) % pool.len()]);
-        for addr in of_host.into_iter().chain(turns).map(|addr| addr.octets()) {
+    /// An end outside that nobody has, of those that belong to the interface which packets to a
+    /// far end leave over: first of the address that the host has for all its ports (RFC 6888
+    /// REQ-2), then of the others.
+    fn free_end(
+        &mut self,
+        host: [u8; 16],
+        protocol: Protocol,
+        (fib, dst): (u16, Ipv4Addr),
+    ) -> Option<([u8; 4], u16)> {
+        let (core, config, far) = (self.core, self.config, dst.octets());
+        let fibs = [core.outside_fib(config, far, self.tables.epoch); 2];
+        let over = leaves_over(&core.paths, &config.interfaces, fibs, far, self.tables.epoch);
+        let pool = config.pool.of_table(fib, over);
+        let first = host_hash(host, self.tables.bindings.seed()) as u32;
+        let of_host = config.address_of(host, fib).map(|addr| addr.octets());
+        for addr in of_host.into_iter().chain(in_turn(pool, first.to_be_bytes())) {
             let is_free = |port: &u16| {
                 let end = outside_end((addr, *port), protocol);
                 self.config.of_outside(addr, *port, protocol).is_none()

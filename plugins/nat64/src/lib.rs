@@ -19,6 +19,7 @@ mod in2out;
 mod log;
 mod messages;
 mod out2in;
+mod places;
 mod requests;
 mod show;
 mod state;
@@ -35,7 +36,7 @@ use control::stats::Columns;
 use infra::rcu::Shared;
 use nat_log::Log;
 use net::interface::{AttachedAt, COLUMNS};
-use net::ip::ReversePaths;
+use net::ip::{ReversePaths, WayMtus};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
@@ -79,8 +80,15 @@ fn core(
     let counters = [counters_of("in2out")?, counters_of("out2in")?];
     let one = Columns::fixed(1);
     let totals = [rows("total-bibs", one)?, rows("total-sessions", one)?];
-    let paths = ReversePaths::new(router);
-    Ok(Core { all: all.reader(), config: config.reader(), paths, counters, totals })
+    Ok(Core {
+        all: all.reader(),
+        config: config.reader(),
+        paths: ReversePaths::new(router),
+        outside: WayMtus::new(router),
+        inside: WayMtus::new(router),
+        counters,
+        totals,
+    })
 }
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
@@ -102,8 +110,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         at(&IP4_UNICAST, "nat64-out2in", |r: &Role| r.is_outside && !r.hands_off),
         at(&IP4_UNICAST, "nat64-out2in-handoff", |r: &Role| r.is_outside && r.hands_off),
     ]);
-    let tables = BTreeMap::new();
-    router.insert(Nat { settings: None, tables, config, all, core });
+    let (tables, routes) = (BTreeMap::new(), BTreeMap::new());
+    router.insert(Nat { settings: None, tables, routes, config, all, core });
     router.interfaces.observe(|router, interface, change| {
         if router.state::<Nat>().is_some() {
             state::interface_changed(router, interface, change);

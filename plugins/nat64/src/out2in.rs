@@ -3,11 +3,13 @@
 
 use std::net::Ipv6Addr;
 
-use graph::{Buffer, Frame, Node};
+use graph::{Buffer, Flags, Frame, Node};
 use nat_log::Log;
 use net::drops::Problem;
+use net::fib::Ip6;
+use net::ip::{FrameMtus, V6, Version, room_in_ip6};
 use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
-use wire::{Protocol, icmp4, ip4};
+use wire::{Protocol, icmp4, icmp6, ip4, ip6};
 
 use crate::config::Config;
 use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, note, outside_end};
@@ -25,7 +27,7 @@ pub enum Next {
     /// Translated.
     #[to("ip6-lookup")]
     Lookup,
-    /// The sender is to be told that it has been on its way too long.
+    /// An ICMP error to the sender: it has been on its way too long, or is too long.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
     /// It is for no host inside.
@@ -60,6 +62,7 @@ impl Node for Out2In {
         let (epoch, now, thread) = (frame.epoch(), frame.now(), frame.thread());
         let Self(core, log) = self;
         let config = core.config.read(epoch);
+        let mut mtus = core.inside.in_frame(epoch);
         let all = core.all.read(epoch).as_ref();
         let Some((all, mut table)) = all.and_then(|all| Some((all, all.sessions.lend(thread)?)))
         else {
@@ -93,6 +96,10 @@ impl Node for Out2In {
                             begin(config, &mut Tables { table, bindings, log, epoch, now }, &seen)?
                         }
                     };
+                    if let Some(problem) = too_long(p, &table, at, &mut mtus) {
+                        p.set_payload(problem);
+                        return Ok(Next::Icmp);
+                    }
                     translate(config, p, &mut table, at, &seen, now)?;
                     core.count(1, counter_of(seen.flow.protocol()), thread, p.rx());
                     Ok(Next::Lookup)
@@ -123,6 +130,39 @@ fn check(p: &Buffer<'_>) -> Result<Seen<[u8; 4]>, Error> {
     }
 }
 
+/// Bytes that a packet, or a fragment, becomes longer.
+const GROWTH: usize = size_of::<ip6::Header>() - size_of::<ip4::Header>();
+const GROWTH_OF_PIECES: usize = GROWTH + size_of::<ip6::FragmentHeader>();
+
+/// The ICMP error about a packet that must not be cut and does not fit inside.
+#[inline(always)]
+fn too_long(
+    p: &Buffer<'_>,
+    table: &NatTable,
+    at: SessionIndex,
+    mtus: &mut FrameMtus<'_, Ip6>,
+) -> Option<Problem> {
+    let header = p.header::<ip4::Header>()?;
+    if !header.dont_fragment() {
+        return None;
+    }
+    let growth = if header.is_fragment() { GROWTH_OF_PIECES } else { GROWTH };
+    let session = table.at(at)?;
+    let (host, fib) = (u128::from_be_bytes(session.forward.src), session.data.in_fib);
+    let room = room_in_ip6(p, (growth, 0), usize::MAX, || mtus.find(fib, host, None))?;
+    Some(Problem::too_big4(room))
+}
+
+/// Has a translated packet that may be cut, and is longer than the smallest link takes, cut by this
+/// router where it leaves, as if it were its own (RFC 7915 section 4).
+#[inline(always)]
+fn allow_cutting(p: &mut Buffer<'_>, may_cut: bool) {
+    if may_cut && p.total_len() > icmp6::LEAST_MTU && !p.flags().has(Flags::GSO) {
+        V6::spend_hop(p);
+        p.add_flags(Flags::LOCAL);
+    }
+}
+
 /// Translates a packet of a session.
 #[inline(always)]
 fn translate(
@@ -143,7 +183,9 @@ fn translate(
         _ => Ipv6Addr::from(host.dst),
     };
     note(table, at, Direction::Reverse, seen, p.total_len(), now);
+    let may_cut = p.header::<ip4::Header>().is_some_and(|h| !h.dont_fragment());
     inward(p, seen, &host, src).ok_or(Error::Unknown)?;
+    allow_cutting(p, may_cut);
     p.set_fib(fib);
     Ok(())
 }

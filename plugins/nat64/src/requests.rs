@@ -41,6 +41,24 @@ pub fn set_side(
     set_role(router, interface, role)
 }
 
+/// Puts interfaces on a side, or takes them off; when one is refused those before it are as they
+/// were.
+pub fn set_sides(
+    router: &mut Router,
+    sides: &[(InterfaceIndex, bool)],
+    is_add: bool,
+) -> Result<(), Error> {
+    for (n, (interface, is_inside)) in sides.iter().enumerate() {
+        if let Err(why) = set_side(router, *interface, *is_inside, is_add) {
+            for (interface, is_inside) in &sides[..n] {
+                set_side(router, *interface, *is_inside, !is_add)?;
+            }
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
 /// Adds addresses to the pool, or takes them out.
 pub fn set_addresses(
     router: &mut Router,
@@ -99,13 +117,17 @@ pub fn set_interface_address(
     Ok(())
 }
 
-/// Sets the prefix that stands for IPv4 in a table, or takes it away.
+/// Sets the prefix that stands for IPv4 in a table, or takes it away. With an interface, packets to
+/// it are received there once more, for translation.
 pub fn set_prefix(
     router: &mut Router,
     prefix: Ip6Prefix,
-    vrf: u32,
+    (vrf, on): (u32, Option<InterfaceIndex>),
     is_add: bool,
 ) -> Result<(), Error> {
+    if on.is_some_and(|on| router.interfaces.at(on).is_none()) {
+        return Err(Error::NoInterface);
+    }
     if !embedded::LENS.contains(&prefix.prefix_len()) {
         return Err(Error::PrefixLen(prefix.prefix_len()));
     }
@@ -113,10 +135,17 @@ pub fn set_prefix(
     change(router, |s| {
         if is_add {
             s.prefixes.insert(vrf, prefix);
+            match on {
+                Some(on) => drop(s.received.insert(vrf, on)),
+                None => drop(s.received.remove(&vrf)),
+            }
             return Ok(());
         }
         match s.prefixes.get(&vrf) {
-            Some(known) if *known == prefix => drop(s.prefixes.remove(&vrf)),
+            Some(known) if *known == prefix => {
+                s.prefixes.remove(&vrf);
+                s.received.remove(&vrf);
+            }
             _ => return Err(Error::NoPrefix(vrf)),
         }
         Ok(())

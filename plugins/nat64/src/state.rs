@@ -12,6 +12,7 @@ use net::fib::{Ip6, TableIndex};
 use net::interface::{Change, InterfaceIndex, NoInterface};
 use sessions::{Flow4, Sessions, Walked};
 use translation::address_of;
+use translation::pool::offers;
 use translation::session::Timeouts;
 use wire::Ip6Prefix;
 
@@ -19,7 +20,7 @@ use crate::config::{Config, Static};
 use crate::core::{
     All, Binding, Core, NatSession, affinity_of_end, affinity_of_host, classes, ended,
 };
-use crate::log;
+use crate::{log, places};
 
 /// Buckets of bindings, unless the operator says otherwise.
 pub const BINDING_BUCKETS: u32 = 8192;
@@ -110,6 +111,8 @@ pub struct Settings {
     pub interfaces: Vec<InterfaceIndex>,
     /// Prefixes that stand for IPv4, by table.
     pub prefixes: BTreeMap<u32, Ip6Prefix>,
+    /// Interfaces that packets to these prefixes are received on, by table.
+    pub received: BTreeMap<u32, InterfaceIndex>,
     /// Mappings that stay.
     pub statics: Vec<Static>,
     /// Timeouts.
@@ -134,6 +137,8 @@ pub struct Nat {
     pub settings: Option<Settings>,
     /// Tables of hosts that the settings name.
     pub tables: BTreeMap<u32, TableIndex>,
+    /// Routes that have packets to prefixes received on interfaces.
+    pub routes: BTreeMap<(TableIndex, Ip6Prefix), InterfaceIndex>,
     /// For the nodes.
     pub config: Shared<Config>,
     /// For the nodes.
@@ -223,6 +228,8 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
     let nat = router.own_mut::<Nat>();
     nat.all.publish(None);
     nat.config.publish(Config::default());
+    router.answer_for("nat64", Vec::new());
+    places::lead(router, &Settings::default());
     release_tables(router);
     Ok(())
 }
@@ -257,8 +264,11 @@ pub fn apply(router: &mut Router) {
     if let Some(prefix) = settings.prefixes.get(&0) {
         config.prefix = *prefix;
     }
-    config.pool = pool(router, &settings).map(|(addr, vrf)| (addr, vrf.map(fib))).collect();
-    config.outside = config.pool.iter().map(|(addr, _)| *addr).collect();
+    let outside = router.settings::<Role>().filter(|(_, role)| role.is_outside);
+    config.interfaces = outside.map(|(interface, _)| interface.0).collect();
+    let all = pool(router, &settings).map(|(addr, vrf)| (addr, vrf.map(fib)));
+    config.pool = offers(router, all, &config.interfaces);
+    config.outside = config.pool.iter().map(|offer| offer.addr).collect();
     for s in &settings.statics {
         let (at, fib, protocol) = (config.statics.len(), fib(s.vrf), s.protocol.0);
         config.outside.insert(s.outside);
@@ -267,14 +277,20 @@ pub fn apply(router: &mut Router) {
         config.addresses.entry((s.host, fib)).or_insert(s.outside);
         config.statics.push((*s, fib));
     }
-    for (interface, _) in router.settings::<Role>().filter(|(_, role)| role.is_outside) {
-        let table = router.interfaces.port(interface).and_then(|port| port.ip4).unwrap_or(0);
+    for interface in &config.interfaces {
+        let table = router
+            .interfaces
+            .port(InterfaceIndex(*interface))
+            .and_then(|port| port.ip4)
+            .unwrap_or(0);
         if !config.fibs.contains(&table) {
             config.fibs.push(table);
         }
     }
     let statics = config.statics.len();
     router.own_mut::<Nat>().config.publish(config);
+    places::answer(router, &settings);
+    places::lead(router, &settings);
     show_totals(router, statics);
 }
 
@@ -388,6 +404,7 @@ pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change:
         && let Some(settings) = &mut router.own_mut::<Nat>().settings
     {
         settings.interfaces.retain(|known| *known != interface);
+        settings.received.retain(|_, on| *on != interface);
     }
     addresses_changed(router);
 }
@@ -395,7 +412,8 @@ pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change:
 /// Follows addresses of interfaces: sessions that had one that is gone end.
 pub fn addresses_changed(router: &mut Router) {
     let Ok(settings) = settings(router) else { return };
-    let old: Vec<_> = router.own::<Nat>().config.current().pool.iter().map(|(a, _)| *a).collect();
+    let old: Vec<_> =
+        router.own::<Nat>().config.current().pool.iter().map(|offer| offer.addr).collect();
     let new: Vec<_> = pool(router, settings).map(|(addr, _)| addr).collect();
     apply(router);
     release(router, old.into_iter().filter(|addr| !new.contains(addr)).collect());

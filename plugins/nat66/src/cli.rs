@@ -67,32 +67,44 @@ impl Print for SetMapping {
     }
 }
 
-/// `set interface nat66 in|out INTERFACE [del]`.
+/// `set interface nat66 [in INTERFACE] [out INTERFACE] [del]`.
 #[derive(Debug, PartialEq)]
-struct SetSide {
-    is_inside: bool,
-    interface: InterfaceIndex,
+struct SetSides {
+    /// Interfaces, and whether they are inside.
+    sides: Vec<(InterfaceIndex, bool)>,
     del: bool,
 }
 
-impl Command for SetSide {
+impl Command for SetSides {
     const PATHS: &'static [&'static str] = &["set interface nat66"];
-    const ABOUT: &'static str = "Say on which side an interface is, or no longer";
-    const USAGE: &'static str = "in|out <interface> [del]";
+    const ABOUT: &'static str = "Set the side of interfaces";
+    const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_inside = args.keyword("in");
-        if !is_inside && !args.keyword("out") {
-            return Err(args.error("expected in or out"));
+        let mut set = Self { sides: Vec::new(), del: false };
+        while !args.is_empty() {
+            if args.keyword("in") {
+                set.sides.push((args.value("in")?, true));
+            } else if args.keyword("out") {
+                set.sides.push((args.value("out")?, false));
+            } else if args.keyword("del") {
+                set.del = true;
+            } else {
+                return Err(args.unknown());
+            }
         }
-        let interface = args.value("interface")?;
-        Ok(Self { is_inside, interface, del: args.keyword("del") })
+        match set.sides.is_empty() {
+            true => Err("expected in or out and an interface".into()),
+            false => Ok(set),
+        }
     }
 }
 
-impl Print for SetSide {
+impl Print for SetSides {
     const STAGE: Stage = Stage::Attachments;
     fn print(&self, line: &mut Line<'_>) {
-        line.word(if self.is_inside { "in" } else { "out" }).value(&self.interface);
+        for (interface, is_inside) in &self.sides {
+            line.word(if *is_inside { "in" } else { "out" }).value(interface);
+        }
         line.flag("del", self.del);
     }
 }
@@ -105,7 +117,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, sides) in router.settings::<Sides>() {
         for (is_inside, _) in [(true, sides.inside), (false, sides.outside)].iter().filter(|s| s.1)
         {
-            lines.push(&SetSide { is_inside: *is_inside, interface, del: false });
+            lines.push(&SetSides { sides: vec![(interface, *is_inside)], del: false });
         }
     }
     for (m, _) in super::mappings(router) {
@@ -185,9 +197,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let change = if c.del { super::remove } else { super::add };
         Ok(change(router, c.local, c.external, c.vrf)?)
     });
-    cli.command(|router: &mut Router, c: SetSide| {
-        Ok(super::set_side(router, c.interface, c.is_inside, !c.del)?)
-    });
+    cli.command(|router: &mut Router, c: SetSides| Ok(super::set_sides(router, &c.sides, !c.del)?));
     cli.command(|router: &mut Router, _: ShowInterfaces| {
         let row = |(interface, sides): (InterfaceIndex, &Sides)| SideRow {
             interface: router.interfaces.name(interface.0).to_owned(),

@@ -12,7 +12,7 @@ mod packet;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use control::feature::{Refusal, Refused};
 use control::stats::Columns;
@@ -168,6 +168,26 @@ pub fn set_side(
     Ok(())
 }
 
+/// Sets sides of interfaces; when one is refused those before it are as they were.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_sides(
+    router: &mut Router,
+    sides: &[(InterfaceIndex, bool)],
+    on: bool,
+) -> Result<(), Error> {
+    for (n, (interface, is_inside)) in sides.iter().enumerate() {
+        if let Err(why) = set_side(router, *interface, *is_inside, on) {
+            for (interface, is_inside) in &sides[..n] {
+                set_side(router, *interface, *is_inside, !on)?;
+            }
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
 /// Maps an address inside, in a table, to one outside.
 ///
 /// # Errors
@@ -227,7 +247,13 @@ pub fn mappings(router: &Router) -> impl Iterator<Item = (&Mapping, Volume)> {
 /// Gives the nodes what is set.
 fn publish(router: &mut Router) {
     let outside = router.settings::<Sides>().filter(|(_, sides)| sides.outside);
-    let outside = outside.map(|(interface, _)| interface.0).collect();
+    let outside: Vec<u32> = outside.map(|(interface, _)| interface.0).collect();
+    let externals: Vec<_> = router.own::<Nat>().mappings.values().map(|m| m.external).collect();
+    let on = |i: &u32| {
+        let interface = InterfaceIndex(*i);
+        externals.iter().map(move |addr| (Some(interface), [IpAddr::V6(*addr); 2]))
+    };
+    router.answer_for("nat66", outside.iter().flat_map(on).collect());
     let nat = router.own_mut::<Nat>();
     let mut table = Table { outside, ..Table::default() };
     table.outside_table = nat.enabled.map_or(0, |(_, table)| table.0);

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use graph::{BuildError, Frame, Names, Node, Record};
+use graph::{Buffer, BuildError, Frame, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, Reader, Shared};
 use net::Router;
@@ -12,7 +12,7 @@ use net::drops::Problem;
 use net::fib::Ip6;
 use net::ip::{ReversePath, ReversePaths, V6, Version};
 use net::ip6::IP6_UNICAST;
-use wire::ip6;
+use wire::{Protocol, icmp6, ip6};
 
 use super::Table;
 use super::packet::readdress;
@@ -34,6 +34,9 @@ pub enum Next {
     /// The sender is told that its packet has been on its way too long: as it sent the packet.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
+    /// A neighbour asks for an address outside: the router answers for it.
+    #[to("ip6-local")]
+    Local,
     /// Along the arc.
     #[along]
     Along,
@@ -74,6 +77,7 @@ impl<const IN: bool> Node for Translate<IN> {
                     return Ok(Next::Along);
                 };
                 let expires = header.hop_limit <= 1;
+                let may_ask = header.hop_limit == 255 && header.next_header == Protocol::ICMP6;
                 let (src, dst, fib) = (header.src_addr(), header.dst_addr(), p.fib());
                 let found = match IN {
                     true => table.by_external.get(&dst).map(|(to, fib, n)| (*to, *fib, *n)),
@@ -89,6 +93,9 @@ impl<const IN: bool> Node for Translate<IN> {
                     unmapped += 1;
                     return Ok(Next::Along);
                 };
+                if IN && may_ask && is_solicitation(p) {
+                    return Ok(Next::Local);
+                }
                 if expires {
                     p.set_payload(V6::EXPIRED_PROBLEM);
                     return Ok(Next::Icmp);
@@ -110,6 +117,12 @@ impl<const IN: bool> Node for Translate<IN> {
         frame.count(Count::NoTranslation, unmapped);
         frame.count(Count::Unknown, unknown);
     }
+}
+
+/// Whether a message of ICMPv6 behind a plain header asks for a neighbour.
+#[cold]
+fn is_solicitation(p: &Buffer<'_>) -> bool {
+    p.bytes().get(size_of::<ip6::Header>()) == Some(&icmp6::Type::NEIGHBOR_SOLICITATION.0)
 }
 
 impl<const IN: bool> Translate<IN> {

@@ -27,7 +27,7 @@ struct SetBinding {
 
 /// Show the prefixes between which interfaces translate.
 #[derive(Command)]
-#[command("show npt66")]
+#[command("show npt66 bindings", "show npt66")]
 struct Show;
 
 #[derive(Serialize)]

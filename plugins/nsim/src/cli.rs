@@ -14,8 +14,12 @@ use super::{Late, Link, Peer, Simulator};
 const TIMES: [(&str, f64); 6] =
     [("us", 1e-6), ("usec", 1e-6), ("ms", 1e-3), ("msec", 1e-3), ("s", 1.0), ("sec", 1.0)];
 /// Units of bandwidth, in bits per second.
-const BANDWIDTHS: [(&str, f64); 7] = [
+const BANDWIDTHS: [(&str, f64); 11] = [
     ("gbit", 1e9),
+    ("gbps", 1e9),
+    ("mbps", 1e6),
+    ("kbps", 1e3),
+    ("bps", 1.0),
     ("mbit", 1e6),
     ("kbit", 1e3),
     ("bit", 1.0),
@@ -36,19 +40,23 @@ fn quantity(
     Ok(number * unit)
 }
 
-/// `set nsim delay TIME bandwidth BPS packet-size BYTES …`.
+/// `set nsim delay TIME bandwidth BPS packet-size BYTES …`, or `set nsim disable` for `None`.
 #[derive(Debug, PartialEq)]
-struct Set(Link);
+struct Set(Option<Link>);
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["set nsim"];
     const ABOUT: &'static str = "Set what simulated links are like";
     const USAGE: &'static str = concat!(
-        "delay <time> [us|ms|s] bandwidth <bps> [kbit|mbit|gbit|kbyte|mbyte|gbyte] ",
-        "packet-size <nbytes> [packets-per-drop <nn>] [drop-fraction <f>] ",
+        "[disable] [delay <time> [us|ms|s|sec]] ",
+        "[bandwidth <bps> [bps|kbps|mbps|gbps|kbit|mbit|gbit|kbyte|mbyte|gbyte]] ",
+        "[packet-size <nbytes>] [packets-per-drop <nn>] [drop-fraction <f>] ",
         "[packets-per-reorder <nn>] [reorder-fraction <f>]"
     );
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        if args.keyword("disable") {
+            return Ok(Self(None));
+        }
         let mut link = Link { packet_size: 1500, ..Link::default() };
         while !args.is_empty() {
             if args.keyword("delay") {
@@ -73,14 +81,18 @@ impl Command for Set {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(link))
+        Ok(Self(Some(link)))
     }
 }
 
 impl Print for Set {
     const STAGE: Stage = Stage::Objects;
+    const UNDO: &'static str = "=set nsim disable";
     fn print(&self, line: &mut Line<'_>) {
-        let link = &self.0;
+        let Some(link) = &self.0 else {
+            line.word("disable");
+            return;
+        };
         line.option("delay", Some(&link.delay)).option("bandwidth", Some(&link.bandwidth));
         line.option("packet-size", Some(&link.packet_size));
         let fractions =
@@ -91,57 +103,41 @@ impl Print for Set {
     }
 }
 
-/// `nsim cross-connect enable-disable A B [disable]`.
-#[derive(Debug, PartialEq)]
+/// Connect two interfaces by a simulated link, or disconnect them.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nsim cross-connect enable-disable")]
+#[stage(Attachments)]
 struct Connect {
-    ends: [InterfaceIndex; 2],
-    disable: bool,
-}
-
-impl Command for Connect {
-    const PATHS: &'static [&'static str] = &["nsim cross-connect enable-disable"];
-    const ABOUT: &'static str = "Connect two interfaces by a simulated link, or no longer";
-    const USAGE: &'static str = "<interface> <interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let ends = [args.value("interface")?, args.value("second interface")?];
-        Ok(Self { ends, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for Connect {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.ends[0]).value(&self.ends[1]).flag("disable", self.disable);
-    }
-}
-
-/// `nsim output-feature enable-disable INTERFACE [disable]`.
-#[derive(Debug, PartialEq)]
-struct SetLate {
+    /// one end
+    #[positional]
     interface: InterfaceIndex,
+    /// the other end
+    #[positional]
+    second: InterfaceIndex,
+    /// disconnect them
     disable: bool,
 }
 
-impl Command for SetLate {
-    const PATHS: &'static [&'static str] = &["nsim output-feature enable-disable"];
-    const ABOUT: &'static str = "Have a simulated link behind an interface, or no longer";
-    const USAGE: &'static str = "<interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        Ok(Self { interface: args.value("interface")?, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for SetLate {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).flag("disable", self.disable);
-    }
+/// Put a simulated link behind an interface, or remove it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("nsim output-feature enable-disable")]
+#[stage(Attachments)]
+struct SetLate {
+    /// interface
+    #[positional]
+    interface: InterfaceIndex,
+    /// remove it
+    disable: bool,
 }
 
 /// Show simulated links
 #[derive(Command)]
 #[command("show nsim")]
-struct Show {}
+struct Show {
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 #[derive(Serialize)]
 struct Shown {
@@ -205,17 +201,24 @@ fn show(router: &Router) -> Shown {
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(link) = router.own::<Simulator>().0.current() {
-        lines.push(&Set(*link));
+        lines.push(&Set(Some(*link)));
     }
-    connected(router).for_each(|ends| lines.push(&Connect { ends, disable: false }));
+    connected(router).for_each(|[interface, second]| {
+        lines.push(&Connect { interface, second, disable: false });
+    });
     late(router).for_each(|interface| lines.push(&SetLate { interface, disable: false }));
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, Set(link)| Ok(super::set_link(router, link)?));
-    cli.command(|router: &mut Router, c: Connect| Ok(super::connect(router, c.ends, !c.disable)?));
+    cli.command(|router: &mut Router, Set(link)| match link {
+        Some(link) => Ok(super::set_link(router, link)?),
+        None => Ok(super::forget_link(router)?),
+    });
+    cli.command(|router: &mut Router, c: Connect| {
+        Ok(super::connect(router, [c.interface, c.second], !c.disable)?)
+    });
     cli.command(|router: &mut Router, c: SetLate| {
         Ok(super::set_late(router, c.interface, !c.disable)?)
     });
-    cli.command(|router: &mut Router, Show {}| Ok(Output::of(show(router))));
+    cli.command(|router: &mut Router, _: Show| Ok(Output::of(show(router))));
 }

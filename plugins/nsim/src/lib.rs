@@ -91,6 +91,9 @@ pub enum Error {
     /// a fraction is from 0 to 1
     #[retval(INVALID_VALUE)]
     BadFraction,
+    /// interfaces use the link
+    #[retval(INSTANCE_IN_USE)]
+    InUse,
 }
 
 /// Sets what links are like.
@@ -111,6 +114,20 @@ pub fn set_link(router: &mut Router, link: Link) -> Result<(), Error> {
         return Err(Error::BadFraction);
     }
     router.own_mut::<Simulator>().0.publish(Some(link));
+    Ok(())
+}
+
+/// Has no link simulated.
+///
+/// # Errors
+/// [`Error::InUse`]; nothing has changed then.
+pub fn forget_link(router: &mut Router) -> Result<(), Error> {
+    let is_used = router.settings::<Peer>().any(|(_, peer)| peer.0.is_some())
+        || router.settings::<Late>().any(|(_, late)| late.0);
+    if is_used {
+        return Err(Error::InUse);
+    }
+    router.own_mut::<Simulator>().0.publish(None);
     Ok(())
 }
 

@@ -29,7 +29,7 @@ pub const fn arg(
     keywords: &'static [&'static str],
     help: &'static str,
 ) -> ArgInfo {
-    ArgInfo { name, keywords, help, kind: Kind::Optional, values: "", range: "" }
+    ArgInfo::of(name, keywords, help, Kind::Optional)
 }
 
 impl Command for PingCommand {

@@ -96,14 +96,22 @@ impl<const OUT: bool> Node for Translate<OUT> {
 fn fields(p: &Buffer<'_>, l3: usize, mask: Mask) -> Option<Match> {
     let packet = p.bytes().get(l3..)?;
     let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
-    let ports = if mask.has_ports() { ports(p, packet, header) } else { None };
-    let ports = ports.unwrap_or(Ports { src: 0, dst: 0 });
+    let mut found = Ports { src: 0, dst: 0 };
+    if mask.has_ports() {
+        // Without a protocol the ports count, whatever it is: an echo has none then.
+        let is_echo = header.protocol == Protocol::ICMP && !mask.has(Mask::PROTO);
+        match ports(p, packet, header) {
+            Some(ports) if !is_echo => found = ports,
+            _ if !mask.has(Mask::PROTO) => return None,
+            _ => (),
+        }
+    }
     Some(Match {
         src: header.src_addr(),
         dst: header.dst_addr(),
         protocol: header.protocol,
-        sport: ports.src,
-        dport: ports.dst,
+        sport: found.src,
+        dport: found.dst,
         mask,
     })
 }

@@ -146,10 +146,6 @@ impl Binding {
         if rewrite.0 & !Mask::REWRITTEN != 0 {
             return Err("these fields cannot be rewritten");
         }
-        let is_unspecific = matched.has_ports() && !matched.has(Mask::PROTO);
-        if is_unspecific {
-            return Err("ports are matched together with a protocol only");
-        }
         Ok(())
     }
 }

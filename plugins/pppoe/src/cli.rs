@@ -3,79 +3,42 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Error, Output, Print};
+use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 use wire::MacAddr;
 
 use super::{New, Sessions};
 
-/// `create pppoe session client-ip … session-id … client-mac … [decap-vrf-id …] [del]`.
-#[derive(Debug)]
+/// Create a PPPoE session of a client, or delete it.
+#[derive(Command)]
+#[command("create pppoe session")]
 struct Create {
-    new: New,
-    is_gone: bool,
+    /// address of the client
+    client_ip: IpAddr,
+    /// number of the session
+    session_id: u16,
+    /// MAC address of the client
+    client_mac: MacAddr,
+    /// table in which packets from the client are looked up
+    #[default]
+    decap_vrf_id: u32,
+    /// delete it
+    #[opposite("add")]
+    del: bool,
 }
 
-impl Command for Create {
-    const PATHS: &'static [&'static str] = &["create pppoe session"];
-    const ABOUT: &'static str = "Make the session of a client, or end it";
-    const USAGE: &'static str = "client-ip <client-ip> session-id <nn> client-mac <client-mac> \
-        [decap-vrf-id <nn>] [del]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut ip, mut id, mut mac, mut table_id, mut is_gone) = (None, None, None, 0, false);
-        while !args.is_empty() {
-            if args.keyword("client-ip") {
-                ip = Some(args.value::<IpAddr>("client-ip")?);
-            } else if args.keyword("session-id") {
-                id = Some(args.value::<u16>("session-id")?);
-            } else if args.keyword("client-mac") {
-                mac = Some(args.value::<MacAddr>("client-mac")?);
-            } else if args.keyword("decap-vrf-id") {
-                table_id = args.value("decap-vrf-id")?;
-            } else if args.keyword("del") {
-                is_gone = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        let ip = ip.ok_or_else(|| args.error("expected client-ip"))?;
-        let id = id.ok_or_else(|| args.error("expected session-id"))?;
-        let mac = mac.ok_or_else(|| args.error("expected client-mac"))?;
-        Ok(Self { new: New { id, mac, ip, table_id }, is_gone })
-    }
-}
-
-/// `create pppoe cp-if-index INTERFACE [del]`.
-#[derive(Debug, PartialEq)]
+/// Set the interface that leads to the control plane of PPPoE, or remove it.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("create pppoe cp")]
+#[stage(Attachments)]
 struct Control {
-    interface: InterfaceIndex,
-    is_gone: bool,
-}
-
-impl Command for Control {
-    const PATHS: &'static [&'static str] = &["create pppoe cp"];
-    const ABOUT: &'static str =
-        "Have an interface lead to the control plane of PPPoE, or no longer";
-    const USAGE: &'static str = "cp-if-index <interface> [del]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        if !args.keyword("cp-if-index") {
-            return Err(args.error("expected cp-if-index"));
-        }
-        let interface = args.value("interface")?;
-        let is_gone = args.keyword("del");
-        Ok(Self { interface, is_gone })
-    }
-}
-
-impl Print for Control {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.option("cp-if-index", Some(&self.interface)).flag("del", self.is_gone);
-    }
+    /// interface
+    cp_if_index: InterfaceIndex,
+    /// remove it
+    #[opposite("add")]
+    del: bool,
 }
 
 /// Show the sessions of clients.
@@ -144,21 +107,22 @@ impl fmt::Display for Clients {
 /// Sessions are made by the control plane when clients ask for them, and are no configuration.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(interface) = router.own::<Sessions>().control {
-        lines.push(&Control { interface, is_gone: false });
+        lines.push(&Control { cp_if_index: interface, del: false });
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| -> Result<Output, Error> {
-        if c.is_gone {
-            super::remove(router, c.new.id, c.new.mac)?;
+        let Create { client_ip: ip, session_id: id, client_mac: mac, decap_vrf_id, del } = c;
+        if del {
+            super::remove(router, id, mac)?;
             return Ok(Output::none());
         }
-        let made = super::add(router, c.new)?;
+        let made = super::add(router, New { id, mac, ip, table_id: decap_vrf_id })?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
     cli.command(|router: &mut Router, c: Control| {
-        Ok(super::set_control(router, c.interface, !c.is_gone)?)
+        Ok(super::set_control(router, c.cp_if_index, !c.del)?)
     });
     cli.command(|router: &mut Router, _: ShowSessions| {
         let all = router.own::<Sessions>().sessions.iter();

@@ -31,11 +31,17 @@ struct Create {
     /// longest datagram
     underlay_mtu: Option<u16>,
     /// table that leads to the far end
+    #[alias("underlay-fib")]
     underlay_table: Option<u32>,
+    /// the far end's address is that of its packets: refused
+    peer_address_from_payload: bool,
 }
 
 impl Create {
     fn native(&self, router: &Router) -> Result<Pvti, Error> {
+        if self.peer_address_from_payload {
+            return Err(Error::FromPayload);
+        }
         let id = self.underlay_table.unwrap_or_default();
         let table = router.table_of(Link::of(self.peer), id).ok_or(Error::NoTable(id))?;
         let underlay_mtu = self.underlay_mtu.unwrap_or(UNDERLAY_MTU);
@@ -52,6 +58,7 @@ impl Create {
             local_ip: local.0,
             underlay_mtu: Some(underlay_mtu).filter(|mtu| *mtu != UNDERLAY_MTU),
             underlay_table: id.filter(|id| *id != 0),
+            peer_address_from_payload: false,
         }
     }
 }

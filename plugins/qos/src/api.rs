@@ -211,7 +211,9 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(super::mark(router, InterfaceIndex(sw_if_index), output, map)?)
         })
         .dump(|router: &mut Router, m: QosMarkDump| {
-            let is_meant = |i: InterfaceIndex| m.sw_if_index.0 == u32::MAX || i == m.sw_if_index;
+            // Clients that name none leave 0, which marks nothing.
+            let is_all = [0, u32::MAX].contains(&m.sw_if_index.0);
+            let is_meant = |i: InterfaceIndex| is_all || i == m.sw_if_index;
             let meant = super::marks(router).filter(|(i, ..)| is_meant(*i));
             let row = |(interface, output, map_id): (InterfaceIndex, Source, _)| QosMarkDetails {
                 mark: QosMark { sw_if_index: interface.0, map_id, output_source: output.into() },

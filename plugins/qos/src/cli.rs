@@ -18,11 +18,13 @@ use super::{Map, Source};
 struct SetRecord {
     /// the place of the marks
     #[positional]
+    #[words]
     source: Source,
     /// the interface
     #[positional]
     interface: InterfaceIndex,
     /// no longer
+    #[opposite("enable")]
     disable: bool,
 }
 
@@ -33,6 +35,7 @@ struct SetRecord {
 struct SetStore {
     /// the source that the mark is said to have
     #[positional]
+    #[words]
     source: Source,
     /// the interface
     #[positional]
@@ -40,6 +43,7 @@ struct SetStore {
     /// the mark
     value: Option<u8>,
     /// no longer
+    #[opposite("enable")]
     disable: bool,
 }
 
@@ -50,6 +54,7 @@ struct SetStore {
 struct SetMark {
     /// the place of the marks
     #[positional]
+    #[words]
     source: Source,
     /// the interface
     #[positional]
@@ -57,6 +62,7 @@ struct SetMark {
     /// the egress map
     id: Option<u32>,
     /// no longer
+    #[opposite("enable")]
     disable: bool,
 }
 
@@ -103,13 +109,13 @@ struct SetMap {
 impl Command for SetMap {
     const PATHS: &'static [&'static str] = &["qos egress map"];
     const ABOUT: &'static str = "Make an egress map, change outputs of it, or delete it";
-    const USAGE: &'static str = "id <id> [delete] [<[source][input]=output>]...";
+    const USAGE: &'static str = "id <id> [delete|del] [<[source][input]=output>]...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut id, mut delete, mut entries) = (None, false, Vec::new());
         while !args.is_empty() {
             if args.keyword("id") {
                 id = Some(args.value("id")?);
-            } else if args.keyword("delete") {
+            } else if args.keyword("delete") || args.keyword("del") {
                 delete = true;
             } else {
                 let entry = args.peek().and_then(Entry::parse);

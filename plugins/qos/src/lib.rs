@@ -254,7 +254,6 @@ pub const FEATURE: Feature = Feature {
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
-    router.engine.claim(packet::PLACE.claim()).map_err(refuse)?;
     let stored = router.attach::<Stored>().map_err(refuse)?;
     let marked = router.attach::<Marked>().map_err(refuse)?;
     router.attach::<Recorded>().map_err(refuse)?;

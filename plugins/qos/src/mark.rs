@@ -10,12 +10,12 @@ use infra::rcu::SlabReader;
 use mpls::MPLS_OUTPUT;
 use net::Router;
 use net::adjacency::Adjacency;
-use net::interface::TAG_PRIORITY;
+use net::interface::{MARK, PacketMark, TAG_PRIORITY};
 use net::ip4::IP4_OUTPUT;
 use net::ip6::IP6_OUTPUT;
 use wire::ip;
 
-use super::packet::{PLACE, Remembered, set_mpls};
+use super::packet::set_mpls;
 use super::{Map, Marked, Source};
 
 /// Packets of one kind: of IPv4, IPv6 or with labels.
@@ -58,7 +58,7 @@ impl<const KIND: usize, const VLAN: bool> Node for Mark<KIND, VLAN> {
         let epoch = frame.epoch();
         let output = const { output(KIND, VLAN) };
         frame.each(|p| {
-            let Some(Remembered { source, mark }) = p.metadata(&PLACE) else { return Ok(Continue) };
+            let Some(PacketMark { source, mark }) = p.metadata(&MARK) else { return Ok(Continue) };
             let marked = self.marked.read(p.tx(), epoch);
             let slot = marked.and_then(|m| m.0[output as usize]);
             let map = slot.and_then(|slot| self.maps.read(slot, epoch));

@@ -1,31 +1,18 @@
 //! The mark of a packet: remembered beside it, read from and written into its headers.
 
-use graph::{Buffer, Flags, Metadata};
+use graph::{Buffer, Flags};
+use net::interface::{MARK, PacketMark};
 use wire::ethernet::EtherType;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::Source;
 
 /// Bytes of the addresses at the start of a frame.
 const ADDRESSES: usize = 12;
 
-/// A mark and its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Remembered {
-    /// Number of the source.
-    pub source: u8,
-    /// The mark.
-    pub mark: u8,
-}
-
-/// The place of a packet's mark. Fragments and copies of the packet have it too.
-pub const PLACE: Metadata<Remembered> = Metadata::new("qos", 8, Flags::inherited(3));
-
 /// The mark of a packet and its source, if one was recorded or stored.
 #[inline(always)]
 pub fn mark_of(p: &Buffer<'_>) -> Option<(Source, u8)> {
-    let Remembered { source, mark } = p.metadata(&PLACE)?;
+    let PacketMark { source, mark } = p.metadata(&MARK)?;
     Some((*Source::ALL.get(usize::from(source))?, mark))
 }
 

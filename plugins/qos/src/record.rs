@@ -11,12 +11,13 @@ use infra::rcu::SlabReader;
 use mpls::MPLS_INPUT;
 use net::Router;
 use net::ethernet::L2_INPUT;
+use net::interface::{MARK, PacketMark};
 use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_MULTICAST, IP4_UNICAST};
 use net::ip6::{IP6_MULTICAST, IP6_UNICAST};
 use wire::ip;
 
-use super::packet::{PLACE, Remembered, frame, of_mpls, of_vlan};
+use super::packet::{frame, of_mpls, of_vlan};
 use super::{Source, Stored};
 
 /// A version of IP, whose received packets are on one of two arcs.
@@ -164,7 +165,7 @@ impl Node for RecordLayer2 {
 #[inline(always)]
 fn remember(p: &mut Buffer<'_>, found: Option<(Source, u8)>) {
     if let Some((source, mark)) = found {
-        p.set_metadata(&PLACE, Remembered { source: source as u8, mark });
+        p.set_metadata(&MARK, PacketMark { source: source as u8, mark });
     }
 }
 

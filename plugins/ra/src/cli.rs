@@ -20,11 +20,15 @@ struct IpNd {
     prefixes: Vec<(PrefixChange, bool)>,
 }
 
+/// Words that leave the own MAC address out, as it is spelt and as the original spells it.
+const SUPPRESS_MAC: [&str; 2] = ["ra-suppress-link-layer", "ra-surpress-link-layer"];
+
 impl Command for IpNd {
     const PATHS: &'static [&'static str] = &["ip6 nd"];
     const ABOUT: &'static str = "Set how an interface advertises this router";
     const USAGE: &'static str = "<interface> [no] [ra-managed-config-flag] [ra-other-config-flag] \
-         [ra-suppress] [ra-suppress-link-layer] [ra-send-unicast] [ra-lifetime <sec>] \
+         [ra-suppress|ra-surpress] [ra-suppress-link-layer|ra-surpress-link-layer] \
+         [ra-send-unicast] [ra-lifetime <sec>] \
          [ra-initial <count> <sec>] [ra-interval <max-sec> [<min-sec>]] [ra-cease] \
          [prefix <prefix>/<length> [<valid-sec> <preferred-sec>] [infinite] [default] \
          [no-advertise] [off-link] [no-autoconfig] [no-onlink]]";
@@ -52,9 +56,9 @@ impl IpNd {
             c.managed = true;
         } else if args.keyword("ra-other-config-flag") {
             c.other = true;
-        } else if args.keyword("ra-suppress") {
+        } else if args.keyword("ra-suppress") || args.keyword("ra-surpress") {
             c.suppress = true;
-        } else if args.keyword("ra-suppress-link-layer") {
+        } else if SUPPRESS_MAC.iter().any(|word| args.keyword(word)) {
             c.suppress_mac = true;
         } else if args.keyword("ra-send-unicast") {
             c.unicast = true;

@@ -36,6 +36,7 @@ impl Link {
         Self { newer: next.unwrap_or(NONE), ..Self::default() }
     }
     /// The record behind one that nobody uses.
+    #[inline]
     pub fn free(&self) -> Option<u32> {
         Some(self.newer).filter(|at| *at != NONE)
     }

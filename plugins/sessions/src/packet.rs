@@ -96,6 +96,7 @@ struct Network<A> {
     has_upper: bool,
 }
 
+#[inline]
 fn network4(packet: &[u8]) -> Option<Network<[u8; 4]>> {
     let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
     Some(Network {
@@ -107,6 +108,7 @@ fn network4(packet: &[u8]) -> Option<Network<[u8; 4]>> {
     })
 }
 
+#[inline]
 fn network6(packet: &[u8]) -> Option<Network<[u8; 16]>> {
     let (header, _) = ip6::Header::ref_from_prefix(packet).ok()?;
     let upper = ip6::upper_layer(packet)?;

@@ -51,6 +51,10 @@ fn after(
     if let Some(segment) = segment {
         data.tcp.pass(&segment, direction);
     }
+    // The check decides how long it lasts.
+    if data.tcp.is_refused() {
+        return Timer::Keep;
+    }
     let is_closed = data.tcp.is(REMOVING);
     data.state = match data.state {
         _ if is_closed => TIME_WAIT,

@@ -21,6 +21,8 @@ pub const ESTABLISHED: u32 = 1 << 7;
 pub const REMOVING: u32 = 1 << 8;
 /// It did not begin with a SYN.
 pub const BLOCKED: u32 = 1 << 9;
+/// The check has blocked it.
+const REFUSED: u32 = 1 << 30;
 /// Something has passed.
 const BEGUN: u32 = 1 << 31;
 
@@ -61,14 +63,26 @@ pub struct Connection {
 impl Connection {
     /// The flags that clients know.
     pub fn flags(&self) -> u32 {
-        self.flags & !BEGUN
+        self.flags & !(BEGUN | REFUSED)
+    }
+    /// Has the check block it; whether it has not done so before.
+    #[inline(always)]
+    pub fn refuse(&mut self) -> bool {
+        let is_new = !self.is_refused();
+        self.flags |= REFUSED;
+        is_new
+    }
+    /// Whether the check has blocked it.
+    #[inline(always)]
+    pub fn is_refused(&self) -> bool {
+        self.is(REFUSED)
     }
     /// Whether any of these flags is set.
     #[inline(always)]
     pub fn is(&self, flags: u32) -> bool {
         self.flags & flags != 0
     }
-    /// Notes a segment.
+    /// Notes a segment, which makes no difference when another service has noted it before.
     #[inline(always)]
     pub fn pass(&mut self, segment: &Segment, direction: Direction) {
         const RARE: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
@@ -138,7 +152,11 @@ mod tests {
         let mut connection = Connection::default();
         for (direction, flags, seq, ack) in steps {
             let (flags, seq, ack) = (Flags(*flags), *seq, *ack);
-            connection.pass(&Segment { flags, seq, ack, len: 0 }, *direction);
+            let segment = Segment { flags, seq, ack, len: 0 };
+            connection.pass(&segment, *direction);
+            let before = connection;
+            connection.pass(&segment, *direction);
+            assert_eq!(connection, before, "another service notes it, too");
         }
         connection
     }

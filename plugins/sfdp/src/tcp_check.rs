@@ -46,7 +46,6 @@ fn judge(
     if protocol != Protocol::TCP {
         return (Timer::Keep, true);
     }
-    let was_blocked = data.tcp.is(BLOCKED);
     if let Some(segment) = segment {
         data.tcp.pass(&segment, passing.found().direction);
     }
@@ -55,7 +54,7 @@ fn judge(
             NonSyn::Security => tenant.classes[SECURITY],
             NonSyn::Remove => AT_ONCE,
         };
-        return (if was_blocked { Timer::Keep } else { Timer::Renew(class) }, false);
+        return (if data.tcp.refuse() { Timer::Renew(class) } else { Timer::Keep }, false);
     }
     if data.tcp.is(REMOVING) {
         data.state = TIME_WAIT;

@@ -43,6 +43,7 @@ impl Direction {
 /// Set how many packets there are for one that is sampled
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow sampling-rate")]
+#[undo("=sflow sampling-rate 10000")]
 #[stage(Objects)]
 struct SetRate {
     /// packets; 0 to sample none
@@ -53,6 +54,7 @@ struct SetRate {
 /// Set how often counters are reported
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow polling-interval")]
+#[undo("=sflow polling-interval 20")]
 #[stage(Objects)]
 struct SetPolling {
     /// seconds; 0 for never
@@ -63,6 +65,7 @@ struct SetPolling {
 /// Set how much of a packet is in its sample
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow header-bytes")]
+#[undo("=sflow header-bytes 128")]
 #[stage(Objects)]
 struct SetHeader {
     /// bytes, 64 to 256, rounded up to a multiple of 32
@@ -73,6 +76,7 @@ struct SetHeader {
 /// Choose whether received or sent packets are sampled
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow direction")]
+#[undo("=sflow direction rx")]
 #[stage(Objects)]
 struct SetDirection {
     /// rx, tx or both
@@ -83,6 +87,7 @@ struct SetDirection {
 /// Choose whether dropped packets are reported
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow drop-monitoring")]
+#[undo("=sflow drop-monitoring disable")]
 #[stage(Objects)]
 struct SetDrops {
     /// enable or disable
@@ -98,6 +103,9 @@ struct SetInterface {
     /// the interface
     #[positional]
     interface: InterfaceIndex,
+    /// sample them, as without this word
+    #[keyword("enable")]
+    _enable: bool,
     /// no longer
     disable: bool,
 }
@@ -193,7 +201,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if s.drops != usual.drops {
         lines.push(&SetDrops { switch: Switch::Enable });
     }
-    watched(router).for_each(|interface| lines.push(&SetInterface { interface, disable: false }));
+    watched(router).for_each(|interface| {
+        lines.push(&SetInterface { interface, _enable: false, disable: false })
+    });
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

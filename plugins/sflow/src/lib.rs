@@ -67,7 +67,8 @@ impl Default for Settings {
 /// The setting of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Watched {
-    /// It was asked for. Not so of sub-interfaces, whose dropped packets are their parent's.
+    /// It was asked for. Not so of sub-interfaces, whose sent and dropped packets are their
+    /// parent's.
     is_on: bool,
     rx: bool,
     tx: bool,
@@ -145,7 +146,7 @@ fn follow_parent(router: &mut Router, parent: InterfaceIndex, on: bool) -> Resul
     let whole = if on { Watched { is_on: on, rx, tx, drops } } else { Watched::default() };
     let subs = router.interfaces.at(parent).ok_or(Error::NoInterface)?.subs.clone();
     for sub in subs {
-        router.put(sub, Watched { drops: whole.drops, ..Watched::default() })?;
+        router.put(sub, Watched { is_on: false, rx: false, ..whole })?;
     }
     Ok(router.put(parent, whole)?)
 }
@@ -154,8 +155,8 @@ fn follow_parent(router: &mut Router, parent: InterfaceIndex, on: bool) -> Resul
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     let parent = router.interfaces.at(interface).filter(|i| i.is_sub()).map(|i| i.sup);
     if let Some(parent) = parent.filter(|_| change == Change::Added) {
-        let Watched { drops, .. } = router.setting(parent);
-        let done = router.put(interface, Watched { drops, ..Watched::default() });
+        let whole: Watched = router.setting(parent);
+        let done = router.put(interface, Watched { is_on: false, rx: false, ..whole });
         done.expect("an interface that was added is there");
     }
 }

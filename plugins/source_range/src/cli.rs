@@ -139,7 +139,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let Checks { by_vrf, lists } = router.own();
     let lists = lists.current();
     let by_number: BTreeMap<u16, u32> = by_vrf.iter().map(|(vrf, at)| (*at, *vrf)).collect();
-    for (list, vrf) in lists.iter().zip(by_number.values()) {
+    for (at, vrf) in &by_number {
+        let Some(list) = lists.get(usize::from(*at)) else { continue };
         let mut push = |prefix, ranges| {
             lines.push(&SetRanges { vrf: *vrf, prefix, ranges, on: true });
         };
@@ -187,6 +188,9 @@ impl Command for Show {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetRanges| {
+        if set.ranges.is_empty() && !set.on {
+            return Ok(super::forget(router, set.vrf)?);
+        }
         Ok(super::set_ranges(router, set.vrf, set.prefix, &set.ranges, set.on)?)
     });
     cli.command(|router: &mut Router, set: SetInterface| {

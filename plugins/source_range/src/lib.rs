@@ -102,6 +102,9 @@ pub enum Error {
     /// no such range
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
+    /// the list of table {0} is not empty, or an interface uses it
+    #[retval(INSTANCE_IN_USE)]
+    InUse(u32),
 }
 
 /// Adds ranges of ports for sources in a prefix to the list of a routing table, or takes them out.
@@ -145,17 +148,41 @@ pub fn set_ranges(
     match known {
         Some(at) => lists[at] = Arc::new(list),
         None => {
-            let at = u16::try_from(lists.len()).map_err(|_| Error::Full)?;
+            let of_none = |at: &usize| !checks.by_vrf.values().any(|of| usize::from(*of) == *at);
+            let at = (0..lists.len()).find(of_none).unwrap_or(lists.len());
+            let place = at;
+            let at = u16::try_from(at).map_err(|_| Error::Full)?;
             if router.fib.table::<Ip4>(vrf).is_none() {
                 router.add_table::<Ip4>(vrf).map_err(|_| Error::Full)?;
             }
             // A list stays, if only with nothing in it, and its table with it.
             router.hold_table::<Ip4>(vrf).map_err(|_| Error::Full)?;
-            lists.push(Arc::new(list));
+            match lists.get_mut(place) {
+                Some(free) => *free = Arc::new(list),
+                None => lists.push(Arc::new(list)),
+            }
             router.own_mut::<Checks>().by_vrf.insert(vrf, at);
         }
     }
     router.own_mut::<Checks>().lists.publish(lists);
+    Ok(())
+}
+
+/// Removes the list of a table, which is empty and which no interface uses.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn forget(router: &mut Router, vrf: u32) -> Result<(), Error> {
+    let checks = router.own::<Checks>();
+    let at = *checks.by_vrf.get(&vrf).ok_or(Error::NoTable(vrf))?;
+    let is_used = router.settings::<Lists>().any(|(_, l)| l.as_flattened().contains(&Some(at)));
+    if is_used || !checks.lists.current()[usize::from(at)].ranges.is_empty() {
+        return Err(Error::InUse(vrf));
+    }
+    router.own_mut::<Checks>().by_vrf.remove(&vrf);
+    if let Some(table) = router.fib.table::<Ip4>(vrf) {
+        router.release_table::<Ip4>(table);
+    }
     Ok(())
 }
 

@@ -26,7 +26,7 @@ impl Command for SetSpan {
         "<interface> [l2] {disable | destination <interface> [both|rx|tx|disable]}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let from = args.value("interface")?;
+        let mut from = None;
         let (mut is_l2, mut to, mut which) = (false, None, None);
         while !args.is_empty() {
             if args.keyword("l2") {
@@ -41,10 +41,13 @@ impl Command for SetSpan {
                 which = Some(Directions { rx: true, tx: false });
             } else if args.keyword("tx") {
                 which = Some(Directions { rx: false, tx: true });
+            } else if from.is_none() {
+                from = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
         }
+        let from = from.ok_or_else(|| args.error("expected an interface"))?;
         if to.is_none() && which != Some(Directions::default()) {
             return Err(args.error("expected disable or destination"));
         }

@@ -114,6 +114,7 @@ struct SetEndpoint {
     /// color: the purpose that prefixes ask for
     color: Option<u32>,
     /// no longer
+    #[alias("clear")]
     del: bool,
 }
 

@@ -29,7 +29,7 @@ struct LocalSid {
 impl Command for LocalSid {
     const PATHS: &'static [&'static str] = &["sr localsid"];
     const ABOUT: &'static str = "Add or delete a local SID";
-    const USAGE: &'static str = "[del] {address <address> | prefix <prefix>} [fib-table <id>] \
+    const USAGE: &'static str = "[del] {address|addr <address> | prefix <prefix>} [fib-table <id>] \
         behavior {end | end.x <interface> <next-hop> | end.t <table-id> | \
         end.dx2 <interface> | end.dx6 <interface> <next-hop> | end.dx4 <interface> <next-hop> | \
         end.dt6 <table-id> | end.dt4 <table-id> | un <bits> | un.flex <bits> | \
@@ -42,12 +42,12 @@ impl Command for LocalSid {
             match word {
                 "psp" => is_psp = true,
                 "fib-table" if words.is_none() => table = args.value("table id")?,
+                "del" => is_del = true,
+                "address" | "addr" => prefix = Some(policy::host(args.value("address")?)),
                 word if words.is_some() => {
                     let rest = words.as_mut().map(|(_, rest)| rest);
                     rest.into_iter().for_each(|rest| rest.push(word));
                 }
-                "del" => is_del = true,
-                "address" => prefix = Some(policy::host(args.value("address")?)),
                 "prefix" => prefix = Some(args.value::<Ip6Prefix>("prefix")?.network()),
                 "behavior" => words = Some((args.value("behavior")?, Vec::new())),
                 _ => return Err(args.error("expected address, prefix, behavior or fib-table")),
@@ -374,6 +374,7 @@ impl Print for Steer {
 /// Set the source address of headers that policies put in front.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sr encaps source")]
+#[undo("=set sr encaps source addr ::")]
 #[stage(Settings)]
 struct SetSource {
     /// the address

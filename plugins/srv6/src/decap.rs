@@ -22,6 +22,8 @@ pub const NAME: &str = "sr-localsid-d";
 pub enum Decap {
     /// A frame, out by an interface.
     Frame(u32),
+    /// A frame, out by a sub-interface: with the tags it has, as that rewrites them.
+    Tagged(u32),
     /// A packet, along a load balance.
     Neighbor(Link, u32),
     /// A packet, looked up in a table.
@@ -34,6 +36,9 @@ enum Next {
     /// A frame.
     #[to("interface-output")]
     Output,
+    /// A frame, to a sub-interface.
+    #[to("l2-output")]
+    Layer2,
     /// IPv4, looked up.
     #[to("ip4-lookup")]
     Lookup4,
@@ -95,14 +100,18 @@ pub fn protocol(link: Link) -> Protocol {
 
 fn decapsulate(p: &mut Buffer<'_>, to: Decap) -> Result<(Next, usize), Error> {
     let done = match to {
-        Decap::Frame(interface) => {
+        Decap::Frame(interface) | Decap::Tagged(interface) => {
             let is_frame = |protocol| protocol == super::ETHERNET || protocol == Protocol(59);
             let len = open(p, is_frame)?;
             if len < size_of::<ethernet::Header>() {
                 return Err(Error::NoOutput);
             }
             p.set_tx(interface);
-            return Ok((Next::Output, len));
+            if let Decap::Frame(_) = to {
+                return Ok((Next::Output, len));
+            }
+            l2::packet::enter(p).ok_or(Error::NoOutput)?;
+            return Ok((Next::Layer2, len));
         }
         Decap::Neighbor(link, balance) => {
             let len = open(p, |inner| inner == protocol(link))?;
@@ -167,7 +176,9 @@ impl Record for Opened {
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  SR-LOCALSID: localsid {} decapsulated ", self.index)?;
         match self.to {
-            Decap::Frame(interface) => write!(f, "frame to {}", names.name("interface", interface)),
+            Decap::Frame(interface) | Decap::Tagged(interface) => {
+                write!(f, "frame to {}", names.name("interface", interface))
+            }
             Decap::Neighbor(link, balance) => write!(f, "{link:?} to load-balance {balance}"),
             Decap::Table(link, table) => write!(f, "{link:?} to fib {table}"),
         }

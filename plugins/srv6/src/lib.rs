@@ -23,6 +23,7 @@ use std::net::Ipv6Addr;
 use control::feature::{Refusal, Refused, Registered};
 use graph::BuildError;
 use net::adjacency::Link;
+use net::ethernet::L2_INPUT;
 use net::fib::{self, NewKind, ObjectKind};
 use net::interface::{AttachedAt, DEVICE_INPUT, NoInterface};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
@@ -174,7 +175,7 @@ pub const FEATURE: Feature = Feature {
     about: "Segment routing over IPv6",
     origin: Origin::Core,
     default_enabled: true,
-    requires: &["ip4", "ip6"],
+    requires: &["ip4", "ip6", "l2"],
     register,
     configuration: Configuration::Commands(cli::configuration),
 };
@@ -213,11 +214,12 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     end::add(router, &sids).map_err(refuse)?;
     decap::add(router, &sids).map_err(refuse)?;
     rewrite::add(router, &policies.rewrites, &steered).map_err(refuse)?;
-    router.attach_at::<steer::Frames, _>([AttachedAt {
-        arc: &DEVICE_INPUT,
+    // Those of devices meet the first, those of sub-interfaces the second.
+    router.attach_at::<steer::Frames, _>([&DEVICE_INPUT, &L2_INPUT].map(|arc| AttachedAt {
+        arc,
         node: rewrite::ENCAPS_L2,
-        is_on: |frames| !frames.0.is_empty(),
-    }]);
+        is_on: |frames: &steer::Frames| !frames.0.is_empty(),
+    }));
     let kinds = add_kinds(router).map_err(refuse)?;
     router.insert(Segments {
         sids,

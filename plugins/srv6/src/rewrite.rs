@@ -8,6 +8,7 @@ use graph::arc::Along;
 use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
 use infra::rcu::SlabReader;
 use net::Router;
+use net::ethernet::L2_INPUT;
 use net::fib::{flow, next};
 use net::gso;
 use net::icmp::Problem;
@@ -456,5 +457,6 @@ pub(super) fn add(
     add_one::<Inserted>(router, rewrites, frames)?;
     add_one::<BoundInserted>(router, rewrites, frames)?;
     add_one::<Framed>(router, rewrites, frames)?;
-    router.engine.place(&DEVICE_INPUT, ENCAPS_L2)
+    router.engine.place(&DEVICE_INPUT, ENCAPS_L2)?;
+    router.engine.place(&L2_INPUT, ENCAPS_L2)
 }

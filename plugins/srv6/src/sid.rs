@@ -112,8 +112,7 @@ pub struct Kept {
     pub object: Object,
     /// Place of its counters.
     pub index: u32,
-    followed: Option<Followed>,
-    held: Option<(Link, TableIndex)>,
+    way: Way,
 }
 
 /// All local SIDs.
@@ -152,16 +151,32 @@ pub fn prefix(addr: Ipv6Addr, len: u8) -> Ip6Prefix {
     Ip6Prefix::new(addr, len.min(BITS)).expect("the length is at most that of an address")
 }
 
-/// Route that a local SID follows, and the paths of its packets.
+/// What a local SID uses for its packets until it is deleted.
+#[derive(Default)]
+struct Way {
+    /// A route.
+    followed: Option<Followed>,
+    /// A table.
+    held: Option<(Link, TableIndex)>,
+    /// A sub-interface that sends frames as they are.
+    lent: Option<InterfaceIndex>,
+}
+
+/// Next step of packets of a local SID, and what it uses.
 struct Forwarding {
     next: Next,
-    followed: Option<Followed>,
-    held: Option<(Link, TableIndex)>,
+    way: Way,
 }
 
 impl Forwarding {
     fn to(next: Next) -> Self {
-        Self { next, followed: None, held: None }
+        Self { next, way: Way::default() }
+    }
+    fn over(next: Next, followed: Followed) -> Self {
+        Self { next, way: Way { followed: Some(followed), ..Way::default() } }
+    }
+    fn within(next: Next, held: (Link, TableIndex)) -> Self {
+        Self { next, way: Way { held: Some(held), ..Way::default() } }
     }
 }
 
@@ -183,9 +198,21 @@ fn table(router: &mut Router, link: Link, id: u32) -> Result<TableIndex, Error> 
     Ok(router.hold_table_of(link, id)?)
 }
 
-fn release(router: &mut Router, followed: Option<Followed>, held: Option<(Link, TableIndex)>) {
-    followed.into_iter().for_each(|f| router.unfollow(f));
-    held.into_iter().for_each(|(link, table)| router.use_table_of(link, table, false));
+fn release(router: &mut Router, way: Way) {
+    way.followed.into_iter().for_each(|f| router.unfollow(f));
+    way.held.into_iter().for_each(|(link, table)| router.use_table_of(link, table, false));
+    way.lent.into_iter().for_each(|interface| l2::domain::give_back(router, interface));
+}
+
+/// The way of frames to an interface. A sub-interface lets them go as they are, tags and all.
+fn frames(router: &mut Router, interface: InterfaceIndex) -> Result<Forwarding, Error> {
+    let is_sub = router.interfaces.at(interface).ok_or(Error::NoInterface)?.is_sub();
+    if !is_sub {
+        return Ok(Forwarding::to(Next::Decap(Decap::Frame(interface.0))));
+    }
+    l2::domain::lend(router, interface).map_err(|_| Error::NoInterface)?;
+    let way = Way { lent: Some(interface), ..Way::default() };
+    Ok(Forwarding { next: Next::Decap(Decap::Tagged(interface.0)), way })
 }
 
 fn forwarding(router: &mut Router, what: &What) -> Result<Forwarding, Error> {
@@ -193,26 +220,22 @@ fn forwarding(router: &mut Router, what: &What) -> Result<Forwarding, Error> {
         What::End | What::Micro { .. } | What::Other(..) => Forwarding::to(Next::Lookup),
         What::X { interface, next_hop } | What::MicroX { interface, next_hop, .. } => {
             let followed = neighbor(router, Link::Ip6, interface, next_hop)?;
-            let next = Next::Balance(followed.load_balance());
-            Forwarding { followed: Some(followed), ..Forwarding::to(next) }
+            Forwarding::over(Next::Balance(followed.load_balance()), followed)
         }
         What::T(id) => {
             let table = table(router, Link::Ip6, id)?;
-            Forwarding { held: Some((Link::Ip6, table)), ..Forwarding::to(Next::Table(table.0)) }
+            Forwarding::within(Next::Table(table.0), (Link::Ip6, table))
         }
-        What::Dx2 { interface, .. } => {
-            router.interfaces.at(interface).ok_or(Error::NoInterface)?;
-            Forwarding::to(Next::Decap(Decap::Frame(interface.0)))
-        }
+        What::Dx2 { interface, .. } => frames(router, interface)?,
         What::Dx { link, interface, next_hop } => {
             let followed = neighbor(router, link, interface, next_hop)?;
             let next = Next::Decap(Decap::Neighbor(link, followed.load_balance()));
-            Forwarding { followed: Some(followed), ..Forwarding::to(next) }
+            Forwarding::over(next, followed)
         }
         What::Dt { link, table: id } => {
             let table = table(router, link, id)?;
             let next = Next::Decap(Decap::Table(link, table.0));
-            Forwarding { held: Some((link, table)), ..Forwarding::to(next) }
+            Forwarding::within(next, (link, table))
         }
     })
 }
@@ -242,11 +265,11 @@ pub fn add(
         return Err(Error::SidExists);
     }
     let micro = micro(&what, prefix)?;
-    let Forwarding { next, followed, held } = forwarding(router, &what)?;
+    let Forwarding { next, way } = forwarding(router, &what)?;
     let segments = router.own_mut::<Segments>();
     let kinds = segments.kinds;
     let Ok(index) = segments.sids.slab.insert(Sid { is_psp, next, micro }) else {
-        release(router, followed, held);
+        release(router, way);
         return Err(Error::Full);
     };
     let made = match &what {
@@ -271,7 +294,7 @@ pub fn add(
     let object = match installed {
         Ok(object) => object,
         Err(e) => {
-            release(router, followed, held);
+            release(router, way);
             router.own_mut::<Segments>().sids.slab.remove(index);
             return Err(e);
         }
@@ -280,7 +303,7 @@ pub fn add(
     let places = 2 * index as usize..2 * index as usize + 2;
     // Without them the counters of the one before go on.
     let _ = router.engine.on_threads(move |thread| counters.zero(thread, places.clone()));
-    let kept = Kept { what, is_psp, object, index, followed, held };
+    let kept = Kept { what, is_psp, object, index, way };
     router.own_mut::<Segments>().sids.all.insert((id, prefix), kept);
     Ok(())
 }
@@ -307,7 +330,7 @@ pub fn remove(router: &mut Router, id: u32, prefix: Ip6Prefix) -> Result<(), Err
         (behavior.end)(router, gone.object.index);
     }
     router.own_mut::<Segments>().sids.slab.remove(gone.index);
-    release(router, gone.followed, gone.held);
+    release(router, gone.way);
     Ok(())
 }
 

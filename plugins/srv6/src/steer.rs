@@ -53,6 +53,12 @@ fn install(router: &mut Router, traffic: Traffic, index: u32) -> Result<(), Erro
     Ok(())
 }
 
+/// The sub-interface whose frames are steered: they come by layer 2, not from the device.
+fn sub_of(router: &Router, traffic: Traffic) -> Option<InterfaceIndex> {
+    let Traffic::Frames(interface) = traffic else { return None };
+    router.interfaces.at(interface).filter(|i| i.is_sub()).map(|_| interface)
+}
+
 /// Steers something into a policy.
 ///
 /// # Errors
@@ -62,7 +68,10 @@ pub fn set(router: &mut Router, traffic: Traffic, policy: u32) -> Result<(), Err
         return Err(Error::NoPolicy);
     }
     install(router, traffic, policy)?;
-    router.own_mut::<Segments>().steered.insert(traffic, policy);
+    let before = router.own_mut::<Segments>().steered.insert(traffic, policy);
+    if let Some(sub) = sub_of(router, traffic).filter(|_| before.is_none()) {
+        l2::domain::lend(router, sub).map_err(|_| Error::NoInterface)?;
+    }
     Ok(())
 }
 
@@ -77,7 +86,12 @@ pub fn unset(router: &mut Router, traffic: Traffic) -> Result<(), Error> {
             let table = router.table_of(Link::of(prefix.addr()), id).ok_or(Error::NoTable)?;
             router.remove_route(table, prefix, Source::SR, &[])?;
         }
-        Traffic::Frames(interface) => router.put(interface, Frames::default())?,
+        Traffic::Frames(interface) => {
+            router.put(interface, Frames::default())?;
+            if let Some(sub) = sub_of(router, traffic) {
+                l2::domain::give_back(router, sub);
+            }
+        }
     }
     Ok(())
 }

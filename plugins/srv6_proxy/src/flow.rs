@@ -105,7 +105,7 @@ fn front(p: &Buffer<'_>, proxy: &Proxy) -> Option<usize> {
     let wanted = match proxy.to {
         To::Packets(Link::Ip4, _) => Protocol::IP4,
         To::Packets(..) => Protocol::IP6,
-        To::Frames(_) => return None,
+        To::Frames(..) => return None,
     };
     (upper.protocol == wanted && upper.offset <= LONGEST).then_some(upper.offset)
 }

@@ -20,6 +20,7 @@ mod proxy;
 use std::io;
 
 use control::feature::Refused;
+use net::ethernet::L2_INPUT;
 use net::interface::{AttachedAt, Change, DEVICE_INPUT};
 use net::ip4::IP4_UNICAST;
 use net::ip6::IP6_UNICAST;
@@ -37,7 +38,7 @@ pub const DYNAMIC: Feature = Feature {
     about: "Dynamic SRv6 proxy",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["srv6"],
+    requires: &["srv6", "l2"],
     register: |parts| register::<{ Style::DYNAMIC }>(parts, "end.ad", 20),
     configuration: Configuration::None("its local SIDs are printed with all others"),
 };
@@ -59,7 +60,7 @@ pub const STATIC: Feature = Feature {
     about: "Static SRv6 proxy",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["srv6"],
+    requires: &["srv6", "l2"],
     register: |parts| register::<{ Style::STATIC }>(parts, "end.as", 21),
     configuration: Configuration::None("its local SIDs are printed with all others"),
 };
@@ -70,7 +71,7 @@ pub const MASQUERADING: Feature = Feature {
     about: "Masquerading SRv6 proxy",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["srv6"],
+    requires: &["srv6", "l2"],
     register: |parts| register::<{ Style::MASQUERADING }>(parts, "end.am", 22),
     configuration: Configuration::None("its local SIDs are printed with all others"),
 };
@@ -115,6 +116,7 @@ fn register<const STYLE: u8>(
         let [frames, ip4, ip6] = node::backs(STYLE);
         router.attach_at::<Back<STYLE>, _>([
             AttachedAt { arc: &DEVICE_INPUT, node: frames, is_on: |back| back.is_of(0) },
+            AttachedAt { arc: &L2_INPUT, node: frames, is_on: |back| back.is_of(0) },
             AttachedAt { arc: &IP4_UNICAST, node: ip4, is_on: |back| back.is_of(4) },
             AttachedAt { arc: &IP6_UNICAST, node: ip6, is_on: |back| back.is_of(6) },
         ]);

@@ -4,11 +4,12 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use graph::arc::{Along, FeatureArc};
+use graph::arc::{Along, Beside, FeatureArc};
 use graph::{Buffer, BuildError, CounterText, Edge, Flags, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Link;
+use net::ethernet::L2_INPUT;
 use net::events::EventSender;
 use net::interface::DEVICE_INPUT;
 use net::ip::{V4, V6, Version};
@@ -48,6 +49,9 @@ enum Inside {
     /// Frames.
     #[to("interface-output")]
     Output,
+    /// Frames, to a sub-interface: with the tags they have, as that rewrites them.
+    #[to("l2-output")]
+    Layer2,
     /// IPv4.
     #[to("ip4-load-balance")]
     Ip4,
@@ -71,9 +75,9 @@ impl<const STYLE: u8> Open<STYLE> {
         let end = size_of::<ip6::Header>() + usize::from(outer.payload_len.get());
         let upper = ip6::upper_layer(p.bytes()).filter(|u| u.fragment.is_none())?;
         let (is_wanted, next) = match proxy.to {
-            To::Frames(_) => {
+            To::Frames(_, is_sub) => {
                 let is_frame = [srv6::ETHERNET, Protocol(59)].contains(&upper.protocol);
-                (is_frame, Inside::Output)
+                (is_frame, if is_sub { Inside::Layer2 } else { Inside::Output })
             }
             To::Packets(Link::Ip4, _) => (upper.protocol == Protocol::IP4, Inside::Ip4),
             To::Packets(..) => (upper.protocol == Protocol::IP6, Inside::Ip6),
@@ -89,7 +93,12 @@ impl<const STYLE: u8> Open<STYLE> {
         }
         p.advance(upper.offset)?;
         match proxy.to {
-            To::Frames(interface) => p.set_tx(interface),
+            To::Frames(interface, is_sub) => {
+                p.set_tx(interface);
+                if is_sub {
+                    l2::packet::enter(p)?;
+                }
+            }
             To::Packets(_, balance) => p.set_adjacency(balance),
         }
         Some((next, len))
@@ -148,6 +157,9 @@ impl<const STYLE: u8> Node for Open<STYLE> {
                 let Some((next, len)) = opened else { return Ok(Inside::Drop) };
                 p.truncate_chain(len);
                 p.clear_flags(Flags::L4.with(Flags::HASH));
+                if let Inside::Layer2 = next {
+                    return Ok(next);
+                }
                 let at = p.offset();
                 p.set_l3_offset(at);
                 p.add_flags(Flags::L3);
@@ -293,6 +305,8 @@ pub fn add<const STYLE: u8>(
     let learned = router.events.sender();
     router.engine.add(Open::<STYLE> { proxies: proxies.reader(), learned })?;
     add_back::<STYLE, 0>(router, &DEVICE_INPUT, proxies, backs)?;
+    let behind = Beside::After("l2-input-vtr");
+    router.engine.place_beside(&L2_INPUT, self::backs(STYLE)[0], behind)?;
     add_back::<STYLE, 4>(router, &IP4_UNICAST, proxies, backs)?;
     add_back::<STYLE, 6>(router, &IP6_UNICAST, proxies, backs)
 }

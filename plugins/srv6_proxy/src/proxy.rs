@@ -41,8 +41,8 @@ impl Style {
 /// Packets for a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Frames, by an interface.
-    Frames(u32),
+    /// Frames, by an interface, and whether that is a sub-interface.
+    Frames(u32, bool),
     /// Packets, along a load balance.
     Packets(Link, u32),
 }
@@ -78,6 +78,8 @@ struct Kept {
     source: Option<Ipv6Addr>,
     segments: Vec<Ipv6Addr>,
     followed: Option<Followed>,
+    /// Sub-interfaces whose frames go to the service and return.
+    lent: Vec<InterfaceIndex>,
 }
 
 /// All proxies of a style.
@@ -208,7 +210,7 @@ pub fn make<const STYLE: u8>(
     if router.setting::<Back<STYLE>>(back).0.is_some() {
         return Err(other("another proxy gets what returns there"));
     }
-    let (mut followed, mut to, mut version) = (None, To::Frames(out.0), 0);
+    let (mut followed, mut to, mut version) = (None, To::Frames(out.0, is_sub(router, out)), 0);
     let mut inside = srv6::ETHERNET;
     if let Some(addr) = next_hop {
         let link = Link::of(addr);
@@ -228,9 +230,27 @@ pub fn make<const STYLE: u8>(
         followed.into_iter().for_each(|f| router.unfollow(f));
         return Err(Error::Full);
     };
-    proxies.all.insert(index, Kept { next_hop, out, back, source, segments, followed });
+    let lent = Vec::new();
+    proxies.all.insert(index, Kept { next_hop, out, back, source, segments, followed, lent });
+    if version == 0 {
+        lend::<STYLE>(router, index, [out, back]);
+    }
     router.put(back, Back::<STYLE>(Some((index, version))))?;
     Ok(Object { kind, index })
+}
+
+fn is_sub(router: &Router, interface: InterfaceIndex) -> bool {
+    router.interfaces.at(interface).is_some_and(|i| i.is_sub())
+}
+
+/// Has frames of sub-interfaces be the proxy's.
+fn lend<const STYLE: u8>(router: &mut Router, index: u32, interfaces: [InterfaceIndex; 2]) {
+    let subs = interfaces.into_iter().filter(|interface| is_sub(router, *interface));
+    let mut lent: Vec<_> = subs.collect();
+    lent.retain(|interface| l2::domain::lend(router, *interface).is_ok());
+    if let Some(kept) = router.own_mut::<Proxies<STYLE>>().all.get_mut(&index) {
+        kept.lent = lent;
+    }
 }
 
 /// The words of a proxy.
@@ -253,6 +273,7 @@ pub fn end<const STYLE: u8>(router: &mut Router, index: u32) {
     // The interface may be gone already.
     let _ = router.put(gone.back, Back::<STYLE>::default());
     gone.followed.into_iter().for_each(|f| router.unfollow(f));
+    gone.lent.into_iter().for_each(|interface| l2::domain::give_back(router, interface));
 }
 
 /// Has the proxies that give frames to an interface drop them from now on.
@@ -262,9 +283,9 @@ pub fn forget<const STYLE: u8>(router: &mut Router, interface: InterfaceIndex) {
     let gone: Vec<u32> = gone.map(|(index, _)| *index).collect();
     for index in gone {
         if let Some(proxy) = proxies.slab.at(index).cloned()
-            && matches!(proxy.to, To::Frames(_))
+            && matches!(proxy.to, To::Frames(..))
         {
-            proxies.slab.replace(index, Proxy { to: To::Frames(u32::MAX), ..proxy });
+            proxies.slab.replace(index, Proxy { to: To::Frames(u32::MAX, false), ..proxy });
         }
     }
 }

@@ -21,7 +21,7 @@ struct SetTable {
 impl Command for SetTable {
     const PATHS: &'static [&'static str] = &["svs table"];
     const ABOUT: &'static str = "Make a table of sources, or delete it";
-    const USAGE: &'static str = "[add|delete] [ip4|ip6] table-id <id>";
+    const USAGE: &'static str = "[add|delete|del] [ip4|ip6] table-id <id>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_add, mut version, mut id) = (true, IpVersion::V4, None);
         while !args.is_empty() {
@@ -63,14 +63,32 @@ struct SetRoute {
 impl Command for SetRoute {
     const PATHS: &'static [&'static str] = &["svs route"];
     const ABOUT: &'static str = "Have packets from sources looked up in a table, or no longer";
-    const USAGE: &'static str = "[add|delete] <table-id> <prefix> [<src-table-id>]";
+    const USAGE: &'static str =
+        "[add|delete|del] [table-id] <table-id> <prefix> [src-table-id] [<src-table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_add = args.keyword("add") || !(args.keyword("delete") || args.keyword("del"));
-        args.keyword("table-id");
-        let id = args.value("table id")?;
-        let prefix = args.value("prefix")?;
-        args.keyword("src-table-id");
-        let fib = if is_add { Some(args.value("src-table-id")?) } else { args.optional() };
+        let (mut is_add, mut id, mut prefix, mut fib) = (true, None, None, None);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_add = true;
+            } else if args.keyword("delete") || args.keyword("del") {
+                is_add = false;
+            } else if args.keyword("table-id") {
+                id = Some(args.value("table-id")?);
+            } else if args.keyword("src-table-id") {
+                fib = Some(args.value("src-table-id")?);
+            } else if let Some(found) = args.optional::<Prefix>() {
+                prefix = Some(found);
+            } else if id.is_none() {
+                id = Some(args.value("table-id")?);
+            } else {
+                fib = Some(args.value("src-table-id")?);
+            }
+        }
+        let id = id.ok_or_else(|| args.error("expected table-id"))?;
+        let prefix = prefix.ok_or_else(|| args.error("expected a prefix"))?;
+        if is_add && fib.is_none() {
+            return Err(args.error("expected src-table-id"));
+        }
         Ok(Self { is_add, id, prefix, fib })
     }
 }

@@ -3,8 +3,8 @@
 
 mod node;
 
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Print};
+use control::configuration::Lines;
 use control::feature::{Refusal, Refused};
 use net::interface::{AttachedAt, NoInterface};
 use net::ip4::IP4_LOCAL;
@@ -44,28 +44,16 @@ pub fn set(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result<(
     Ok(router.put(interface, Filtered(on))?)
 }
 
-/// `ip syn filter INTERFACE [disable]`.
-#[derive(Debug, PartialEq)]
+/// Limit the TCP connections that begin over an interface, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("ip syn filter")]
+#[stage(Attachments)]
 struct Set {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// stop
     disable: bool,
-}
-
-impl Command for Set {
-    const PATHS: &'static [&'static str] = &["ip syn filter"];
-    const ABOUT: &'static str =
-        "Limit connections of TCP that begin over an interface, or no longer";
-    const USAGE: &'static str = "<interface> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        Ok(Self { interface: args.value("interface")?, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for Set {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).flag("disable", self.disable);
-    }
 }
 
 fn configuration(router: &Router, lines: &mut Lines<'_>) {

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use control::cli::{Cli, Command, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use net::Router;
 use serde::Serialize;
 
-use super::{LONGEST, PORT, Sender, Severity};
+use super::{Facility, LONGEST, Message, PORT, Sender, Severity, Structured};
 
 /// Set where messages go.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set syslog sender")]
+#[undo("=set syslog sender disable")]
 #[stage(Attachments)]
 struct SetSender {
     /// address of the collector
@@ -30,11 +31,17 @@ struct SetSender {
 /// Set the least severity of events that are sent.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set syslog filter")]
+#[undo("=set syslog filter severity info")]
 #[stage(Settings)]
 struct SetFilter {
     /// the severity
     severity: Severity,
 }
+
+/// Send no messages.
+#[derive(Command)]
+#[command("set syslog sender disable")]
+struct RemoveSender;
 
 /// Show where messages go.
 #[derive(Command)]
@@ -45,6 +52,72 @@ struct ShowSender;
 #[derive(Command)]
 #[command("show syslog filter")]
 struct ShowFilter;
+
+/// `test syslog`: an event.
+struct Test {
+    facility: Facility,
+    severity: Severity,
+    application: String,
+    id: String,
+    data: Vec<Element>,
+    text: String,
+}
+
+/// An element of structured data: its name and parameters.
+struct Element {
+    id: String,
+    parameters: Vec<[String; 2]>,
+}
+
+impl Element {
+    fn shown(&self) -> Vec<(&str, &dyn fmt::Display)> {
+        self.parameters.iter().map(|[name, value]| (name.as_str(), value as _)).collect()
+    }
+}
+
+impl Command for Test {
+    const PATHS: &'static [&'static str] = &["test syslog"];
+    const ABOUT: &'static str = "Send an event to the collector";
+    const USAGE: &'static str = "<facility> <severity> <application> <message-id> \
+        [sd-id <id> [sd-param <name> <value>]...]... [<text>...]";
+
+    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
+        let mut test = Self {
+            facility: args.value("facility")?,
+            severity: args.value("severity")?,
+            application: args.value("application")?,
+            id: args.value("message-id")?,
+            data: Vec::new(),
+            text: String::new(),
+        };
+        loop {
+            if args.keyword("sd-id") {
+                test.data.push(Element { id: args.value("id")?, parameters: Vec::new() });
+                continue;
+            }
+            let place = *args;
+            if !args.keyword("sd-param") {
+                break;
+            }
+            let element = test.data.last_mut().ok_or_else(|| place.error("no sd-id before"))?;
+            element.parameters.push([args.value("name")?, args.value("value")?]);
+        }
+        args.rest().clone_into(&mut test.text);
+        Ok(test)
+    }
+}
+
+impl Test {
+    fn send(&self, router: &mut Router) {
+        let parameters: Vec<_> = self.data.iter().map(Element::shown).collect();
+        let elements = self.data.iter().zip(&parameters);
+        let data: Vec<_> =
+            elements.map(|(e, parameters)| Structured { id: &e.id, parameters }).collect();
+        let Self { facility, severity, application, id, text, .. } = self;
+        let (facility, severity) = (*facility, *severity);
+        super::send(router, &Message { facility, severity, application, id, data: &data, text });
+    }
+}
 
 #[derive(Serialize)]
 struct Shown {
@@ -112,8 +185,16 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         Ok(super::set_sender(router, sender)?)
     });
+    cli.command(|router: &mut Router, _: RemoveSender| {
+        super::remove_sender(router);
+        Ok(())
+    });
     cli.command(|router: &mut Router, c: SetFilter| {
         super::set_filter(router, c.severity);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, test: Test| {
+        test.send(router);
         Ok(())
     });
     cli.command(|router: &mut Router, _: ShowSender| {

@@ -100,6 +100,13 @@ pub enum Error {
     TooShort(u32),
 }
 
+/// Has no messages sent.
+pub fn remove_sender(router: &mut Router) {
+    if let Some((_, table)) = router.own_mut::<Syslog>().sender.take() {
+        router.use_table_of(net::adjacency::Link::Ip4, table, false);
+    }
+}
+
 /// Sets where messages go.
 ///
 /// # Errors

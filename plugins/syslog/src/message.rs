@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 use std::time::Duration;
 
 use control::wall::Civil;
@@ -11,6 +12,24 @@ use super::Severity;
 /// The kind of program that an event is of, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facility(pub u8);
+
+/// Names of the facilities by their numbers (RFC 5424 table 1).
+const FACILITIES: [&str; 24] = [
+    "kernel", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "clock",
+    "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1", "local2", "local3",
+    "local4", "local5", "local6", "local7",
+];
+
+impl FromStr for Facility {
+    type Err = ();
+
+    /// Reads a name, such as `local0`.
+    fn from_str(word: &str) -> Result<Self, ()> {
+        let word = if word == "kern" { "kernel" } else { word };
+        let at = FACILITIES.iter().position(|name| *name == word).ok_or(())?;
+        Ok(Self(at as u8))
+    }
+}
 
 impl Facility {
     /// Other daemons.

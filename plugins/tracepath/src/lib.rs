@@ -7,10 +7,12 @@ mod api;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::PathBuf;
 
-use control::cli::{Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output, io_text};
 use control::feature::Refused;
+use control::private_file;
 use graph::{NodeIndex, TracedPacket};
 use net::trace::timestamps;
 use net::{Configuration, Feature, Origin, Parts, Router};
@@ -198,7 +200,10 @@ fn commands(cli: &mut Cli<Router>) {
         match draw.file {
             None => Ok(Output::both(text, paths)),
             Some(file) => {
-                std::fs::write(&file, text)?;
+                let written = private_file::replace(&file, |old| old.starts_with(b"digraph "))
+                    .and_then(|mut new| new.write_all(text.as_bytes()));
+                written
+                    .map_err(|e| Error::new(format!("`{}': {}", file.display(), io_text(&e))))?;
                 let text = format!("{} paths written to {}", paths.0.len(), file.display());
                 Ok(Output::both(text, paths))
             }

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use control::cli::{Args, Cli, Command, Error as CliError, Output};
 use net::Router;
 
+use crate::mapping::Mapping;
+use crate::mapping_words::{Form, mapping};
 use crate::requests::SessionName;
 use crate::state::{Kind, Nat, Settings};
 use crate::words::{Lines, NewTimeouts, Sides, end, protocol};
@@ -66,8 +68,6 @@ pub trait Commands: Kind {
     const USAGE: &'static str;
     /// Words behind an interface that translates what it sends.
     const OUTPUT: &'static str;
-    /// Whether a session has one far end, which may be translated too.
-    const HAS_FAR_END: bool;
 
     /// Takes an option of the command that enables it, which others do not have.
     ///
@@ -87,15 +87,13 @@ impl<K: Commands> Command for Plugin<K> {
     const USAGE: &'static str = K::USAGE;
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        if args.keyword("disable") {
-            return Ok(Self(None));
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let mut new = Settings::<K>::default();
+        let (mut new, mut is_on) = (Settings::<K>::default(), None);
         while !args.is_empty() {
-            if args.keyword("sessions") {
+            if args.keyword("enable") {
+                is_on = Some(true);
+            } else if args.keyword("disable") {
+                is_on = Some(false);
+            } else if args.keyword("sessions") {
                 new.sessions = args.value("sessions")?;
             } else if args.keyword("inside-vrf") {
                 new.inside_vrf = args.value("inside-vrf")?;
@@ -105,7 +103,8 @@ impl<K: Commands> Command for Plugin<K> {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(Some(Box::new(new))))
+        let is_on = is_on.ok_or_else(|| CliError::from("expected enable or disable"))?;
+        Ok(Self(is_on.then(|| Box::new(new))))
     }
 }
 
@@ -136,25 +135,31 @@ impl<K: Commands> Command for DelSession<K> {
     const USAGE: &'static str = "in|out <end> tcp|udp|icmp [vrf <table>] [external-host <end>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_inside = args.keyword("in");
-        if !is_inside && !args.keyword("out") {
-            return Err(args.unknown());
-        }
-        let (addr, port) = end(args, "session")?;
-        let protocol = protocol(args).ok_or_else(|| args.unknown())?;
-        let near = (addr.octets(), port);
-        let mut name = SessionName { is_inside, near, far: None, protocol, vrf: 0 };
+        let (mut is_inside, mut near, mut of, mut far, mut vrf) = (None, None, None, None, 0);
         while !args.is_empty() {
-            if args.keyword("vrf") {
-                name.vrf = args.value("vrf")?;
+            if args.keyword("in") {
+                is_inside = Some(true);
+            } else if args.keyword("out") {
+                is_inside = Some(false);
+            } else if args.keyword("vrf") {
+                vrf = args.value("vrf")?;
             } else if args.keyword("external-host") {
                 let (addr, port) = end(args, "external-host")?;
-                name.far = K::HAS_FAR_END.then_some((addr.octets(), port));
+                far = K::HAS_FAR_END.then_some((addr.octets(), port));
+            } else if let Some(found) = protocol(args) {
+                of = Some(found);
+            } else if near.is_none() {
+                let (addr, port) = end(args, "session")?;
+                near = Some((addr.octets(), port));
             } else {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(name, PhantomData))
+        let missing = |what: &str| CliError::from(format!("expected {what}"));
+        let is_inside = is_inside.ok_or_else(|| missing("in or out"))?;
+        let near = near.ok_or_else(|| missing("an address and a port: 192.0.2.1:80"))?;
+        let protocol = of.ok_or_else(|| missing("tcp, udp or icmp"))?;
+        Ok(Self(SessionName { is_inside, near, far, protocol, vrf }, PhantomData))
     }
 }
 
@@ -216,6 +221,30 @@ struct ShowTimeouts {}
 #[derive(Command)]
 #[command()]
 struct ShowMss {}
+
+/// A command about a mapping: `kind add static mapping` and the like.
+pub struct SetMapping<K>(Mapping, bool, PhantomData<K>);
+
+impl<K: Commands> SetMapping<K> {
+    /// From its words.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn parse(args: &mut Args<'_>, form: Form) -> Result<Self, CliError> {
+        let (mapping, is_add) = mapping(args, form, K::HAS_FAR_END)?;
+        Ok(Self(mapping, is_add, PhantomData))
+    }
+    /// Carries it out; says how many sessions it ended.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub fn carry_out(self, router: &mut Router) -> Result<Output, CliError> {
+        let is_add = self.1;
+        let ended = Nat::<K>::put_mapping(router, self.0, is_add)?;
+        let line = format!("{ended} sessions with another translation ended");
+        Ok(Output::of(Lines(if is_add && ended > 0 { vec![line] } else { Vec::new() })))
+    }
+}
 
 /// Adds the commands of a kind.
 pub fn register<K: Commands>(cli: &mut Cli<Router>) {

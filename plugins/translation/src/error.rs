@@ -34,6 +34,9 @@ pub enum Error {
     /// the protocol has no ports
     #[retval(INVALID_VALUE)]
     BadProtocol,
+    /// a mapping of a protocol needs both ports
+    #[retval(INVALID_VALUE)]
+    NoPort,
     /// a load balancing mapping has two hosts at least
     #[retval(INVALID_VALUE)]
     TooFewHosts,

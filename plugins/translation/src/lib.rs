@@ -106,20 +106,39 @@ pub fn leads_outside(
     }
 }
 
-/// The table, of those outside, in which packets to a far end are looked up: the only one, else the
-/// first that leads there, from their own on.
+/// The interface outside, of several, that packets to an address leave over, by the first of these
+/// tables that leads there.
+pub fn leaves_over(
+    paths: &ReversePaths<Ip4>,
+    outside: &[u32],
+    fibs: [u16; 2],
+    dst: [u8; 4],
+    epoch: Epoch<'_>,
+) -> Option<u32> {
+    let dst = u32::from_be_bytes(dst);
+    let leads = |fib: u16, over: u32| paths.find(fib, dst, Some(over), epoch) == ReversePath::Away;
+    match outside {
+        [] => None,
+        [only] => Some(*only),
+        _ => fibs.iter().find_map(|fib| outside.iter().copied().find(|over| leads(*fib, *over))),
+    }
+}
+
+/// The table in which packets to a far end are looked up: the only one outside, else that of the
+/// host if it leads over an interface outside itself, else the first outside that leads there.
 pub fn outside_fib(
     paths: &ReversePaths<Ip4>,
-    outside: &[u16],
+    (fibs, interfaces): (&[u16], &[u32]),
     fib: u16,
     dst: [u8; 4],
     epoch: Epoch<'_>,
 ) -> u16 {
-    let leads =
-        |table: &u16| paths.find(*table, u32::from_be_bytes(dst), None, epoch) == ReversePath::Away;
-    let own = outside.iter().find(|table| **table == fib);
-    match outside {
+    let leads = |table: u16, over: Option<u32>| {
+        paths.find(table, u32::from_be_bytes(dst), over, epoch) == ReversePath::Away
+    };
+    match fibs {
         [only] => *only,
-        _ => *own.into_iter().chain(outside).find(|table| leads(table)).unwrap_or(&fib),
+        _ if interfaces.iter().any(|over| leads(fib, Some(*over))) => fib,
+        _ => fibs.iter().copied().find(|table| leads(*table, None)).unwrap_or(fib),
     }
 }

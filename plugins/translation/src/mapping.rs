@@ -90,6 +90,23 @@ impl Mapping {
     pub fn is_of_address(&self) -> bool {
         self.protocol.is_none()
     }
+    /// The address outside if it is neither a host's own nor an interface's.
+    pub fn foreign(&self) -> Option<Ipv4Addr> {
+        let is_own = self.locals.iter().any(|local| local.addr == self.external);
+        let is_foreign = !self.is_identity && self.interface.is_none() && !is_own;
+        is_foreign.then_some(self.external)
+    }
+    /// The mapping with the address that its interface has now; `None` while it has none.
+    pub fn resolved(&self, router: &Router) -> Option<Self> {
+        let mut new = self.clone();
+        if let Some(interface) = new.interface {
+            new.external = address_of(router, InterfaceIndex(interface))?;
+            if new.is_identity {
+                new.locals.iter_mut().for_each(|local| local.addr = new.external);
+            }
+        }
+        Some(new)
+    }
 }
 
 /// An end outside or inside: address, port and protocol; 0 for all.
@@ -104,7 +121,7 @@ pub fn collide(a: &Mapping, b: &Mapping) -> bool {
 /// Whether a mapping can be added.
 ///
 /// # Errors
-/// Its interface is not there, its protocol has no ports, or it has too few hosts.
+/// Its interface is not there, its protocol has no ports, it has no port or too few hosts.
 pub fn check(router: &Router, new: &Mapping) -> Result<(), Error> {
     if let Some(interface) = new.interface {
         router.interfaces.at(InterfaceIndex(interface)).ok_or(Error::NoInterface)?;
@@ -112,6 +129,10 @@ pub fn check(router: &Router, new: &Mapping) -> Result<(), Error> {
     let has_ports = [Protocol::TCP, Protocol::UDP, Protocol::ICMP];
     if new.protocol.is_some_and(|p| !has_ports.contains(&p)) {
         return Err(Error::BadProtocol);
+    }
+    let has_no_port = new.port == 0 || new.locals.iter().any(|local| local.port == 0);
+    if new.protocol.is_some() && has_no_port {
+        return Err(Error::NoPort);
     }
     if new.is_balanced && new.locals.len() < 2 {
         return Err(Error::TooFewHosts);
@@ -178,14 +199,7 @@ impl Mappings {
     pub fn of(router: &Router, all: &[Mapping]) -> Self {
         let mut found = Self::default();
         for mapping in all {
-            let mut mapping = mapping.clone();
-            if let Some(interface) = mapping.interface {
-                let Some(addr) = address_of(router, InterfaceIndex(interface)) else { continue };
-                mapping.external = addr;
-                if mapping.is_identity {
-                    mapping.locals.iter_mut().for_each(|local| local.addr = addr);
-                }
-            }
+            let Some(mapping) = mapping.resolved(router) else { continue };
             let fib = |vrf: u32| router.fib.table::<Ip4>(vrf).map_or(u16::MAX, |table| table.0);
             let fibs: Vec<u16> = mapping.locals.iter().map(|local| fib(local.vrf)).collect();
             let at = found.all.len();
@@ -207,6 +221,22 @@ impl Mappings {
         let addr = Ipv4Addr::from(addr);
         let exact = self.by_external.get(&(addr, port, protocol.0));
         exact.or_else(|| self.by_external.get(&(addr, 0, 0))).copied()
+    }
+    /// The end outside that a mapping gives an end of a host; `None` if it is not of that end.
+    pub fn translated(
+        mapping: &Mapping,
+        external: Ipv4Addr,
+        local: &Local,
+        (port, protocol): (u16, Protocol),
+    ) -> Option<([u8; 4], u16)> {
+        let external = if mapping.is_identity { local.addr } else { external };
+        match mapping.protocol {
+            None => Some((external.octets(), port)),
+            Some(of) if of == protocol && local.port == port => {
+                Some((external.octets(), mapping.port))
+            }
+            Some(_) => None,
+        }
     }
     /// The addresses outside, of interfaces the ones they have now.
     pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {

@@ -5,56 +5,170 @@ use std::net::Ipv4Addr;
 
 use control::cli::{Args, Error as CliError};
 use net::{InterfaceIndex, Router};
+use wire::Protocol;
 
-use crate::mapping::{Mapping, Twice};
-use crate::words::{protocol, word};
+use crate::error::Error;
+use crate::mapping::{Local, Mapping, Twice};
+use crate::words::{end, protocol, word};
 
-/// `[tcp|udp|icmp] local ADDRESS [PORT] external ADDRESS-OR-INTERFACE [PORT]`.
+/// Form of a command about mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `static mapping`.
+    Static,
+    /// `identity mapping`.
+    Identity,
+    /// `load-balancing`.
+    Balanced,
+}
+
+/// A mapping and whether it is added, from words in any order; those about far ends only if
+/// `has_far_end`.
 ///
 /// # Errors
-/// What is missing, or something else.
-pub fn static_mapping(args: &mut Args<'_>) -> Result<Mapping, CliError> {
-    let mut new = Mapping { protocol: protocol(args), ..Mapping::default() };
-    if !args.keyword("local") {
-        return Err(args.unknown());
+/// The word that is wrong, or missing.
+pub fn mapping(
+    args: &mut Args<'_>,
+    form: Form,
+    has_far_end: bool,
+) -> Result<(Mapping, bool), CliError> {
+    let mut new = Mapping {
+        is_identity: form == Form::Identity,
+        is_balanced: form == Form::Balanced,
+        ..Mapping::default()
+    };
+    if form == Form::Balanced {
+        new.locals.clear();
     }
-    new.locals[0].addr = args.value("local")?;
-    new.locals[0].port = args.optional().unwrap_or(0);
-    if !args.keyword("external") {
-        return Err(args.unknown());
+    let (mut vrf, mut is_add, mut has_local, mut has_external) = (None, true, false, false);
+    while !args.is_empty() {
+        if args.keyword("vrf") {
+            vrf = Some(args.value("vrf")?);
+        } else if args.keyword("del") {
+            is_add = false;
+        } else if form != Form::Identity && args.keyword("local") {
+            has_local = true;
+            local(args, &mut new)?;
+        } else if args.keyword("external") {
+            has_external = true;
+            external(args, &mut new)?;
+        } else if let Some(of) = protocol_of(args, form)? {
+            new.protocol = Some(of);
+            if form == Form::Identity {
+                new.port = args.optional().unwrap_or(new.port);
+            }
+        } else if !(has_far_end && option(args, form, &mut new)?) {
+            if form != Form::Identity {
+                return Err(args.unknown());
+            }
+            has_external = true;
+            new.external = args.optional().ok_or_else(|| args.unknown())?;
+        }
     }
-    match args.optional::<Ipv4Addr>() {
+    if form == Form::Identity {
+        (new.locals[0].addr, new.locals[0].port) = (new.external, new.port);
+        has_local = true;
+    }
+    for local in new.locals.iter_mut() {
+        local.vrf = vrf.unwrap_or(local.vrf);
+    }
+    check(&new, (has_local, has_external))?;
+    Ok((new, is_add))
+}
+
+/// A protocol, behind the word that says so where there may be one.
+fn protocol_of(args: &mut Args<'_>, form: Form) -> Result<Option<Protocol>, CliError> {
+    let is_said = form != Form::Identity && args.keyword("protocol");
+    match protocol(args) {
+        None if is_said => Err(args.unknown()),
+        found => Ok(found),
+    }
+}
+
+/// Behind `local`: the host, with its part of the load if there are several.
+fn local(args: &mut Args<'_>, new: &mut Mapping) -> Result<(), CliError> {
+    if !new.is_balanced {
+        new.locals[0].addr = args.value("local")?;
+        new.locals[0].port = args.optional().unwrap_or(0);
+        return Ok(());
+    }
+    let (addr, port) = end(args, "local")?;
+    let (mut vrf, mut probability) = (0, 0);
+    loop {
+        if args.keyword("vrf") {
+            vrf = args.value("vrf")?;
+        } else if args.keyword("probability") {
+            probability = args.value("probability")?;
+        } else {
+            break;
+        }
+    }
+    new.locals.push(Local { addr, port, probability, vrf });
+    Ok(())
+}
+
+/// Behind `external`.
+fn external(args: &mut Args<'_>, new: &mut Mapping) -> Result<(), CliError> {
+    if new.is_balanced {
+        (new.external, new.port) = end(args, "external")?;
+        return Ok(());
+    }
+    let addr = if new.is_identity { None } else { args.optional::<Ipv4Addr>() };
+    match addr {
         Some(addr) => new.external = addr,
         None => new.interface = Some(args.value::<InterfaceIndex>("external")?.0),
     }
-    new.port = args.optional().unwrap_or(0);
-    if new.protocol.is_some() && (new.port == 0 || new.locals[0].port == 0) {
-        return Err(args.error("a mapping of a protocol needs both ports"));
+    if !new.is_identity {
+        new.port = args.optional().unwrap_or(0);
     }
-    if new.protocol.is_none() && (new.port != 0 || new.locals[0].port != 0) {
-        return Err(args.error("a mapping of ports needs a protocol: tcp, udp or icmp"));
-    }
-    Ok(new)
+    Ok(())
 }
 
-/// `external INTERFACE`, or an address, and `[tcp|udp|icmp PORT]`.
-///
-/// # Errors
-/// What is missing, or something else.
-pub fn identity_mapping(args: &mut Args<'_>) -> Result<Mapping, CliError> {
-    let mut new = Mapping { is_identity: true, ..Mapping::default() };
-    if args.keyword("external") {
-        new.interface = Some(args.value::<InterfaceIndex>("external")?.0);
+/// A word about far ends; whether it is one.
+fn option(args: &mut Args<'_>, form: Form, new: &mut Mapping) -> Result<bool, CliError> {
+    let mut twice = None;
+    if form == Form::Identity {
+        return Ok(false);
+    } else if args.keyword("twice-nat") {
+        twice = Some(Twice::Always);
+    } else if args.keyword("self-twice-nat") {
+        twice = Some(Twice::ToItself);
+    } else if args.keyword("out2in-only") {
+        new.is_out2in_only = true;
+    } else if form == Form::Static && args.keyword("exact") {
+        new.pool = Some(args.value("exact")?);
+    } else if form == Form::Balanced && args.keyword("affinity") {
+        new.affinity = args.value("affinity")?;
     } else {
-        new.external = args.value("address")?;
+        return Ok(false);
     }
-    new.protocol = protocol(args);
-    if new.protocol.is_some() {
-        new.port = args.value("port")?;
+    if let Some(twice) = twice {
+        if new.twice != Twice::No && new.twice != twice {
+            return Err(Error::BothTwice.to_string().into());
+        }
+        new.twice = twice;
     }
-    new.locals[0].addr = new.external;
-    new.locals[0].port = new.port;
-    Ok(new)
+    Ok(true)
+}
+
+fn check(new: &Mapping, (has_local, has_external): (bool, bool)) -> Result<(), CliError> {
+    let has_port = |port: &u16| *port != 0;
+    let mut ports: Vec<u16> = new.locals.iter().map(|local| local.port).collect();
+    ports.push(new.port);
+    let fault = match (has_local, has_external) {
+        (false, _) => "expected local and the host",
+        (_, false) if new.is_identity => "expected an address, or external and an interface",
+        (_, false) => "expected external and an address or interface",
+        _ if new.protocol.is_some() && !ports.iter().all(has_port) => match new.is_identity {
+            true => "a mapping of a protocol needs a port",
+            false => "a mapping of a protocol needs both ports",
+        },
+        _ if new.protocol.is_none() && ports.iter().any(has_port) => {
+            "a mapping of ports needs a protocol: tcp, udp or icmp"
+        }
+        _ => return Ok(()),
+    };
+    Err(fault.into())
 }
 
 impl Mapping {

@@ -71,14 +71,20 @@ impl<K: Kind> Nat<K> {
         let all = Self::list_sessions(router, is_meant).unwrap_or_default();
         all.into_iter().map(|(_, session)| session).collect()
     }
-    /// The mappings that are meant, each with one of its hosts.
+    /// The mappings that are meant, each with one of its hosts: those of interfaces last, and
+    /// before them once more with the address that they have now.
     pub fn mappings(
         router: &Router,
         is_meant: impl Fn(&Mapping) -> bool,
-    ) -> impl Iterator<Item = (&Mapping, &Local)> {
+    ) -> impl Iterator<Item = (Mapping, Local)> {
         let all = Self::settings(router).map_or(&[][..], |s| &s.mappings);
-        let all = all.iter().filter(move |m| is_meant(m));
-        all.flat_map(|m| m.locals.iter().map(move |local| (m, local)))
+        let (of_interfaces, mut found): (Vec<Mapping>, Vec<Mapping>) =
+            all.iter().filter(|m| is_meant(m)).cloned().partition(|m| m.interface.is_some());
+        let resolved = of_interfaces.iter().filter_map(|m| m.resolved(router));
+        found.extend(resolved.map(|m| Mapping { interface: None, ..m }));
+        found.extend(of_interfaces);
+        let each = |m: Mapping| m.locals.clone().into_iter().map(move |local| (m.clone(), local));
+        found.into_iter().flat_map(each)
     }
 }
 

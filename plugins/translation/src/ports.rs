@@ -16,16 +16,22 @@ pub fn stride(random: u64, count: u32) -> u32 {
     (first..).step_by(2).find(|n| is_coprime(*n)).unwrap_or(1)
 }
 
+/// Number of values that the bits behind an identifier have.
+fn lows(offset: u8) -> u32 {
+    ((1 << offset) - 1).max(1)
+}
+
 /// A set of ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortSet {
     /// All from 1024 on.
     #[default]
     All,
-    /// Those of a customer of MAP (RFC 7597 section 5.1): `offset` bits that are not all 0, then
-    /// `len` bits that are `psid`, then any.
+    /// Those with an identifier in the middle (as RFC 7597 section 5.1 has it, but with `offset`
+    /// counted from the other end): any bits, then `len` bits that are `psid`, then `offset` bits
+    /// that are not all 0.
     Psid {
-        /// Bits in front.
+        /// Bits behind the identifier.
         offset: u8,
         /// Bits of the identifier.
         len: u8,
@@ -56,8 +62,7 @@ impl PortSet {
     pub fn count(self) -> u32 {
         match self {
             Self::All => 1 + u32::from(u16::MAX - FIRST_PORT),
-            Self::Psid { offset: 0, len, .. } => 1 << (16 - len),
-            Self::Psid { offset, len, .. } => ((1 << offset) - 1) << (16 - offset - len),
+            Self::Psid { offset, len, .. } => (1 << (16 - offset - len)) * lows(offset),
             Self::Range { first, last } => 1 + u32::from(last - first),
         }
     }
@@ -66,11 +71,10 @@ impl PortSet {
         match self {
             Self::All => FIRST_PORT + n as u16,
             Self::Psid { offset, len, psid } => {
-                let bits = 16 - offset - len;
-                // The bits in front are not all 0, unless there are none.
-                let front = (n >> bits) + u32::from(offset > 0);
-                let rest = n & ((1 << bits) - 1);
-                (front << (16 - offset) | u32::from(psid) << bits | rest) as u16
+                // The bits behind are not all 0, unless there are none.
+                let low = n % lows(offset) + u32::from(offset > 0);
+                let high = u64::from(n / lows(offset)) << (offset + len);
+                high as u16 | (u32::from(psid) << offset | low) as u16
             }
             Self::Range { first, .. } => first + n as u16,
         }
@@ -81,8 +85,8 @@ impl PortSet {
             Self::All => port >= FIRST_PORT,
             Self::Psid { offset, len, psid } => {
                 let port = u32::from(port);
-                let is_in_front = offset == 0 || port >> (16 - offset) != 0;
-                is_in_front && (port >> (16 - offset - len)) & ((1 << len) - 1) == u32::from(psid)
+                let has_low = offset == 0 || port & ((1 << offset) - 1) != 0;
+                has_low && (port >> offset) & ((1 << len) - 1) == u32::from(psid)
             }
             Self::Range { first, last } => (first..=last).contains(&port),
         }

@@ -104,14 +104,26 @@ impl<K: Kind> Nat<K> {
     /// # Errors
     /// [`Error`].
     pub fn set_mapping(router: &mut Router, mapping: Mapping, is_add: bool) -> Result<(), Error> {
+        Self::put_mapping(router, mapping, is_add).map(drop)
+    }
+    /// As [`Nat::set_mapping`]; how many sessions ended. A mapping that is added ends those of its
+    /// hosts that have another translation.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn put_mapping(
+        router: &mut Router,
+        mapping: Mapping,
+        is_add: bool,
+    ) -> Result<usize, Error> {
         Self::settings(router)?;
         if is_add {
             mapping::check(router, &mapping)?;
-            return Self::change(router, |s| mapping::add(&mut s.mappings, mapping));
+            Self::change(router, |s| mapping::add(&mut s.mappings, mapping.clone()))?;
+            return Self::take_over(router, &mapping);
         }
         let gone = Self::change(router, |s| mapping::remove(&mut s.mappings, &mapping))?;
-        Self::release_mapping(router, &gone);
-        Ok(())
+        Self::release_mapping(router, &gone)
     }
     /// Has packets without a translation pass, or not.
     ///

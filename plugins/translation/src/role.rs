@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use net::Router;
 use net::interface::{AttachedAt, InterfaceIndex};
 use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
+use wire::IpVersion;
 
 use crate::error::Error;
 
@@ -112,6 +113,9 @@ pub fn set<K: 'static>(
     router.put(interface, new)?;
     if old.is_none() != new.is_none() {
         router.need_fragment_ports(interface, 0, !new.is_none()).map_err(|_| Error::NoInterface)?;
+        // Packets of interfaces without addresses are translated too.
+        let held = router.hold_ip(interface, IpVersion::V4, !new.is_none());
+        held.map_err(|_| Error::NoInterface)?;
     }
     if old.is_output != new.is_output {
         let (arc, node) = (&IP4_OUTPUT, FRAGMENTS_SENT);

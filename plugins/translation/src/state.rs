@@ -1,6 +1,7 @@
 //! Control's state of a kind of NAT of IPv4, and what it tells the nodes.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,16 +9,18 @@ use std::time::Duration;
 use control::process::Wake;
 use infra::rcu::Shared;
 use net::Router;
+use net::fib::Ip4;
 use net::interface::{Change, InterfaceIndex};
+use net::neighbor::Answered;
 use sessions::{Affinity, Step, Usage, Walked};
 
 use crate::address_of;
 use crate::error::Error;
-use crate::mapping::Mapping;
+use crate::mapping::{Local, Mapping, Mappings};
 use crate::outside::Outside;
 use crate::pool::{Pool, PoolAddress};
 use crate::role::{self, Role};
-use crate::session::{NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
+use crate::session::{BYPASS, NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
 use crate::workers::Workers;
 
 /// Seconds between rounds in which what is over ends.
@@ -33,6 +36,10 @@ pub trait Kind: Sized + 'static {
     type Core: Clone + Send + Sync + 'static;
     /// Sessions of a thread, unless the operator says otherwise.
     const SESSIONS: u32;
+    /// Its name.
+    const NAME: &'static str;
+    /// Whether a session has one far end, which may be translated too.
+    const HAS_FAR_END: bool;
 
     /// Prepares to be enabled: takes what the settings need.
     ///
@@ -196,6 +203,7 @@ impl<K: Kind> Nat<K> {
         nat.settings = None;
         nat.sessions.publish(None);
         nat.config.publish(K::Config::default());
+        router.answer_for(K::NAME, Answered::new());
         K::end(router, &gone);
         Ok(())
     }
@@ -218,7 +226,25 @@ impl<K: Kind> Nat<K> {
         if let Ok(settings) = Self::settings(router) {
             let config = K::configure(router, settings);
             router.own_mut::<Self>().config.publish(config);
+            router.answer_for(K::NAME, Self::answered(router));
         }
+    }
+    /// Addresses that this router answers for: those outside where far ends are, and where only
+    /// hosts are those that far ends get. Those of interfaces it answers for anyway.
+    fn answered(router: &Router) -> Answered {
+        let settings = Self::known(router);
+        let of_pool = |is_twice: bool| {
+            let all = settings.pool.addresses.iter();
+            all.filter(move |a| a.is_twice == is_twice).map(|a| a.addr)
+        };
+        let foreign = settings.mappings.iter().filter_map(Mapping::foreign);
+        let outside: Vec<_> = of_pool(false).chain(foreign).collect();
+        let twice: Vec<_> = of_pool(true).collect();
+        let of_role = |(interface, role): (InterfaceIndex, Role<Self>)| {
+            let all = if role.receives_outside() { &outside } else { &twice };
+            all.iter().map(move |addr| (Some(interface), [IpAddr::V4(*addr); 2]))
+        };
+        Self::roles(router).into_iter().flat_map(of_role).collect()
     }
     /// Interfaces outside, and the tables that packets from there are looked up in.
     pub fn outsides(router: &Router, fib: impl Fn(u32) -> u16) -> (Vec<u32>, Vec<u16>) {
@@ -283,9 +309,8 @@ impl<K: Kind> Nat<K> {
         let sessions = router.own::<Self>().sessions.current().clone();
         sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
     }
-    /// Begins to follow what the kind hangs on, with a process that ends what is over. Its tables
-    /// are listed by their `name`.
-    pub fn start(self, router: &mut Router, name: &'static str, process: &'static str) {
+    /// Begins to follow what the kind hangs on, with a process that ends what is over.
+    pub fn start(self, router: &mut Router, process: &'static str) {
         router.insert(self);
         router.interfaces.observe(Self::interface_changed);
         router.addresses.observe(|router, _, _| Self::addresses_changed(router));
@@ -294,7 +319,7 @@ impl<K: Kind> Nat<K> {
             false => Wake::After(ROUND),
         };
         router.processes.spawn(process, Box::new(body));
-        sessions::list(router, name, Self::usage);
+        sessions::list(router, K::NAME, Self::usage);
     }
     /// Ends what is over; whether there may be more.
     pub fn expire(router: &mut Router) -> bool {
@@ -322,16 +347,50 @@ impl<K: Kind> Nat<K> {
             false => !s.data.is(STATIC) && s.reverse.dst == addr,
         });
     }
-    /// Ends the sessions of a mapping.
-    pub(crate) fn release_mapping(router: &mut Router, mapping: &Mapping) {
+    /// Ends the sessions of a mapping; how many.
+    pub(crate) fn release_mapping(router: &mut Router, mapping: &Mapping) -> Result<usize, Error> {
         let of = mapping.interface.map(InterfaceIndex);
         let external = of.and_then(|i| address_of(router, i)).unwrap_or(mapping.external).octets();
         let (port, protocol) = (mapping.port, mapping.protocol);
-        let _ = Self::remove_sessions(router, move |s| {
+        Self::remove_sessions(router, move |s| {
             s.data.is(STATIC)
                 && s.reverse.dst == external
                 && protocol.is_none_or(|p| s.reverse.protocol() == p && s.reverse.dst_port == port)
-        });
+        })
+    }
+    /// Ends sessions that come and go which a mapping gives another translation: those of its
+    /// hosts, and of others that have its end outside if that leads to one host. How many.
+    pub(crate) fn take_over(router: &mut Router, mapping: &Mapping) -> Result<usize, Error> {
+        let of = mapping.interface.map(InterfaceIndex);
+        let external = match of {
+            Some(interface) => address_of(router, interface),
+            None => Some(mapping.external),
+        };
+        let Some(external) = external else { return Ok(0) };
+        let table = |local: &Local| router.fib.table::<Ip4>(local.vrf).map(|table| table.0);
+        let locals: Vec<_> = mapping.locals.iter().map(|local| (*local, table(local))).collect();
+        let mapping = mapping.clone();
+        Self::remove_sessions(router, move |s| {
+            if s.data.is(STATIC | BYPASS) {
+                return false;
+            }
+            let (host, end) = (s.forward.src, (s.reverse.dst, s.reverse.dst_port));
+            let (port, protocol) = (s.forward.src_port, s.forward.protocol());
+            let own = locals.iter().find(|(local, fib)| {
+                let addr = if mapping.is_identity { external } else { local.addr };
+                addr.octets() == host && *fib == Some(s.data.in_fib)
+            });
+            let new = own.and_then(|(local, _)| {
+                let local = Local { addr: host.into(), ..*local };
+                Mappings::translated(&mapping, external, &local, (port, protocol))
+            });
+            let is_taken = mapping.protocol.is_none_or(|p| p == protocol && mapping.port == end.1);
+            let is_others = !K::HAS_FAR_END && end.0 == external.octets() && is_taken;
+            match new {
+                Some(new) => !mapping.is_out2in_only && new != end,
+                None => is_others,
+            }
+        })
     }
     /// Follows changes of interfaces: one that goes takes what hangs on it along.
     pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
@@ -351,8 +410,15 @@ impl<K: Kind> Nat<K> {
         let outside = |router: &Router| K::outside(router.own::<Self>().config.current());
         let old = outside(router);
         Self::apply(router);
-        if let Some(gone) = old.without(&outside(router)) {
+        let new = outside(router);
+        if let Some(gone) = old.without(&new) {
             let _ = Self::remove_sessions(router, move |s| gone.has(s));
+        }
+        if old != new {
+            let of_interfaces = Self::known(router).mappings;
+            for mapping in of_interfaces.iter().filter(|m| m.interface.is_some()) {
+                let _ = Self::take_over(router, mapping);
+            }
         }
     }
     /// Other threads: sessions go over to the one that has their packets from now on, by the first

@@ -38,6 +38,7 @@ impl Users {
     }
     /// The hosts of the thread that asks. Only that thread takes the lock, and control for threads
     /// that do not run: so it is free whenever somebody wants it.
+    #[inline]
     pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, Counts>> {
         match self.0.get(thread)?.try_lock() {
             Ok(lent) => Some(lent),

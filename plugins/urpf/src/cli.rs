@@ -25,7 +25,7 @@ impl Command for SetUrpf {
     const PATHS: &'static [&'static str] = &["set urpf"];
     const ABOUT: &'static str = "Check the sources of packets of an interface";
     const USAGE: &'static str =
-        "[ip4|ip6] [rx|tx] [off|strict|loose] <interface> [table <table-id>]";
+        "[ip4|ipv4|ip6|ipv6] [rx|tx] [off|strict|loose] <interface> [table <table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut version, mut direction) = (IpVersion::V4, Direction::Rx);
         let (mut mode, mut interface, mut table) = (Some(Mode::Strict), None, None);
@@ -33,8 +33,8 @@ impl Command for SetUrpf {
             let at = *args;
             args.word();
             match word {
-                "ip4" => version = IpVersion::V4,
-                "ip6" => version = IpVersion::V6,
+                "ip4" | "ipv4" => version = IpVersion::V4,
+                "ip6" | "ipv6" => version = IpVersion::V6,
                 "rx" => direction = Direction::Rx,
                 "tx" => direction = Direction::Tx,
                 "off" => mode = None,

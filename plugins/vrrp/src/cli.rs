@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error as CliError, Print};
+use control::cli::{Arguments, Cli, Command, Error as CliError, Print};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use wire::IpVersion;
@@ -15,12 +15,9 @@ use super::{Error, show, virtual_routers};
 const PRIORITY: u8 = 100;
 const INTERVAL: u16 = 100;
 
-/// Add a virtual router.
-#[derive(Command, Print, Debug, PartialEq)]
-#[command("vrrp vr add")]
-#[undo("vrrp vr del {1} vr_id {vr_id} ipv6 {?ipv6}|vrrp vr del {1} vr_id {vr_id}")]
-#[stage(Attachments)]
-struct Add {
+/// A virtual router in words.
+#[derive(Arguments, Debug, PartialEq)]
+struct Words {
     /// its interface
     #[positional]
     interface: InterfaceIndex,
@@ -41,28 +38,37 @@ struct Add {
     accept_mode: bool,
     /// send advertisements to peers, not to the group
     unicast: bool,
+}
+
+/// Add a virtual router.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("vrrp vr add")]
+#[undo("vrrp vr del {1} vr_id {vr_id} ipv6 {?ipv6}|vrrp vr del {1} vr_id {vr_id}")]
+#[stage(Attachments)]
+struct Add {
+    #[flatten]
+    vr: Words,
     /// its addresses
     #[positional]
     addrs: Vec<IpAddr>,
 }
 
-/// Take a virtual router away.
+/// Delete a virtual router; the words that made it may follow.
 #[derive(Command)]
 #[command("vrrp vr del")]
 struct Del {
-    /// its interface
+    /// its addresses, also before its interface
     #[positional]
-    interface: InterfaceIndex,
-    /// its number
-    #[keyword("vr_id")]
-    id: u8,
-    /// its addresses are of IPv6
-    ipv6: bool,
+    #[expect(dead_code, reason = "the original takes the words that made it, and ignores these")]
+    addrs: Vec<IpAddr>,
+    #[flatten]
+    vr: Words,
 }
 
 /// Start a virtual router, or stop it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp proto")]
+#[undo("vrrp proto stop {2} vr_id {vr_id} [ipv6 {?ipv6}]")]
 #[stage(State)]
 struct Proto {
     /// start it
@@ -85,6 +91,7 @@ struct Proto {
 /// Set the routers that a virtual router with `unicast' sends advertisements to.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp peers")]
+#[undo("=vrrp peers {1} vr_id {vr_id} [ipv6 {?ipv6}] del")]
 #[stage(Attachments)]
 struct Peers {
     /// its interface
@@ -98,6 +105,8 @@ struct Peers {
     id: u8,
     /// its addresses are of IPv6
     ipv6: bool,
+    /// to none any more
+    del: bool,
     /// the routers
     #[positional]
     peers: Vec<IpAddr>,
@@ -143,14 +152,14 @@ fn interface(
     }
 }
 
-fn add(router: &mut Router, c: &Add) -> Result<(), CliError> {
+fn add(router: &mut Router, Add { vr: c, addrs }: Add) -> Result<(), CliError> {
     let settings = Settings {
         priority: c.priority.unwrap_or(PRIORITY),
         interval: c.interval.unwrap_or(INTERVAL),
         preempt: !c.no_preempt,
         accept: c.accept_mode,
         unicast: c.unicast,
-        addrs: c.addrs.clone().into(),
+        addrs: addrs.into(),
     };
     let key = Key { on: c.interface, id: c.id, version: IpVersion::six(c.ipv6) };
     virtual_router::add(router, key, settings)?;
@@ -171,7 +180,10 @@ fn proto(router: &mut Router, c: &Proto) -> Result<(), CliError> {
 fn peers(router: &mut Router, c: Peers) -> Result<(), CliError> {
     let on = interface(c.interface, c.number)?;
     let key = Key { on, id: c.id, version: IpVersion::six(c.ipv6) };
-    Ok(virtual_router::set_peers(router, key, c.peers)?)
+    match c.del {
+        true => Ok(virtual_router::forget_peers(router, key)?),
+        false => Ok(virtual_router::set_peers(router, key, c.peers)?),
+    }
 }
 
 fn track(router: &mut Router, c: &Track) -> Result<(), CliError> {
@@ -194,7 +206,7 @@ fn track(router: &mut Router, c: &Track) -> Result<(), CliError> {
 
 fn added(of: &VirtualRouter) -> Add {
     let Settings { priority, interval, preempt, accept, unicast, addrs } = &of.settings;
-    Add {
+    let vr = Words {
         interface: of.key.on,
         id: of.key.id,
         ipv6: of.key.version == IpVersion::V6,
@@ -203,8 +215,8 @@ fn added(of: &VirtualRouter) -> Add {
         no_preempt: !preempt,
         accept_mode: *accept,
         unicast: *unicast,
-        addrs: addrs.to_vec(),
-    }
+    };
+    Add { vr, addrs: addrs.to_vec() }
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -213,7 +225,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             (Some(of.key.on), None, of.key.id, of.key.version == IpVersion::V6);
         lines.push(&added(of));
         if !of.peers.is_empty() {
-            lines.push(&Peers { interface, number, id, ipv6, peers: of.peers.clone() });
+            let (del, peers) = (false, of.peers.clone());
+            lines.push(&Peers { interface, number, id, ipv6, del, peers });
         }
         if !of.tracked.is_empty() {
             lines.push(&Track {
@@ -235,9 +248,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: Add| add(router, &c));
+    cli.command(add);
     cli.command(|router: &mut Router, c: Del| {
-        let key = Key { on: c.interface, id: c.id, version: IpVersion::six(c.ipv6) };
+        let Words { interface: on, id, ipv6, .. } = c.vr;
+        let key = Key { on, id, version: IpVersion::six(ipv6) };
         Ok(virtual_router::remove(router, key)?)
     });
     cli.command(|router: &mut Router, c: Proto| proto(router, &c));

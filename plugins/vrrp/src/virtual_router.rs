@@ -217,6 +217,15 @@ pub fn set_peers(router: &mut Router, key: Key, peers: Vec<IpAddr>) -> Result<()
     Ok(())
 }
 
+/// Has a virtual router send advertisements to no router.
+///
+/// # Errors
+/// There is none of this key.
+pub fn forget_peers(router: &mut Router, key: Key) -> Result<(), Error> {
+    at_mut(router, key).ok_or(Error::NoVirtualRouter)?.peers.clear();
+    Ok(())
+}
+
 /// Has a virtual router depend on interfaces.
 ///
 /// # Errors

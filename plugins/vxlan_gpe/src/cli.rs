@@ -27,9 +27,11 @@ struct Create {
     #[default]
     decap_vrf_id: u32,
     /// own port
+    #[alias("local_port")]
     #[default(PORT)]
     local_port: u16,
     /// port of the far end
+    #[alias("remote_port")]
     #[default(PORT)]
     remote_port: u16,
 }
@@ -43,6 +45,8 @@ enum Carried {
     NextIp6,
     /// Frames.
     NextEthernet,
+    /// Packets with a network service header: refused, as no node takes them.
+    NextNsh,
 }
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
@@ -51,6 +55,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
         Carried::NextIp4 => Link::Ip4,
         Carried::NextIp6 => Link::Ip6,
         Carried::NextEthernet => Link::Ethernet,
+        Carried::NextNsh => return Err(Error::new("next-nsh: no node takes these packets")),
     };
     let Create { vni: Below(vni), decap_vrf_id: decap_vrf, local_port, remote_port, .. } = *c;
     let gpe = VxlanGpe { vni, local_port, remote_port, carried, decap_vrf };

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use control::Secret;
 use control::api::types::{Address, Prefix};
 use control::api::{Api, Message, Record, Retval};
 use net::adjacency::Link;
@@ -28,7 +29,7 @@ pub struct WireguardInterface {
     /// the interface
     pub sw_if_index: InterfaceIndex,
     /// private key
-    pub private_key: [u8; 32],
+    pub private_key: Secret<[u8; 32]>,
     /// public key
     pub public_key: [u8; 32],
     /// port
@@ -67,7 +68,7 @@ pub struct WireguardPeerV2 {
     /// its number
     pub peer_index: u32,
     /// the secret
-    pub preshared_key: [u8; 32],
+    pub preshared_key: Secret<[u8; 32]>,
     /// whether there is one
     pub preshared_key_set: bool,
     /// public key
@@ -292,7 +293,7 @@ fn subscribe(router: &mut Router, client: u32, m: &WantWireguardPeerEvents) -> R
 
 fn create(router: &mut Router, m: &WireguardInterfaceCreate) -> Result<InterfaceIndex, Retval> {
     let WireguardInterface { user_instance, private_key, port, src_ip, .. } = m.interface;
-    let key = Identity::from(if m.generate_key { random() } else { private_key });
+    let key = Identity::from(if m.generate_key { random() } else { private_key.0 });
     let instance = Some(user_instance).filter(|instance| *instance != u32::MAX);
     Ok(interface::add(router, New { instance, key, port, src: src_ip.native()? })?)
 }
@@ -303,7 +304,11 @@ fn interfaces(router: &Router, m: &WireguardInterfaceDump) -> Vec<WireguardInter
         interface: WireguardInterface {
             user_instance: own.instance,
             sw_if_index: *index,
-            private_key: if m.show_private_key { own.key.private.to_bytes() } else { [0; 32] },
+            private_key: Secret(if m.show_private_key {
+                own.key.private.to_bytes()
+            } else {
+                [0; 32]
+            }),
             public_key: own.key.public.to_bytes(),
             port: own.port,
             src_ip: own.src.into(),
@@ -318,7 +323,7 @@ impl WireguardPeerV2 {
     fn of_v1(old: WireguardPeer) -> Self {
         Self {
             peer_index: old.peer_index,
-            preshared_key: [0; 32],
+            preshared_key: Secret([0; 32]),
             preshared_key_set: false,
             public_key: old.public_key,
             port: old.port,
@@ -336,7 +341,7 @@ impl WireguardPeerV2 {
         Ok(NewPeer {
             interface: self.sw_if_index,
             public: self.public_key,
-            preshared: if self.preshared_key_set { self.preshared_key } else { [0; 32] },
+            preshared: if self.preshared_key_set { self.preshared_key.0 } else { [0; 32] },
             endpoint: (!addr.is_unspecified()).then_some((addr, self.port)),
             table: self.table_id,
             allowed: allowed.collect::<Result<_, _>>()?,
@@ -350,7 +355,7 @@ impl WireguardPeerV2 {
         let table = own.and_then(|own| router.table_id_of(Link::of(own.src), peer.table));
         Self {
             peer_index: number,
-            preshared_key: [0; 32],
+            preshared_key: Secret([0; 32]),
             preshared_key_set: peer.preshared != [0; 32],
             public_key: peer.public.to_bytes(),
             port,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use control::Secret;
 use control::cli::{Cli, Command, Error as CliError, Output, Print, Words};
 use control::configuration::{Lines, Stage};
 use net::adjacency::Link;
@@ -45,13 +46,12 @@ impl Serialize for Key {
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("wireguard create")]
 #[stage(Interfaces)]
-#[secrets("private-key")]
 struct Create {
     /// port
     #[alias("port")]
     listen_port: u16,
     /// private key
-    private_key: Option<Key>,
+    private_key: Option<Secret<Key>>,
     /// own address
     src: IpAddr,
     /// make a private key
@@ -74,13 +74,12 @@ struct Delete {
 #[command("wireguard peer add")]
 #[stage(Attachments)]
 #[undo("wireguard peer remove interface {1} public-key {public-key}")]
-#[secrets("preshared-key")]
 struct AddPeer {
     /// interface
     #[positional]
     interface: InterfaceIndex,
     /// secret shared with it
-    preshared_key: Option<Key>,
+    preshared_key: Option<Secret<Key>>,
     /// its public key
     public_key: Key,
     /// address of its endpoint
@@ -119,6 +118,7 @@ enum OnOff {
 /// thread of the peer.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set wireguard async mode")]
+#[undo("=set wireguard async mode off")]
 struct SetAsync {
     /// later
     #[positional]
@@ -261,7 +261,7 @@ fn peer_rows(router: &Router) -> PeerRows {
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, CliError> {
     let key = match (c.private_key, c.generate_key) {
-        (Some(Key(key)), false) => Identity::from(key),
+        (Some(Secret(Key(key))), false) => Identity::from(key),
         (None, true) => Identity::from(random::<32>()),
         _ => return Err(CliError::new("either private-key or generate-key is needed")),
     };
@@ -282,7 +282,7 @@ fn add_peer(router: &mut Router, c: AddPeer) -> Result<(), CliError> {
         NewPeer {
             interface: c.interface,
             public: c.public_key.0,
-            preshared: c.preshared_key.map_or([0; 32], |key| key.0),
+            preshared: c.preshared_key.map_or([0; 32], |key| key.0.0),
             endpoint,
             table: c.table_id.unwrap_or_default(),
             allowed: c.allowed_ip,
@@ -297,7 +297,7 @@ fn added(router: &Router, peer: &Peer) -> AddPeer {
     let table = own.and_then(|own| router.table_id_of(Link::of(own.src), peer.table));
     AddPeer {
         interface: peer.interface,
-        preshared_key: Some(Key(peer.preshared)).filter(|key| key.0 != [0; 32]),
+        preshared_key: Some(Secret(Key(peer.preshared))).filter(|key| key.0.0 != [0; 32]),
         public_key: Key(peer.public.to_bytes()),
         endpoint: peer.configured.map(|(addr, _)| addr),
         allowed_ip: peer.allowed.to_vec(),
@@ -315,7 +315,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (index, own) in &all.interfaces {
         let create = Create {
             listen_port: own.port,
-            private_key: Some(Key(own.key.private.to_bytes())),
+            private_key: Some(Secret(Key(own.key.private.to_bytes()))),
             src: own.src,
             generate_key: false,
             instance: Some(own.instance),

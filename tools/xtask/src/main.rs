@@ -1,9 +1,9 @@
 //! Chores of the workspace.
 //!
 //! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
-//! the present unsafe counts. `cargo xtask closures` checks a release build, `cargo xtask weight` says
-//! what it weighs and holds it against a budget. `cargo xtask man DIR` writes the manual pages of a
-//! terminal. It has no dependencies, so that it builds in a second.
+//! the present unsafe counts. `cargo xtask closures` checks a release build, `cargo xtask weight`
+//! says what it weighs and holds it against a budget. `cargo xtask man DIR` writes the manual pages
+//! of a terminal. It has no dependencies, so that it builds in a second.
 #![forbid(unsafe_code)]
 
 mod closures;
@@ -58,7 +58,8 @@ fn main() -> ExitCode {
             man::write(&root, &folder)
         }
         _ => {
-            eprintln!("usage: cargo xtask tidy | bless | closures [FERROVIA] | weight [FERROVIA] | man DIR");
+            let chores = "tidy | bless | closures [FERROVIA] | weight [FERROVIA] | man DIR";
+            eprintln!("usage: cargo xtask {chores}");
             ExitCode::from(2)
         }
     }

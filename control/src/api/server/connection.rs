@@ -8,19 +8,17 @@ use infra::memory::lane::Lane;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
-use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::dispatch::{Ignored, Job, dispatch};
+use super::super::dispatch::{Ignored, Job, answers_to, dispatch};
 use super::super::lane;
 use super::super::outgoing::HEADER;
 use super::super::retval::Retval;
 use super::super::work::Progress;
 use super::transport::{CHUNK, Transport};
 use super::{Server, handshake, now};
+use crate::turn::{TURN, Turn, pause};
 
-/// Longest time that one client is served while others wait.
-const SLICE: Duration = Duration::from_millis(2);
 /// Most messages between two looks at the clock, where those before were quick.
 const BATCH: u32 = 8;
 /// Longest time that a quick message takes.
@@ -55,6 +53,7 @@ pub(super) struct Connection<C: 'static> {
     due: Option<Instant>,
     /// Deadline for reading the rest, of a client that has disconnected or sends nothing more.
     end: Option<Instant>,
+    turn: Turn,
 }
 
 /// Event that a connection waits for.
@@ -87,6 +86,7 @@ impl<C: 'static> Connection<C> {
             job: None,
             due: None,
             end: None,
+            turn: Turn::new(),
         }
     }
 
@@ -120,16 +120,21 @@ impl<C: 'static> Connection<C> {
             if next == Next::Turn {
                 // By itself: answers of this turn have notified `ready`, which would end the wait
                 // before others had theirs.
-                yield_now().await;
+                self.turn.pass().await;
                 self.transport.wake();
                 continue;
             }
-            tokio::select! {
-                () = async { sleep_until(time.unwrap_or_else(now)).await }, if time.is_some() => {}
-                () = self.ready.notified() => {}
-                ready = self.transport.ready(socket) => if ready?.is_readable() {
-                    self.read()?;
+            let Self { turn, ready, transport, .. } = self;
+            let event = async {
+                tokio::select! {
+                    () = async { sleep_until(time.unwrap_or_else(now)).await }, if time.is_some() =>
+                        Ok(false),
+                    () = ready.notified() => Ok(false),
+                    ready = transport.ready(socket) => ready.map(|ready| ready.is_readable()),
                 }
+            };
+            if turn.wait(event).await? {
+                self.read()?;
             }
             self.transport.wake();
         }
@@ -156,12 +161,22 @@ impl<C: 'static> Connection<C> {
         self.output.len() - self.sent + waiting < HIGH
     }
 
+    /// Whether another client, to which answers are to go, has to read some before.
+    fn is_full(&self, client: u32) -> bool {
+        client != self.index && self.server.0.clients.waiting(client) >= HIGH
+    }
+
     fn read(&mut self) -> io::Result<()> {
         self.forget_taken();
         if !self.transport.read(&mut self.input)? {
-            self.end = Some(now() + LINGER);
+            self.linger();
         }
         Ok(())
+    }
+
+    /// Has it end once the rest is done and read, or after a while.
+    fn linger(&mut self) {
+        self.end.get_or_insert_with(|| now() + LINGER);
     }
 
     /// Gives the socket as much as it takes.
@@ -191,11 +206,14 @@ impl<C: 'static> Connection<C> {
 
     fn work_slice(&mut self) -> io::Result<Next> {
         let (mut last, mut count) = (now(), 1);
-        let end = last + SLICE;
+        let end = last + TURN;
         loop {
             for _ in 0..count {
                 if !self.has_room() {
                     return Ok(Next::Room);
+                }
+                if self.job.as_ref().is_some_and(|job| self.is_full(job.client())) {
+                    return Ok(Next::Time(now() + LOOK));
                 }
                 let next = if self.job.is_some() { self.step() } else { self.message()? };
                 if let Some(next) = next {
@@ -225,7 +243,7 @@ impl<C: 'static> Connection<C> {
                 self.job = None;
                 return None;
             }
-            Progress::Sleep(time) => self.due = Some(now() + time),
+            Progress::Sleep(time) => self.due = Some(now() + pause(time)),
             Progress::Wait => self.due = Some(now() + LOOK),
         }
         self.due.map(Next::Time)
@@ -239,10 +257,16 @@ impl<C: 'static> Connection<C> {
             return Ok((!has_come).then_some(Next::Input));
         };
         let start = self.taken + HEADER;
+        let message = &self.input[start..start + len];
+        let shared = &self.server.0;
+        if message.get(2..6) != Some(&self.index.to_be_bytes())
+            && let Some(client) = answers_to(&shared.api, self.index, message)
+            && self.is_full(client)
+        {
+            return Ok(Some(Next::Time(now() + LOOK)));
+        }
         self.taken = start + len;
         self.answered += 1;
-        let message = &self.input[start..self.taken];
-        let shared = &self.server.0;
         let answer = handshake::answer(&shared.api, &shared.clients, self.index, message);
         match answer {
             Some(handshake::Answer::Lane { context, size }) => {
@@ -250,10 +274,10 @@ impl<C: 'static> Connection<C> {
                 return Ok(None);
             }
             Some(handshake::Answer::Reply { out, disconnects }) => {
-                if disconnects {
-                    self.end = Some(now() + LINGER);
-                }
                 shared.clients.put(self.index, out);
+                if disconnects {
+                    self.linger();
+                }
                 return Ok(None);
             }
             None => {}

@@ -11,6 +11,7 @@ use super::super::dispatch::dispatch;
 use super::super::trace::readdress;
 use super::super::work::Progress;
 use super::Server;
+use crate::turn::pause;
 
 /// Carries out what is injected, for ever.
 pub(super) async fn run<C: 'static>(server: Server<C>) {
@@ -45,7 +46,7 @@ async fn carry_out<C: 'static>(server: &Server<C>, index: u32, mut request: Vec<
         match progress {
             Progress::Done => return,
             Progress::Again => yield_now().await,
-            Progress::Sleep(time) => sleep(time).await,
+            Progress::Sleep(time) => sleep(pause(time)).await,
             Progress::Wait => sleep(Duration::from_millis(1)).await,
         }
     }

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use infra::memory::lane::Lane;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,7 +17,7 @@ use super::super::{
     register_commands, request, split,
 };
 use super::*;
-use crate::api::{Message, Text};
+use crate::api::{Message, Slice, Task, Text};
 use crate::events::EventLog;
 use crate::log::Log;
 
@@ -45,6 +47,30 @@ struct RowAdd {
     count: u32,
 }
 
+/// Add rows one by one, without a pause, for ever.
+#[derive(Message)]
+#[reply(RowFillReply)]
+struct RowFill {}
+
+/// Never sent.
+#[derive(Message)]
+struct RowFillReply {}
+
+struct Filling;
+
+impl Task<Router> for Filling {
+    type Reply = RowFillReply;
+
+    fn step(&mut self, router: &mut Router) -> Slice<RowFillReply> {
+        router.rows.set(router.rows.get() + 1);
+        Slice::Sleep(Duration::ZERO)
+    }
+
+    fn cancel(&mut self, router: &mut Router) {
+        router.rows.set(0);
+    }
+}
+
 #[derive(Default)]
 struct Router {
     clients: Clients,
@@ -59,6 +85,7 @@ struct Bench {
     rows: Rc<Cell<u32>>,
     dump: u16,
     add: u16,
+    fill: u16,
     command: u16,
     lane: u16,
 }
@@ -83,9 +110,10 @@ impl Bench {
                 }
             })
             .call(|_, _: RowDel| Err(Retval::NO_SUCH_ENTRY))
+            .task(|_, _, _: RowFill| Ok(Filling))
             .call(|router: &mut Router, m: RowAdd| {
                 if m.count == SLOW {
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(1));
                 }
                 router.rows.set(router.rows.get() + m.count);
                 Ok(())
@@ -99,7 +127,15 @@ impl Bench {
         api.finish(&clients).unwrap();
         let id = |name: &str| api.id(name).unwrap();
         let (dump, add, command) = (id("row_dump"), id("row_add"), id("cli_inband"));
-        let lane = id("ferrovia_lane_create");
+        let (lane, fill) = (id("ferrovia_lane_create"), id("row_fill"));
+        let (ended, is_over) = channel::<()>();
+        std::thread::spawn(move || {
+            // A server that is stuck cannot end the test.
+            if is_over.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("the server is stuck");
+                std::process::exit(1);
+            }
+        });
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
             let listener = Listener::lasting(&path).unwrap();
@@ -108,9 +144,10 @@ impl Bench {
             let server = Server::new(Rc::new(api), Rc::new(cli), cx, clients.clone(), log);
             spawn_local(async move { server.serve(listener).await });
             let path = path.clone();
-            let test = test(Self { path, clients, events, rows, dump, add, command, lane });
-            tokio::time::timeout(std::time::Duration::from_secs(20), test).await.unwrap();
+            let test = test(Self { path, clients, events, rows, dump, add, fill, command, lane });
+            tokio::time::timeout(Duration::from_secs(20), test).await.unwrap();
         });
+        drop(ended);
         assert!(path.exists(), "the name stays");
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -467,5 +504,152 @@ fn who_writes_nonsense_into_shared_memory_is_hung_up_on() {
         let ping = other.ping(1);
         other.stream.write_all(&ping).await.unwrap();
         other.expect_ping(1).await;
+    });
+}
+
+/// Waits until no client is left.
+async fn all_gone(bench: &Bench) {
+    while bench.clients.lanes() > 0 || !bench.clients.status().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Has a client come and be answered, soon.
+async fn expect_answers(bench: &Bench) {
+    let answered = async {
+        let mut other = Client::connect(&bench.path).await;
+        let ping = other.ping(1);
+        other.stream.write_all(&ping).await.unwrap();
+        other.expect_ping(1).await;
+    };
+    tokio::time::timeout(Duration::from_secs(2), answered).await.expect("others are answered");
+}
+
+/// Steps of a client, after each of which it may be gone.
+async fn go_through_steps(bench: &Bench, last: usize, in_memory: bool) {
+    let mut client = Client::connect(&bench.path).await;
+    let mut lane = None;
+    if in_memory {
+        let (_, file) = enter(&mut client, bench, 4096).await;
+        lane = Some(Lane::open(file.unwrap().into()).unwrap());
+    }
+    let dump = request(bench.dump, &RowDump { count: 8000 }, client.head(5));
+    let fill = request(bench.fill, &RowFill {}, client.head(6));
+    let ping = client.ping(7);
+    let pings = ping.repeat(100);
+    // Half a header, the rest with half a message, a message, answers that do not fit, endless work.
+    let steps = [&ping[..9], &ping[9..20], &ping[20..], &pings, &dump, &pings, &fill];
+    for bytes in &steps[..last] {
+        match &mut lane {
+            // What does not fit is left out: a client may be gone in the middle of a message.
+            Some(lane) => {
+                lane.send(bytes).unwrap();
+                lane.must_ring();
+                client.stream.write_all(&[0]).await.unwrap();
+            }
+            None => client.stream.write_all(bytes).await.unwrap(),
+        }
+        tokio::task::yield_now().await;
+    }
+    if last.is_multiple_of(2) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn clients_that_die_at_any_step_hold_up_nobody_and_leave_nothing() {
+    Bench::run(|bench| async move {
+        for in_memory in [true, false] {
+            for last in 0..=7 {
+                go_through_steps(&bench, last, in_memory).await;
+                expect_answers(&bench).await;
+            }
+        }
+        // Endless work of clients that are gone ends after a while.
+        tokio::time::timeout(Duration::from_secs(15), all_gone(&bench)).await.unwrap();
+        assert_eq!(bench.rows.get(), 0, "it was cancelled");
+    });
+}
+
+#[test]
+fn a_client_that_reads_nothing_of_a_lane_and_dies_is_forgotten_at_once() {
+    Bench::run(|bench| async move {
+        let mut client = Client::connect(&bench.path).await;
+        let (_, file) = enter(&mut client, &bench, 4096).await;
+        let mut lane = Lane::open(file.unwrap().into()).unwrap();
+        for context in 0..60 {
+            lane.send(&client.ping(context)).unwrap();
+        }
+        let add = RowAdd { mac: wire::MacAddr([2; 6]), count: 5 };
+        lane.send(&request(bench.add, &add, client.head(1))).unwrap();
+        client.stream.write_all(&[0]).await.unwrap();
+        drop((client, lane));
+        tokio::time::timeout(Duration::from_secs(1), all_gone(&bench)).await.unwrap();
+        assert_eq!(bench.rows.get(), 5, "what it asked for is done");
+        expect_answers(&bench).await;
+    });
+}
+
+#[test]
+fn work_without_pauses_of_a_client_that_does_not_read_leaves_others_their_turn() {
+    Bench::run(|bench| async move {
+        let mut client = Client::connect(&bench.path).await;
+        let mut bytes = request(bench.dump, &RowDump { count: 8000 }, client.head(5));
+        bytes.extend(request(bench.fill, &RowFill {}, client.head(6)));
+        client.stream.write_all(&bytes).await.unwrap();
+        while bench.rows.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let (before, time) = (bench.rows.get(), now());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        expect_answers(&bench).await;
+        let done = u128::from(bench.rows.get() - before);
+        let most = (now() - time).as_millis() + 1;
+        assert!(done <= most, "{done} times in {most} ms: it pauses");
+    });
+}
+
+#[test]
+fn bytes_that_never_end_leave_others_their_turn() {
+    Bench::run(|bench| async move {
+        let client = Client::connect(&bench.path).await;
+        let stream = client.stream.into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        let flood = std::thread::spawn(move || {
+            // Messages of 60 MB that nobody knows.
+            let (mut head, rest) = ([0; HEADER], vec![0xff; 1 << 20]);
+            head[8..12].copy_from_slice(&(60_u32 << 20).to_be_bytes());
+            while std::io::Write::write_all(&mut &stream, &head).is_ok() {
+                for _ in 0..60 {
+                    if std::io::Write::write_all(&mut &stream, &rest).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        for _ in 0..10 {
+            expect_answers(&bench).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        drop(flood);
+    });
+}
+
+#[test]
+fn answers_for_another_client_wait_until_that_one_reads() {
+    Bench::run(|bench| async move {
+        let mut idle = Client::connect(&bench.path).await;
+        let mut client = Client::connect(&bench.path).await;
+        let mut bytes = request(bench.dump, &RowDump { count: 100_000 }, idle.head(5));
+        bytes.extend((0..50_000).flat_map(|context| idle.ping(context)));
+        let (_reader, mut writer) = client.stream.split();
+        let sent = tokio::time::timeout(Duration::from_millis(300), writer.write_all(&bytes));
+        let _ = sent.await;
+        let waiting = bench.clients.waiting(idle.index);
+        assert!((1..2 << 20).contains(&waiting), "{waiting} bytes wait");
+        expect_answers(&bench).await;
+        for _ in 0..100_000 {
+            idle.receive().await;
+        }
     });
 }

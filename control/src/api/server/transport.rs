@@ -29,6 +29,8 @@ struct Shared {
     busy: Instant,
     /// Whether looking again is worth while: the client runs beside us.
     looks: bool,
+    /// Nobody is left to read answers, though some of the requests may wait.
+    is_gone: bool,
 }
 
 impl Transport {
@@ -43,15 +45,19 @@ impl Transport {
             return Err(io::ErrorKind::WriteZero.into());
         }
         let looks = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        self.lane = Some(Shared { lane, busy: super::now(), looks });
+        self.lane = Some(Shared { lane, busy: super::now(), looks, is_gone: false });
         Ok(())
     }
 
     /// Appends what has come through the socket; false when the client sends nothing more.
     pub fn read(&mut self, input: &mut Vec<u8>) -> io::Result<bool> {
-        let read = match &self.lane {
+        let read = match &mut self.lane {
             // Bells.
-            Some(_) => self.stream.try_read(&mut [0; 64]),
+            Some(shared) => {
+                let read = self.stream.try_read(&mut [0; 64]);
+                shared.is_gone |= matches!(read, Ok(0));
+                read
+            }
             None => {
                 input.reserve(CHUNK);
                 self.stream.try_read_buf(input)
@@ -73,9 +79,11 @@ impl Transport {
         Ok(has_come)
     }
 
-    /// Sends as much as there is room for; `None` when there is none.
+    /// Sends as much as there is room for; `None` when there is none. What a client that is gone
+    /// would have got is dropped.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let sent = match &mut self.lane {
+            Some(shared) if shared.is_gone => return Ok(Some(bytes.len())),
             Some(shared) => Ok(shared.lane.send(bytes)?),
             None => self.stream.try_write(bytes),
         };
@@ -87,7 +95,8 @@ impl Transport {
 
     /// Has the client look, if it waits for that.
     pub fn ring(&mut self) -> io::Result<()> {
-        if self.lane.as_mut().is_some_and(|shared| shared.lane.must_ring()) {
+        let lane = self.lane.as_mut().filter(|shared| !shared.is_gone);
+        if lane.is_some_and(|shared| shared.lane.must_ring()) {
             match self.stream.try_write(&[0]) {
                 // It has bells enough then.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -100,16 +109,21 @@ impl Transport {
     /// Whether there is nothing to do but to wait; to be asked before [`Transport::ready`] when the
     /// connection wants to read, or to write what had no room.
     pub fn may_wait(&mut self, wants_room: bool) -> io::Result<bool> {
-        let Some(Shared { lane, busy, looks }) = &mut self.lane else { return Ok(true) };
+        let Some(Shared { lane, busy, looks, is_gone }) = &mut self.lane else { return Ok(true) };
+        if *is_gone {
+            return Ok(true);
+        }
         if *looks && super::now() - *busy < LOOK {
             return Ok(false);
         }
         Ok(lane.sleep(wants_room)?)
     }
 
-    /// Waits until the socket is as wanted. In shared memory that means a bell.
+    /// Waits until the socket is as wanted. In shared memory that means a bell, of which there are
+    /// none from a client that is gone.
     pub async fn ready(&self, wanted: Option<Interest>) -> io::Result<Ready> {
         match (wanted, &self.lane) {
+            (Some(_), Some(shared)) if shared.is_gone => pending().await,
             (Some(_), Some(_)) => self.stream.ready(Interest::READABLE).await,
             (Some(interest), None) => self.stream.ready(interest).await,
             (None, _) => pending().await,

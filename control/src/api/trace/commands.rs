@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::super::clients::Clients;
 use super::super::commands::rows;
 use super::super::directory::Directory;
-use super::super::json::{of as json_of, to_message};
+use super::super::json::{Secrets, of as json_of, to_message};
 use super::super::schema::{Head, MessageInfo};
 use super::{Direction, Trace, file};
 use crate::cli::{Cli, Command, Error, Output, Step, Task};
+use crate::private_file;
 
 /// Folder of saved traces; the names that commands take have none.
 const FOLDER: &str = "/tmp";
@@ -27,8 +28,10 @@ struct ShowStatus;
 #[command("api trace")]
 struct ApiTrace {
     /// record from now on
+    #[alias("enable")]
     on: bool,
     /// record no more
+    #[alias("disable")]
     off: bool,
     /// answers and events instead of requests
     tx: bool,
@@ -51,6 +54,7 @@ struct ApiTrace {
     dump_file: Option<String>,
     /// show what is in a file, as JSON
     #[values("file")]
+    #[alias("dump-file-json")]
     tojson: Option<String>,
     /// carry out what is in a file
     #[values("file")]
@@ -76,6 +80,7 @@ struct ShowDump {
     /// by number instead of by name
     numeric: bool,
     /// only those that are not the same now
+    #[alias("compare")]
     compare_current: bool,
 }
 
@@ -130,7 +135,12 @@ fn trace(clients: &Clients, command: &ApiTrace) -> Result<(String, Vec<Vec<u8>>)
         output.push_str(&status(clients));
     }
     if command.dump || command.dump_json {
-        output.push_str(&text(&directory, kept(clients, direction), command.dump_json));
+        output.push_str(&text(
+            &directory,
+            kept(clients, direction),
+            command.dump_json,
+            Secrets::Hidden,
+        ));
     }
     if let Some(name) = &command.save {
         let bytes = || {
@@ -144,14 +154,14 @@ fn trace(clients: &Clients, command: &ApiTrace) -> Result<(String, Vec<Vec<u8>>)
     if let Some(name) = &command.save_json {
         let kept = kept(clients, direction);
         let is_empty = kept.is_empty();
-        let json = || text(&directory, kept, true).into_bytes();
+        let json = || text(&directory, kept, true, Secrets::Kept).into_bytes();
         output.push_str(&save(is_empty, name, json)?);
     }
     if let Some(name) = &command.dump_file {
-        output.push_str(&text(&directory, read(&directory, name)?, false));
+        output.push_str(&text(&directory, read(&directory, name)?, false, Secrets::Hidden));
     }
     if let Some(name) = &command.tojson {
-        output.push_str(&text(&directory, read(&directory, name)?, true));
+        output.push_str(&text(&directory, read(&directory, name)?, true, Secrets::Hidden));
     }
     let mut requests = Vec::new();
     if let Some(name) = &command.replay {
@@ -179,8 +189,7 @@ fn save(is_empty: bool, name: &str, contents: impl FnOnce() -> Vec<u8>) -> Resul
         return Ok("API Trace data not present\n".to_owned());
     }
     let path = Path::new(FOLDER).join(name);
-    let made = fs::OpenOptions::new().write(true).create_new(true).open(&path);
-    match made {
+    match private_file::create(&path) {
         Ok(mut made) => made.write_all(&contents())?,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             return Ok(format!("file exists: {}\n", path.display()));
@@ -229,8 +238,8 @@ fn read_json(directory: &Directory, name: &str) -> Result<Vec<Vec<u8>>, Error> {
 }
 
 /// Messages for people: one a line, or as one array.
-fn text(directory: &Directory, messages: Vec<Vec<u8>>, is_array: bool) -> String {
-    let objects = messages.iter().filter_map(|message| json_of(directory, message));
+fn text(directory: &Directory, messages: Vec<Vec<u8>>, is_array: bool, secrets: Secrets) -> String {
+    let objects = messages.iter().filter_map(|message| json_of(directory, message, secrets));
     if is_array {
         return format!("{:#}\n", Value::Array(objects.collect()));
     }

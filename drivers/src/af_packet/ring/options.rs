@@ -143,6 +143,8 @@ impl Device {
     /// # Errors
     /// The kernel's, `ENODEV` when there is no device of that name.
     pub fn named(socket: impl AsFd, name: &str) -> io::Result<Self> {
+        // The kernel brings the flags up to date when it is asked for the link.
+        let _ = has_link(&socket, name);
         let mut request = request(name)?;
         ioctl(&socket, libc::SIOCGIFFLAGS, &mut request)?;
         // SAFETY: the kernel has filled in this member; any bits are valid.
@@ -195,6 +197,9 @@ impl Device {
     }
 }
 
+/// Requests to the driver of a device.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
 /// Answer to `ETHTOOL_GSET`.
 #[repr(C)]
 #[derive(Default)]
@@ -210,9 +215,26 @@ struct Settings {
     reserved: [u32; 2],
 }
 
+/// Command and answer of `ETHTOOL_GLINK`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+/// Whether a device has a carrier, if it knows (ethtool).
+fn has_link(socket: impl AsFd, name: &str) -> io::Result<bool> {
+    const GET_LINK: u32 = 0xa;
+    let mut value = Value { command: GET_LINK, data: 0 };
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // The kernel reads and writes `value`, 8 bytes, which outlive the call.
+    ioctl(socket, SIOCETHTOOL, &mut request)?;
+    Ok(value.data != 0)
+}
+
 /// Speed of a link in thousands of bits per second, if the device knows it (ethtool).
 fn speed(socket: impl AsFd, name: &str) -> io::Result<u32> {
-    const SIOCETHTOOL: libc::Ioctl = 0x8946;
     const GET_SETTINGS: u32 = 1;
     const UNKNOWN: u32 = u32::MAX;
     let mut settings = Settings { command: GET_SETTINGS, ..Settings::default() };

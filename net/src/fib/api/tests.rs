@@ -202,7 +202,7 @@ fn a_source_of_a_client_is_better_than_the_usual_one() {
         let of = |src| IpRouteV2Dump { src, table: table(0, false) };
         let count =
             |name: &str, router: &mut _| local.dump(router, &of(id(name).unwrap().id)).len();
-        for (name, n) in [("API", 1), ("adjacency", 1), ("special", 4), ("default-route", 1)] {
+        for (name, n) in [("API", 1), ("adjacency", 1), ("special", 2), ("default-route", 3)] {
             assert_eq!(count(name, router), n, "{name}");
         }
         assert_eq!(local.dump(router, &of(0)).len(), 7);

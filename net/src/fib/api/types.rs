@@ -168,7 +168,8 @@ impl FibPath {
         Ok(match self.kind {
             FibPathType::NORMAL if self.proto == FibPathNhProto::MPLS => {
                 let label = self.nh.via_label;
-                if link != Link::Mpls || label >= 1 << 20 {
+                let is_bare = link != Link::Mpls;
+                if link == Link::Ethernet || is_bare && interface.is_some() || label >= 1 << 20 {
                     return Err(Retval::INVALID_ADDRESS_FAMILY);
                 }
                 Target::Label { table: self.table_id, label }

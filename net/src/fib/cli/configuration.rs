@@ -23,6 +23,7 @@ use crate::router::Router;
 /// Make a source of routes, or know that it is there.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set fib source")]
+#[undo("set fib source {1} priority {priority} del")]
 #[stage(Objects)]
 pub(super) struct SetSource {
     /// name
@@ -30,10 +31,22 @@ pub(super) struct SetSource {
     pub name: String,
     /// the source with the least one decides where a prefix leads
     pub priority: u8,
+    /// remove it, where it has no routes
+    pub del: bool,
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetSource| {
+        if c.del {
+            let made = router.fib.sources.made().find(|(_, name)| *name == c.name);
+            let source = made.map(|(source, _)| source);
+            let source = source.ok_or_else(|| format!("no source `{}' was made", c.name))?;
+            if router.fib.count_of(source) > 0 {
+                return Err(Error::new(format!("source `{}' has routes", c.name)));
+            }
+            router.fib.sources.remove(source);
+            return Ok(());
+        }
         let made = router.fib.sources.add(&c.name, c.priority);
         made.map(drop).ok_or_else(|| Error::new("no more sources"))
     });
@@ -105,7 +118,11 @@ impl Fib {
 pub(in crate::fib) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let cursor = lines.resumed().unwrap_or_else(|| {
         for (source, name) in router.fib.sources.made() {
-            lines.push(&SetSource { name: name.to_owned(), priority: source.priority() });
+            lines.push(&SetSource {
+                name: name.to_owned(),
+                priority: source.priority(),
+                del: false,
+            });
         }
         if router.fib.hashes4.seed() != 0 {
             lines.push(&SetSeed { number: router.fib.hashes4.seed() });

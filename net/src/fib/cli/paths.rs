@@ -11,6 +11,21 @@ use crate::fib::family::Family;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
+/// Words of a path behind `via`, for usage lines.
+#[macro_export]
+macro_rules! path_usage {
+    () => {
+        "[<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
+        [preference <n:0-255>] [resolve-via-host] [resolve-via-connected|resolve-via-attached] \
+        [via-label <label>] [out-labels <label>...] [control-word|pop-pw-cw] [rpf-id <n>] \
+        [ip4-lookup-in-table|ip6-lookup-in-table|mpls-lookup-in-table <table-id>] [src-lookup] \
+        [source-lookup-in-table <table-id>] [lookup in table <table-id>] \
+        [rx-ip4|rx-ip6 <interface>] [udp-encap|udp-encap-id <id>] [classify <table>] \
+        [dvr <interface>] [local|drop|null|punt|unreachable|null-send-unreach|prohibit|\
+        null-send-prohibit]"
+    };
+}
+
 /// Paths of a route in a table, from text such as `via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1`.
 pub(crate) fn parse<F: Family>(
     router: &Router,
@@ -30,12 +45,48 @@ pub fn parse_of(router: &Router, of: RouteOf, table: u32, text: &str) -> Result<
     let mut args = all;
     let mut paths = Vec::new();
     while !args.is_empty() {
+        let mut wrong = args.peek().unwrap_or_default();
         let is_via = args.keyword("via");
-        let path = one(router, of, table, &mut args)?;
+        let path = one(router, of, table, &mut args, &mut wrong).map_err(|e| e.in_tail(text))?;
         let path = path.filter(|p| is_via || stands_alone(&p.target));
-        paths.push(path.ok_or_else(|| all.error("parse error"))?);
+        paths.push(path.ok_or_else(|| refused(router, text, wrong))?);
     }
     Ok(paths)
+}
+
+/// Interfaces among whose names that is looked for.
+const MOST_NAMES: usize = 1000;
+/// Words that may stand in a path, for what was meant by another one.
+const WORDS: &[&str] = &[
+    "via",
+    "weight",
+    "preference",
+    "next-hop-table",
+    "resolve-via-host",
+    "resolve-via-connected",
+    "resolve-via-attached",
+    "out-labels",
+    "via-label",
+    "control-word",
+    "rpf-id",
+    "drop",
+    "blackhole",
+    "punt",
+    "unreachable",
+    "prohibit",
+    "local",
+    "lookup",
+    "source-lookup-in-table",
+    "ip4-lookup-in-table",
+    "ip6-lookup-in-table",
+    "mpls-lookup-in-table",
+];
+
+/// The error of a text that is no list of paths, for its word `wrong`.
+fn refused(router: &Router, text: &str, wrong: &str) -> Error {
+    let names = router.interfaces.iter().take(MOST_NAMES).map(|i| i.name.as_str());
+    let error = Error::new(format!("parse error `{}'", Args::new(text).remaining()));
+    error.at(wrong).meaning(Some(wrong), WORDS.iter().copied().chain(names)).in_tail(text)
 }
 
 /// Whether a path may come without `via`.
@@ -63,14 +114,17 @@ struct Words {
     via_label: Option<u32>,
     has_control_word: bool,
     rpf_id: u32,
+    /// Whether the source of packets is looked up, not where they go.
+    is_of_source: bool,
 }
 
-/// One path, up to the next `via`; `None` when it is not one.
-fn one(
+/// One path, up to the next `via`; `None` when it is not one, with the word that is `wrong`.
+fn one<'a>(
     router: &Router,
     of: RouteOf,
     table: u32,
-    args: &mut Args<'_>,
+    args: &mut Args<'a>,
+    wrong: &mut &'a str,
 ) -> Result<Option<Path>, Error> {
     let mut words = Words {
         target: None,
@@ -80,6 +134,7 @@ fn one(
         via_label: None,
         has_control_word: false,
         rpf_id: 0,
+        is_of_source: false,
         through: Through::Any,
         weight: 1,
         preference: 0,
@@ -88,6 +143,7 @@ fn one(
     while let Some(word) = args.peek().filter(|w| *w != "via") {
         args.word();
         if !words.take(router, of, word, args)? {
+            *wrong = word;
             return Ok(None);
         }
     }
@@ -106,8 +162,9 @@ impl Words {
         match word {
             "weight" => self.weight = number(args)?,
             "preference" => self.preference = number(args)?,
-            "control-word" => self.has_control_word = true,
+            "control-word" | "pop-pw-cw" => self.has_control_word = true,
             "rpf-id" => self.rpf_id = number(args)?,
+            "src-lookup" => self.is_of_source = true,
             "next-hop-table" => self.table = number(args)?,
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
@@ -151,6 +208,10 @@ impl Words {
             of.path(&self.labels, self.has_control_word, self.rpf_id, |link| match self.target {
                 Some(_) if self.addr.is_some() || self.interface.is_some() => None,
                 Some(Target::Lookup { link, .. }) if link != of.link() => None,
+                Some(Target::Lookup { link, table }) if self.is_of_source => {
+                    Some(Target::SourceLookup { link, table })
+                }
+                _ if self.is_of_source => None,
                 Some(target) => Some(target),
                 None => self.hop(router, link).unwrap_or_else(|e| {
                     failed = Some(e);
@@ -166,7 +227,7 @@ impl Words {
     /// A neighbour, an interface, or an address to resolve through.
     fn hop(&self, router: &Router, link: Link) -> Result<Option<Target>, Error> {
         if let Some(label) = self.via_label {
-            let is_fit = link == Link::Mpls && self.addr.is_none() && self.interface.is_none();
+            let is_fit = link != Link::Ethernet && self.addr.is_none() && self.interface.is_none();
             let target = Target::Label { table: self.table, label };
             return Ok(Some(target).filter(|_| is_fit));
         }
@@ -192,7 +253,7 @@ fn target(
     args: &mut Args<'_>,
 ) -> Result<Option<Target>, Error> {
     Ok(Some(match word {
-        "drop" | "blackhole" => Target::Drop,
+        "drop" | "null" | "blackhole" => Target::Drop,
         "punt" => Target::Punt,
         "unreachable" | "null-send-unreach" => Target::Unreachable,
         "prohibit" | "null-send-prohibit" => Target::Prohibit,

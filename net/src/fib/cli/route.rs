@@ -37,11 +37,11 @@ pub(super) struct Route {
 impl Command for Route {
     const PATHS: &'static [&'static str] = &["ip route", "ip6 route"];
     const ABOUT: &'static str = "Add or delete routes";
-    const USAGE: &'static str = "[add|del] [count <n>] <prefix> [table <table-id>] [source <name>] \
-        {{via [<next-hop>] [<interface>] [next-hop-table <table-id>] [weight <n:0-255>] \
-        [preference <n:0-255>] [resolve-via-host] [resolve-via-connected] \
-        [out-labels <label>...]}... | via rx-ip4|rx-ip6 <interface> | \
-        [via] {drop|local|punt|unreachable|prohibit | lookup in table <table-id>}}";
+    const USAGE: &'static str = concat!(
+        "[add|del] [count <n>] <prefix> [table <table-id>] [source <name>] {{via ",
+        crate::path_usage!(),
+        "}... | drop|local|punt|unreachable|prohibit | lookup in table <table-id>}"
+    );
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut count, mut table, mut prefix) = (false, 1, 0, None);
@@ -64,7 +64,9 @@ impl Command for Route {
                 _ if prefix.is_some() => break,
                 _ => match Prefix::from_str(word) {
                     Ok(p) => prefix = Some(p),
-                    Err(e @ InvalidPrefix::Length(_)) => return Err(Error::bare(e.to_string())),
+                    Err(e @ InvalidPrefix::Length(_)) => {
+                        return Err(Error::bare(e.to_string()).at(word));
+                    }
                     Err(InvalidPrefix::Text) => return Err(args.error("parse error")),
                 },
             }

@@ -58,7 +58,11 @@ struct DpoMemory;
 /// Show the tables that packets are looked up in, and what memory they take.
 #[derive(Command)]
 #[command("show bihash")]
-struct Sizes;
+struct Sizes {
+    /// accepted, prints the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 #[derive(Serialize)]
 struct Map {

@@ -43,10 +43,10 @@ impl Show {
             match word {
                 "table" => show.table = Some(args.value("table id")?),
                 "index" => show.index = Some(args.value("index")?),
-                "summary" => show.summary = true,
-                "memory" => show.memory = true,
-                "mtrie" => show.mtrie = true,
-                "detail" | "verbose" => show.detail = true,
+                "summary" | "sum" | "brief" => show.summary = true,
+                "memory" | "mem" => show.memory = true,
+                "mtrie" | "hash" => show.mtrie = true,
+                "detail" | "det" | "verbose" => show.detail = true,
                 _ if word.contains('/') => {
                     let prefix = Prefix::from_str(word);
                     show.prefix = Some(prefix.map_err(|e| Error::bare(e.to_string()))?);
@@ -89,11 +89,11 @@ impl Show {
 struct ShowIp4(Show);
 struct ShowIp6(Show);
 
-const USAGE: &str =
-    "[table <table-id>] [index <n>] [summary] [detail] [memory] [mtrie] [<prefix>|<address>]";
+const USAGE: &str = "[table <table-id>] [index <n>] [summary|sum|brief] [detail|det] [memory|mem] \
+    [mtrie|hash] [<prefix>|<address>]";
 
 impl Command for ShowIp4 {
-    const PATHS: &'static [&'static str] = &["show ip fib"];
+    const PATHS: &'static [&'static str] = &["show ip fib", "show ip route"];
     const ABOUT: &'static str = "Show IPv4 routes";
     const USAGE: &'static str = USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -102,7 +102,7 @@ impl Command for ShowIp4 {
 }
 
 impl Command for ShowIp6 {
-    const PATHS: &'static [&'static str] = &["show ip6 fib"];
+    const PATHS: &'static [&'static str] = &["show ip6 fib", "show ip6 route"];
     const ABOUT: &'static str = "Show IPv6 routes";
     const USAGE: &'static str = USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -119,9 +119,11 @@ struct ShowLinkLocal {
 impl Command for ShowLinkLocal {
     const PATHS: &'static [&'static str] = &["show ip6-ll"];
     const ABOUT: &'static str = "Show the link-local routes of interfaces";
-    const USAGE: &'static str = "[<interface>] [summary] [detail] [<prefix>|<address>]";
+    const USAGE: &'static str =
+        "[<interface>] [summary|sum|brief] [detail|det] [<prefix>|<address>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_other = |word: &str| word.contains(':') || ["summary", "detail"].contains(&word);
+        let words = ["summary", "sum", "brief", "detail", "det"];
+        let is_other = |word: &str| word.contains(':') || words.contains(&word);
         let names_one = args.peek().is_some_and(|word| !is_other(word));
         let interface = names_one.then(|| args.value("interface")).transpose()?;
         Ok(Self { interface, show: Show::take(args)? })

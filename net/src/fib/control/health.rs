@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::path::{Path, Target};
+use crate::adjacency::Link;
 use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::words_of_path;
 use crate::health::{Check, Findings, Severity};
 use crate::router::Router;
 
@@ -60,13 +62,28 @@ fn routes(router: &mut Router, found: &mut Findings) {
     }
     name::<Ip4>(router, &mut troubled);
     name::<Ip6>(router, &mut troubled);
-    for (users, prefix) in troubled.into_values() {
+    for (index, (users, prefix)) in troubled {
         let text = match users {
             0 | 1 => "leads nowhere: none of its paths can be used".to_owned(),
+            2 => "leads nowhere, as another with the same paths does".to_owned(),
             _ => format!("leads nowhere, as {} others with the same paths do", users - 1),
         };
-        found.add(Severity::Error, prefix.as_deref().unwrap_or("a route"), text);
+        let subject = prefix.unwrap_or_else(|| by_paths(router, index));
+        found.add(Severity::Error, subject, text);
     }
+}
+
+/// A path list without a route among the first ones, as of labels and multicast, by its paths.
+fn by_paths(router: &Router, list: u32) -> String {
+    let paths = router.fib.lists.iter().find(|(index, _)| *index == list);
+    let paths = paths.map(|(_, list)| &list.paths[..]).unwrap_or_default();
+    let link = |path: &Path| match path.target {
+        Target::Neighbor { addr, .. } => Link::of(addr),
+        Target::Recursive { to, .. } => to.link,
+        _ => Link::Ip4,
+    };
+    let words = paths.iter().filter_map(|path| words_of_path(router, link(path), path));
+    format!("what goes {}", words.collect::<Vec<_>>().join(" "))
 }
 
 /// Finds a prefix for each path list, among the first routes.

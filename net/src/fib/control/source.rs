@@ -100,11 +100,16 @@ impl Sources {
         if let Some((same, _)) = self.iter().find(|(_, n)| *n == name) {
             return Some(same);
         }
-        let id = u8::try_from(BUILT_IN.len() + self.made.len() + 1).ok()?;
-        let id = Some(id).filter(|id| *id < FIRST_OWN)?;
+        let first = u8::try_from(BUILT_IN.len() + 1).ok()?;
+        let is_free = |id: &u8| self.made.iter().all(|(source, _)| source.id != *id);
+        let id = (first..FIRST_OWN).find(is_free)?;
         let new = Source { priority, id };
         self.made.push((new, name.to_owned()));
         Some(new)
+    }
+    /// Removes a source that a client made and that has no routes.
+    pub fn remove(&mut self, source: Source) {
+        self.made.retain(|(made, _)| *made != source);
     }
     /// A source of a feature's own, or the one that has this name: its routes are in no
     /// configuration. `None` when there are as many as there may be.

@@ -25,8 +25,8 @@ macro_rules! twin {
     };
 }
 
-/// Public functions on tables of a family, compiled here for each one: what is generic over families
-/// would be compiled by every crate that calls it, with all that it calls.
+/// Public functions on tables of a family, compiled here for each one: what is generic over
+/// families would be compiled by every crate that calls it, with all that it calls.
 macro_rules! gates {
     ($($(#[$doc:meta])* $name:ident = $inner:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
         impl Router {
@@ -124,8 +124,7 @@ impl Router {
         }
         let no_memory = |_: io::Error| Error::Full;
         let table = F::tables_mut(&mut self.fib).add(id, None).map_err(no_memory)?;
-        for &(bits, len, target) in F::DEFAULTS {
-            let source = if len == 0 { Source::DEFAULT } else { Source::SPECIAL };
+        for &(bits, len, target, source) in F::DEFAULTS {
             if let Err(e) = self.set_paths::<F>(table, (bits, len), source, &[Path::to(target)]) {
                 self.drop_table::<F>(table);
                 return Err(e);

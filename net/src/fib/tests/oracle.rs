@@ -41,9 +41,8 @@ where
 {
     /// The routes that every table has.
     pub fn new() -> Self {
-        let default = |&(bits, len, target): &(F::Bits, u8, Target)| {
+        let default = |&(bits, len, target, source): &(F::Bits, u8, Target, Source)| {
             let via = if target == Target::LinkLocal { Via::LinkLocal } else { Via::Drop };
-            let source = if len == 0 { Source::DEFAULT } else { Source::SPECIAL };
             ((bits, len), source, via)
         };
         Self(F::DEFAULTS.iter().map(default).collect())

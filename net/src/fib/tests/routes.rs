@@ -34,6 +34,22 @@ fn the_best_source_counts_and_the_next_one_takes_over() {
 }
 
 #[test]
+fn an_operators_route_replaces_that_of_everybody_and_of_nobody() {
+    let mut b = bench();
+    for dst in ["255.255.255.255", "0.0.0.0"] {
+        assert_eq!(b.leads(dst), [Via::Drop]);
+        b.set(&format!("ip route add {dst}/32 via local"));
+        assert_eq!(b.leads(dst), [Via::Receive(u32::MAX)]);
+        b.set(&format!("ip route del {dst}/32"));
+        assert_eq!(b.leads(dst), [Via::Drop]);
+    }
+    // What no router forwards stays dropped.
+    b.set("ip route add 240.0.0.0/4 via local");
+    assert_eq!(b.leads("240.1.1.1"), [Via::Drop]);
+    b.set("ip route del 240.0.0.0/4 via local");
+}
+
+#[test]
 fn equal_paths_are_one_list_and_one_adjacency() {
     let mut b = bench();
     b.set("set interface ip address pg1 10.0.1.1/24");

@@ -115,7 +115,7 @@ pub struct InterfaceNameRenumber {
     pub new_show_dev_instance: u32,
 }
 
-/// Choose the speed of a link. Refused as unsupported: no device has speeds to choose from.
+/// Choose the speed of a link. Refused as unsupported where the device has none to choose from.
 #[derive(Message)]
 pub struct SwInterfaceSetLinkSpeed {
     /// interface
@@ -124,7 +124,7 @@ pub struct SwInterfaceSetLinkSpeed {
     pub link_speed: u32,
 }
 
-/// List the speeds of a link to choose from. Refused as unsupported: no device has any.
+/// List the speeds of a link to choose from.
 #[derive(Message)]
 #[reply(SwInterfaceGetSpeedCapaReply)]
 pub struct SwInterfaceGetSpeedCapa {
@@ -172,12 +172,11 @@ pub(super) fn register(api: &mut Api<Router>) {
             Ok(SwInterfaceGetMacAddressReply { mac_address })
         })
         .call(|router: &mut Router, m: SwInterfaceSetLinkSpeed| {
-            Err::<(), Retval>(router.interfaces.fixed_speed(m.sw_if_index).into())
+            Ok(router.interfaces.choose_speed(m.sw_if_index, m.link_speed)?)
         })
         .call(|router: &mut Router, m: SwInterfaceGetSpeedCapa| {
-            Err::<SwInterfaceGetSpeedCapaReply, Retval>(
-                router.interfaces.fixed_speed(m.sw_if_index).into(),
-            )
+            let speeds = router.interfaces.speeds(m.sw_if_index)?.to_vec();
+            Ok(SwInterfaceGetSpeedCapaReply { speeds })
         });
 }
 

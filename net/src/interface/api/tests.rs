@@ -131,7 +131,7 @@ fn what_is_set_is_set() {
 }
 
 #[test]
-fn no_speed_of_a_link_can_be_chosen() {
+fn a_speed_of_a_link_is_chosen_where_there_are_several() {
     talk(|local, router| {
         router.interfaces.follow_device_speed(PG0, 10_000_000);
         let asked = [(PG0, Retval::UNSUPPORTED), (NOBODY, Retval::INVALID_SW_IF_INDEX)];
@@ -140,10 +140,18 @@ fn no_speed_of_a_link_can_be_chosen() {
                 let set = SwInterfaceSetLinkSpeed { sw_if_index, link_speed };
                 assert_eq!(local.call(router, &set), Err(retval));
             }
-            let list = SwInterfaceGetSpeedCapa { sw_if_index };
-            assert_eq!(local.call(router, &list).err(), Some(retval));
         }
+        let list = |sw_if_index| SwInterfaceGetSpeedCapa { sw_if_index };
+        assert!(local.call(router, &list(PG0)).unwrap().speeds.is_empty());
+        let unknown = local.call(router, &list(NOBODY)).err();
+        assert_eq!(unknown, Some(Retval::INVALID_SW_IF_INDEX));
         assert_eq!(dump(local, router, "pg0")[0].link_speed, 10_000_000);
+        router.interfaces.offer_speeds(PG0, &[1_000_000, 10_000_000]);
+        assert_eq!(local.call(router, &list(PG0)).unwrap().speeds, [1_000_000, 10_000_000]);
+        let set = |link_speed| SwInterfaceSetLinkSpeed { sw_if_index: PG0, link_speed };
+        assert_eq!(local.call(router, &set(3)), Err(Retval::INVALID_VALUE));
+        local.call(router, &set(1_000_000)).unwrap();
+        assert_eq!(dump(local, router, "pg0")[0].link_speed, 1_000_000);
     });
 }
 

@@ -23,13 +23,13 @@ const MOST_DELAY: f64 = 1.0;
 const REQUEST: Timing = Timing { irt: 1, mrt: 30, mrc: 10, mrd: 0 };
 const CONFIRM: Timing = Timing { irt: 1, mrt: 4, mrc: 0, mrd: 10 };
 const RENEW: Timing = Timing { irt: 10, mrt: 600, mrc: 0, mrd: 0 };
+/// Seconds after an address was declined before its client starts again.
+const DECLINED: f64 = 10.0;
 /// A client that goes says so once: nobody waits for the answer.
 const RELEASE: Timing = Timing { irt: 1, mrt: 0, mrc: 1, mrd: 0 };
 const SOL_MAX_RT: u32 = 3600;
 /// What servers may make of it.
 const SOL_MAX_RTS: std::ops::RangeInclusive<u32> = 60..=86400;
-/// The preference that ends the search.
-const MOST_PREFERRED: u8 = 255;
 
 /// How far a client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,6 @@ impl State {
     }
 }
 
-/// What a server would give.
-struct Offer {
-    server: u32,
-    preference: u8,
-    leases: Vec<Lease>,
-}
-
 /// A client.
 pub struct Client {
     /// How far it is.
@@ -97,9 +90,12 @@ pub struct Client {
     pub t1: f64,
     /// When any server is asked.
     pub t2: f64,
-    offer: Option<Offer>,
-    /// Until when it waits in its state.
+    /// Leases that its server offers, until they are asked for.
+    offer: Option<Vec<Lease>>,
+    /// Until when it waits before it looks for servers.
     next: f64,
+    /// The earliest time at which it starts again.
+    not_before: f64,
     max_rt: u32,
     was_up: bool,
 }
@@ -107,8 +103,7 @@ pub struct Client {
 impl Client {
     /// Whether it has to do with a server.
     pub fn knows(&self, server: u32) -> bool {
-        let offered = self.offer.as_ref().is_some_and(|offer| offer.server == server);
-        offered || self.server == Some(server)
+        self.server == Some(server)
     }
     /// Its leases, as messages have them.
     fn asked(&self) -> Vec<Lease> {
@@ -127,7 +122,7 @@ impl Client {
     fn due(&self) -> f64 {
         let ends = self.leases.iter().flat_map(|held| [held.preferred_until, held.valid_until]);
         let wait = match self.state {
-            State::Starting | State::Solicit => self.next,
+            State::Starting => self.next,
             State::Bound => self.t1.min(self.t2),
             State::Renew => self.t2,
             _ => f64::INFINITY,
@@ -178,6 +173,7 @@ pub fn add(router: &mut Router, ia: Ia, on: InterfaceIndex, group: &str) -> Resu
         t2: f64::INFINITY,
         offer: None,
         next: now + between(0.0, MOST_DELAY),
+        not_before: now,
         max_rt: SOL_MAX_RT,
         was_up: is_up(router, on),
     };
@@ -209,6 +205,15 @@ pub fn remove(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Result<(), Err
     set_port(router, |port| port.clients = has_others)
 }
 
+/// Says to a server that addresses of it cannot be used, and starts again later (section 18.2.8).
+pub fn decline(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, bad: Vec<Lease>) {
+    let not_before = router.now() + DECLINED;
+    at(router, ia, on).into_iter().for_each(|client| client.not_before = not_before);
+    let message = Message { server: Some(server), leases: bad, ..Message::default() };
+    // Without it the server takes them for used, as they are.
+    let _ = exchange::start(router, Key { ia, on, kind: kind::DECLINE }, message, RELEASE);
+}
+
 /// Ends what a client is asking.
 fn stop(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     if let Some(kind) = at(router, ia, on).and_then(|client| client.state.kind()) {
@@ -222,7 +227,8 @@ pub fn restart(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     give_up(router, ia, on);
     let now = router.now();
     let Some(client) = at(router, ia, on) else { return };
-    (client.state, client.next) = (State::Starting, now + between(0.0, MOST_DELAY));
+    client.state = State::Starting;
+    client.next = (now + between(0.0, MOST_DELAY)).max(client.not_before);
     (client.server, client.offer) = (None, None);
     wake(router, ia);
 }
@@ -245,7 +251,7 @@ fn go(router: &mut Router, ia: Ia, on: InterfaceIndex, state: State) {
     };
     let asks_one = matches!(state, State::Request | State::Renew);
     let server = client.server.filter(|_| asks_one);
-    let leases = client.offer.take().map_or_else(|| client.asked(), |offer| offer.leases);
+    let leases = client.offer.take().unwrap_or_else(|| client.asked());
     let message = Message { server, t1: 0, t2: 0, leases };
     let key = Key { ia, on, kind };
     if let Err(why) = exchange::start(router, key, message, timing) {
@@ -257,8 +263,6 @@ fn go(router: &mut Router, ia: Ia, on: InterfaceIndex, state: State) {
         }
         return;
     }
-    let next = router.own::<Dhcp6>().exchanges.get(&key).map_or(now, |exchange| exchange.next);
-    at(router, ia, on).into_iter().for_each(|client| client.next = next);
     wake(router, ia);
 }
 
@@ -295,6 +299,8 @@ pub fn answered(router: &mut Router, key: Key, server: u32, answer: &Answer) {
     }
     match (client.state, answer.kind) {
         (State::Solicit, kind::ADVERTISE) => offered(router, (ia, on), server, answer),
+        // These ask one.
+        (State::Request | State::Renew, _) if client.server != Some(server) => (),
         (State::Request | State::Renew | State::Rebind | State::Confirm, kind::REPLY) => {
             replied(router, (ia, on), server, answer);
         }
@@ -302,39 +308,15 @@ pub fn answered(router: &mut Router, key: Key, server: u32, answer: &Answer) {
     }
 }
 
-/// Notes the offer of a server, if it is the best so far.
+/// Asks a server for what it offers. The first offer that can be used is taken, as in the original.
 fn offered(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, answer: &Answer) {
     let Some(given) = &answer.given else { return };
-    let is_good = answer.status == status::SUCCESS && given.status == status::SUCCESS;
-    if !is_good || given.leases.is_empty() || !given.is_good() {
+    if answer.status != status::SUCCESS || !given.is_good() {
         return;
     }
-    let now = router.now();
     let Some(client) = at(router, ia, on) else { return };
-    let preference = answer.preference;
-    if client.offer.as_ref().is_none_or(|best| preference > best.preference) {
-        client.offer = Some(Offer { server, preference, leases: given.leases.clone() });
-    }
-    // All that answer the first message may be compared; later the first is taken.
-    if preference == MOST_PREFERRED || now >= client.next {
-        choose(router, ia, on);
-    }
-}
-
-/// Whether the client of an exchange has gone on to ask the server with the best offer, so that it
-/// need not look for others again.
-pub fn chose(router: &mut Router, key: Key) -> bool {
-    let is_solicit = at(router, key.ia, key.on).is_some_and(|c| c.state == State::Solicit);
-    key.kind == kind::SOLICIT && is_solicit && choose(router, key.ia, key.on)
-}
-
-/// Asks the server with the best offer, if there is one.
-fn choose(router: &mut Router, ia: Ia, on: InterfaceIndex) -> bool {
-    let Some(client) = at(router, ia, on) else { return false };
-    let Some(offer) = &client.offer else { return false };
-    client.server = Some(offer.server);
+    (client.server, client.offer) = (Some(server), Some(given.leases.clone()));
     go(router, ia, on, State::Request);
-    true
 }
 
 /// Takes a reply to a request for leases or more time.
@@ -351,14 +333,14 @@ fn replied(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, ans
             client.server = Some(server);
             go(router, ia, on, State::Request);
         }
-        (State::Request, _, Some(given))
-            if given.status != status::SUCCESS || given.leases.is_empty() =>
-        {
+        (State::Request, _, Some(given)) if given.status != status::SUCCESS => {
             restart(router, ia, on);
         }
         // The message goes on being sent.
         (_, code, _) if code != status::SUCCESS => (),
-        (_, _, Some(given)) if given.status != status::SUCCESS || !given.is_good() => (),
+        (_, _, Some(given)) if !given.is_good() => (),
+        // Only what was given before can be taken back.
+        (State::Request, _, Some(given)) if !given.gives() => (),
         (_, _, Some(given)) => bind(router, (ia, on), server, given),
     }
 }
@@ -385,20 +367,10 @@ fn step(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     let Some(client) = at(router, ia, on) else { return };
     match client.state {
         State::Starting if now >= client.next => go(router, ia, on, State::Solicit),
-        State::Solicit if now >= client.next => {
-            choose(router, ia, on);
-        }
         State::Bound if now >= client.t2 => go(router, ia, on, State::Rebind),
         State::Bound if now >= client.t1 => go(router, ia, on, State::Renew),
         State::Renew if now >= client.t2 => go(router, ia, on, State::Rebind),
         _ => (),
-    }
-    // While nobody has answered there is nothing to wait for.
-    if let Some(client) = at(router, ia, on)
-        && client.state == State::Solicit
-        && now >= client.next
-    {
-        client.next = f64::NEG_INFINITY;
     }
 }
 

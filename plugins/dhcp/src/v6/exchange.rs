@@ -102,10 +102,13 @@ impl Exchange {
             return Some(Due::GiveUp);
         }
         let Timing { irt, mrt, mrd, .. } = self.timing;
+        if self.sent == 0 {
+            self.began = now;
+        }
         let first = f64::from(irt.max(1));
-        // Who looks for servers waits for all that want to answer (section 18.2.1).
         let least = if kind == kind::SOLICIT { 1.0 } else { 0.9 };
         self.wait = match self.sent {
+            // Never early for those that look for servers (section 18.2.1).
             0 => first * between(least, 1.1),
             _ => self.wait * between(1.9, 2.1),
         };
@@ -173,14 +176,16 @@ pub fn look(router: &mut Router, ia: Ia) -> Wake {
 
 fn advance(router: &mut Router, key: Key) {
     let now = router.now();
-    let next = router.own::<Dhcp6>().exchanges.get(&key).map_or(now, |exchange| exchange.next);
-    if now >= next && client::chose(router, key) {
-        return;
-    }
     let Some(exchange) = router.own_mut::<Dhcp6>().exchanges.get_mut(&key) else { return };
     match exchange.advance(key.kind, now) {
         None => (),
-        Some(Due::Send) => send(router, key, now),
+        Some(Due::Send) if send(router, key, now) => (),
+        // The exchange begins with the first message that could leave.
+        Some(Due::Send) => {
+            let exchange = router.own_mut::<Dhcp6>().exchanges.get_mut(&key);
+            let is_first = |e: &&mut Exchange| e.sent == 1 && e.timing.mrd == 0;
+            exchange.filter(is_first).into_iter().for_each(|exchange| exchange.sent = 0);
+        }
         Some(Due::GiveUp) => {
             stop(router, key);
             client::failed(router, key);
@@ -188,18 +193,18 @@ fn advance(router: &mut Router, key: Key) {
     }
 }
 
-/// Sends the message of an exchange, if its interface can send now.
-fn send(router: &mut Router, key: Key, now: f64) {
-    let Some(i) = router.interfaces.at(key.on) else { return };
-    if !i.admin_up || !i.link_up || i.kind != Kind::Ethernet {
-        return;
-    }
+/// Sends the message of an exchange, if its interface can send now; whether it does.
+fn send(router: &mut Router, key: Key, now: f64) -> bool {
+    let i = router.interfaces.at(key.on);
+    let Some(i) = i.filter(|i| i.admin_up && i.link_up && i.kind == Kind::Ethernet) else {
+        return false;
+    };
     let mac = i.mac;
-    let Some(source) = router.addresses.of(key.on).link_local else { return };
+    let Some(source) = router.addresses.of(key.on).link_local else { return false };
     let client = duid(router);
     let dhcp = router.own_mut::<Dhcp6>();
     let id = dhcp.id_of((key.ia, key.on));
-    let Some(exchange) = dhcp.exchanges.get(&key) else { return };
+    let Some(exchange) = dhcp.exchanges.get(&key) else { return false };
     let Message { server, t1, t2, leases } = &exchange.message;
     let written = Written {
         header: Header { kind: key.kind, transaction: exchange.transaction },
@@ -211,10 +216,11 @@ fn send(router: &mut Router, key: Key, now: f64) {
         leases,
     };
     let ends = ((source, CLIENT_PORT), (SERVERS, SERVER_PORT));
-    let Some(packet) = datagram6(ends.0, ends.1, &written.bytes()) else { return };
+    let Some(packet) = datagram6(ends.0, ends.1, &written.bytes()) else { return false };
     let front = ethernet::Header::new(MacAddr::for_ip6_group(SERVERS), mac, EtherType::IP6);
     let frame = [front.as_bytes(), &packet].concat();
     neighbor::send(router, key.on, frame);
+    true
 }
 
 /// Takes an answer: programs that want answers get it, and the client whose it is.

@@ -6,8 +6,8 @@ use net::{InterfaceIndex, Router};
 use wire::dhcp6::{INFINITE, Lease};
 use wire::{Ip6Prefix, Prefix};
 
-use super::client::{State, at, bound, restart};
-use super::message::{Given, MOST_LEASES};
+use super::client::{State, at, bound, decline, restart};
+use super::message::{Given, MOST_LEASES, is_in_order};
 use super::{Ia, prefixes};
 
 /// A lease that a client has.
@@ -55,26 +55,45 @@ pub fn bind(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, gi
         client.leases = stay;
         gone.iter().for_each(|held| uninstall(router, ia, on, held.prefix));
     }
-    for lease in &given.leases {
-        take(router, (ia, on), lease, now);
+    let mut bad = Vec::new();
+    for lease in given.leases.iter().filter(|lease| is_in_order(lease)) {
+        if !take(router, (ia, on), lease, now) {
+            bad.push(*lease);
+        }
+    }
+    if !bad.is_empty() {
+        decline(router, (ia, on), server, bad);
     }
     let Some(client) = at(router, ia, on) else { return };
-    if client.leases.is_empty() {
+    if client.leases.is_empty() && !given.is_later() {
         return restart(router, ia, on);
     }
-    let shortest = given.leases.iter().filter(|lease| lease.valid > 0);
-    let shortest = shortest.map(|lease| lease.preferred).min().unwrap_or(INFINITE);
-    let part = |told: u32, part: f64| match (told, shortest) {
-        (0, INFINITE) => f64::INFINITY,
-        (0, seconds) => now + f64::from(seconds) * part,
-        _ => after(now, told),
-    };
-    (client.t1, client.t2) = (part(given.t1, 0.5), part(given.t2, 0.8));
-    // A lease that ends at once is not asked for without end.
-    client.t1 = client.t1.max(now + 1.0);
-    client.t2 = client.t2.max(client.t1);
+    (client.t1, client.t2) = times(given, now);
     client.server = Some(server);
     bound(router, ia, on);
+}
+
+/// When the server is asked for more time, and when any is (RFC 8415 section 21.4).
+fn times(given: &Given, now: f64) -> (f64, f64) {
+    let lasting = given.leases.iter().filter(|lease| is_in_order(lease) && lease.valid > 0);
+    let shortest = lasting.map(|lease| match lease.preferred {
+        0 => lease.valid,
+        preferred => preferred,
+    });
+    let shortest = shortest.min().unwrap_or(INFINITE);
+    let part = |part: f64| match shortest {
+        INFINITE => f64::INFINITY,
+        seconds => now + f64::from(seconds) * part,
+    };
+    let (t1, t2) = match (given.t1, given.t2) {
+        (0, 0) => (part(0.5), part(0.8)),
+        (0, t2) => (part(0.5).min(after(now, t2)), after(now, t2)),
+        (t1, 0) => (after(now, t1), part(0.8)),
+        (t1, t2) => (after(now, t1), after(now, t2)),
+    };
+    // A lease that ends at once is not asked for without end.
+    let t1 = t1.max(now + 1.0);
+    (t1, t2.max(t1))
 }
 
 /// An address with the length of the network that its interface is in already: what is leased says
@@ -85,17 +104,14 @@ fn within(router: &Router, on: InterfaceIndex, addr: Ip6Prefix) -> Ip6Prefix {
     len.and_then(|len| Ip6Prefix::new(addr.addr(), len).ok()).unwrap_or(addr)
 }
 
-/// Takes one lease.
-fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) {
-    if lease.preferred > lease.valid {
-        return;
-    }
-    let Ok(given) = Ip6Prefix::new(lease.addr, lease.len) else { return };
+/// Takes one lease; whether the interface can have it.
+fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now: f64) -> bool {
+    let Ok(given) = Ip6Prefix::new(lease.addr, lease.len) else { return true };
     let prefix = match ia {
         Ia::Prefix => given.network(),
         Ia::Address => within(router, on, given),
     };
-    let Some(client) = at(router, ia, on) else { return };
+    let Some(client) = at(router, ia, on) else { return true };
     let is_it = |held: &Held| match ia {
         Ia::Prefix => held.prefix == prefix,
         Ia::Address => held.prefix.addr() == prefix.addr(),
@@ -108,7 +124,7 @@ fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now:
             client.leases.remove(known);
             uninstall(router, ia, on, prefix);
         }
-        return;
+        return true;
     }
     let held = Held {
         prefix,
@@ -118,27 +134,39 @@ fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now:
     };
     match known {
         Some(known) => client.leases[known] = held,
-        None if client.leases.len() >= MOST_LEASES => return,
+        None if client.leases.len() >= MOST_LEASES => return true,
         None => {
             client.leases.push(held);
             let group = client.group.clone();
-            install(router, (ia, on), prefix, &group);
+            if !install(router, (ia, on), prefix, &group) {
+                return false;
+            }
         }
     }
     if now < held.preferred_until {
         deprecate(router, ia, on, prefix, false);
     }
+    true
 }
 
-fn install(router: &mut Router, (ia, on): (Ia, InterfaceIndex), prefix: Ip6Prefix, group: &str) {
+/// Gives an interface what is leased; whether it can have it.
+fn install(
+    router: &mut Router,
+    (ia, on): (Ia, InterfaceIndex),
+    prefix: Ip6Prefix,
+    group: &str,
+) -> bool {
     if ia == Ia::Prefix {
-        return prefixes::give(router, on, group, prefix);
+        prefixes::give(router, on, group, prefix);
+        return true;
     }
-    let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return };
+    let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return true };
     let name = router.interfaces.name(on.0).to_owned();
     router.log.class("dhcp", "client6").warn(format_args!("{name}: {prefix}: {why}"));
-    let Some(client) = at(router, ia, on) else { return };
-    client.leases.retain(|held| held.prefix != prefix);
+    at(router, ia, on)
+        .into_iter()
+        .for_each(|client| client.leases.retain(|held| held.prefix != prefix));
+    false
 }
 
 /// Notes that others are better than an address or prefix from now on, or no longer.

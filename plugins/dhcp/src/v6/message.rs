@@ -106,10 +106,27 @@ pub struct Given {
     pub leases: Vec<Lease>,
 }
 
+/// Whether a lease is not preferred for longer than it is valid.
+pub fn is_in_order(lease: &Lease) -> bool {
+    lease.preferred <= lease.valid
+}
+
 impl Given {
-    /// Whether its times are in their order (RFC 8415 sections 21.4 and 21.21).
+    /// Whether it can be used: its times are in their order (RFC 8415 sections 21.4 and 21.21), and
+    /// so are those of a lease, unless there is none and the client is to ask again later.
     pub fn is_good(&self) -> bool {
-        self.t1 == 0 || self.t2 == 0 || self.t1 <= self.t2
+        let in_order = self.t1 == 0 || self.t2 == 0 || self.t1 <= self.t2;
+        let has_good = self.leases.iter().any(is_in_order);
+        in_order && self.status == status::SUCCESS && (has_good || self.is_later())
+    }
+    /// Whether it is for a lease that lasts, or for asking again later.
+    pub fn gives(&self) -> bool {
+        let lasts = |lease: &Lease| is_in_order(lease) && lease.valid > 0;
+        self.leases.iter().any(lasts) || self.is_later()
+    }
+    /// Whether there is nothing in it but the time at which the client is to ask again.
+    pub fn is_later(&self) -> bool {
+        self.leases.is_empty() && self.t1 > 0
     }
 }
 

@@ -5,6 +5,7 @@ mod cli;
 mod node;
 mod toeplitz;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use control::feature::Refused;
@@ -80,7 +81,9 @@ struct Ready {
 /// [`Error`]; nothing has changed then.
 pub fn configure(router: &mut Router, interface: InterfaceIndex, plan: Plan) -> Result<(), Error> {
     let workers = router.engine.workers() as u32;
-    let receives = |thread: u32| (workers == 0) == (thread == 0) && thread <= workers;
+    // A trial has no workers of its own.
+    let is_trial = router.is_trial();
+    let receives = |thread: u32| is_trial || (workers == 0) == (thread == 0) && thread <= workers;
     if let Some(thread) = plan.threads.iter().find(|thread| !receives(**thread)) {
         return Err(Error::NoThread(*thread));
     }
@@ -94,7 +97,7 @@ pub fn configure(router: &mut Router, interface: InterfaceIndex, plan: Plan) -> 
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn enable(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Result<(), Error> {
-    if is_on && router.engine.workers() == 0 {
+    if is_on && router.engine.workers() == 0 && !router.is_trial() {
         return Err(Error::NoWorkers);
     }
     let mut setting = router.setting::<SoftRss>(interface);
@@ -114,8 +117,25 @@ pub fn clear(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error
     Ok(router.put(interface, SoftRss::default())?)
 }
 
+/// Refuses threads to go that interfaces spread packets over.
+fn need_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    let missing = router.settings::<SoftRss>().find_map(|(interface, setting)| {
+        let needed = setting.ready.as_ref().map_or(&[][..], |ready| &ready.plan.threads);
+        let gone = needed.iter().find(|thread| !stay.contains(&(**thread as usize)));
+        match gone {
+            Some(thread) => Some((interface, format!("to thread {thread}"))),
+            None if setting.is_on && stay.start == 0 => Some((interface, "to workers".to_owned())),
+            None => None,
+        }
+    });
+    let Some((interface, to)) = missing else { return Ok(()) };
+    let name = router.interfaces.name(interface.0);
+    Err(format!("soft-rss sends packets of {name} {to}"))
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut parts.router;
+    router.before_threads.push(need_threads);
     let settings = router.attach::<SoftRss>().map_err(refuse)?;
     router.engine.add_feature(&DEVICE_INPUT, node::Spread { settings }).map_err(refuse)?;
     router.attach_at::<SoftRss, _>([AttachedAt {

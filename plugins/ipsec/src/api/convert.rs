@@ -35,7 +35,7 @@ impl Key {
         let mut data = [0; 128];
         let len = bytes.len().min(data.len());
         data[..len].copy_from_slice(&bytes[..len]);
-        Self { length: len as u8, data }
+        Self { length: len as u8, data: data.into() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Types of messages about associations and policies (`ipsec_types`).
 
+use control::Secret;
 use control::api::types::{Address, IpDscp};
 use control::api::{Fields, Record};
 use net::InterfaceIndex;
@@ -71,7 +72,7 @@ pub struct Key {
     /// its bytes
     pub length: u8,
     /// the bytes, and zeros
-    pub data: [u8; 128],
+    pub data: Secret<[u8; 128]>,
 }
 
 /// A tunnel.

@@ -41,20 +41,30 @@ fn range<T: control::cli::Value + PartialOrd>(
     Ok(first..=last)
 }
 
-fn action(args: &mut Args<'_>) -> Result<Action, Error> {
-    if args.keyword("bypass") {
-        return Ok(Action::Bypass);
+/// An action; of one that protects the association may come anywhere.
+#[derive(Clone, Copy, PartialEq)]
+enum Verb {
+    Bypass,
+    Discard,
+    Protect,
+}
+
+impl Verb {
+    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
+        let all =
+            [("bypass", Self::Bypass), ("discard", Self::Discard), ("protect", Self::Protect)];
+        let found = all.into_iter().find(|(word, _)| args.keyword(word));
+        found.map(|(_, verb)| verb).ok_or_else(|| args.unknown())
     }
-    if args.keyword("discard") {
-        return Ok(Action::Discard);
-    }
-    if args.keyword("protect") {
-        if !args.keyword("sa") {
-            return Err(args.error("expected sa"));
+    fn with(self, sa: Option<u32>, args: &Args<'_>) -> Result<Action, Error> {
+        match (self, sa) {
+            (Self::Protect, Some(sa)) => Ok(Action::Protect(sa)),
+            (Self::Protect, None) => Err(args.error("expected sa")),
+            (_, Some(_)) => Err(args.error("sa is for action protect")),
+            (Self::Bypass, None) => Ok(Action::Bypass),
+            (Self::Discard, None) => Ok(Action::Discard),
         }
-        return args.value("sa").map(Action::Protect);
     }
-    Err(args.unknown())
 }
 
 impl Command for SetPolicy {
@@ -65,13 +75,17 @@ impl Command for SetPolicy {
         [local-ip-range <first> - <last>] [remote-ip-range <first> - <last>] \
         [local-port-range <first> - <last>] [remote-port-range <first> - <last>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = !args.keyword("add") && args.keyword("del");
+        let mut is_del = false;
         let (mut spd, mut priority, mut is_6, mut is_outbound) = (None, 0, None, None);
-        let (mut act, mut protocol) = (Action::Bypass, None);
+        let (mut verb, mut sa, mut protocol) = (Verb::Bypass, None, None);
         let (mut local, mut remote) = (None, None);
         let (mut local_ports, mut remote_ports) = (0..=u16::MAX, 0..=u16::MAX);
         while !args.is_empty() {
-            if args.keyword("spd") {
+            if args.keyword("add") {
+                is_del = false;
+            } else if args.keyword("del") {
+                is_del = true;
+            } else if args.keyword("spd") {
                 spd = Some(args.value("spd")?);
             } else if args.keyword("priority") {
                 priority = args.value("priority")?;
@@ -86,7 +100,9 @@ impl Command for SetPolicy {
             } else if args.keyword("protocol") {
                 protocol = Some(Protocol(args.value("protocol")?)).filter(|p| p.0 != 255);
             } else if args.keyword("action") {
-                act = action(args)?;
+                verb = Verb::take(args)?;
+            } else if args.keyword("sa") {
+                sa = Some(args.value("sa")?);
             } else if args.keyword("local-ip-range") {
                 local = Some(range::<IpAddr>(args, "local-ip-range")?);
             } else if args.keyword("remote-ip-range") {
@@ -114,7 +130,7 @@ impl Command for SetPolicy {
             priority,
             is_outbound,
             is_6,
-            action: act,
+            action: verb.with(sa, args)?,
             protocol,
             remote,
             local,

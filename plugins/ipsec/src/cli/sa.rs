@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
+use control::Secret;
 use control::cli::{Args, Cli, Command, Error, Hex, Line, Print};
 use control::configuration::{Lines, Stage};
 use crypto::{CIPHERS, MACS};
 use net::Router;
+use net::tunnel::command::Copied;
 use net::tunnel::{EncapDecapFlags, Outer};
 use wire::Protocol;
 
@@ -24,9 +26,9 @@ struct SetSa {
     spi: u32,
     is_ah: bool,
     cipher: u32,
-    cipher_key: Hex,
+    cipher_key: Secret<Hex>,
     mac: u32,
-    mac_key: Hex,
+    mac_key: Secret<Hex>,
     salt: u32,
     has_esn: bool,
     has_anti_replay: bool,
@@ -42,13 +44,27 @@ struct SetSa {
     window: u32,
 }
 
-/// A number or a name of a table of algorithms.
-fn algorithm(args: &mut Args<'_>, names: impl Iterator<Item = &'static str>) -> Result<u32, Error> {
+/// The number of an algorithm, each of which has one name or several.
+fn algorithm<const N: usize>(
+    args: &mut Args<'_>,
+    names: impl Iterator<Item = [&'static str; N]>,
+) -> Result<u32, Error> {
     let names: Vec<_> = names.collect();
-    let found = names.iter().position(|name| args.keyword(name));
-    found
-        .map(|at| at as u32)
-        .ok_or_else(|| args.error(format!("expected one of {}", names.join(", "))))
+    let found = names.iter().position(|all| all.iter().any(|name| args.keyword(name)));
+    found.map(|at| at as u32).ok_or_else(|| {
+        let firsts: Vec<_> = names.iter().filter_map(|all| all.first().copied()).collect();
+        args.error(format!("expected one of {}", firsts.join(", ")))
+    })
+}
+
+/// A salt, decimal or behind `0x`.
+fn salt(args: &mut Args<'_>) -> Result<u32, Error> {
+    let Some(digits) = args.peek().and_then(|word| word.strip_prefix("0x")) else {
+        return args.value("salt");
+    };
+    let salt = u32::from_str_radix(digits, 16).map_err(|e| args.error(format!("salt: {e}")))?;
+    args.word();
+    Ok(salt)
 }
 
 impl SetSa {
@@ -59,9 +75,9 @@ impl SetSa {
             spi: 0,
             is_ah: false,
             cipher: 0,
-            cipher_key: Hex::default(),
+            cipher_key: Secret::default(),
             mac: 0,
-            mac_key: Hex::default(),
+            mac_key: Secret::default(),
             salt: 0,
             has_esn: false,
             has_anti_replay: false,
@@ -82,15 +98,15 @@ impl SetSa {
         if args.keyword("spi") {
             self.spi = args.value("spi")?;
         } else if args.keyword("crypto-alg") {
-            self.cipher = algorithm(args, CIPHERS.iter().map(|c| c.name))?;
+            self.cipher = algorithm(args, CIPHERS.iter().map(|c| [c.sa_name, c.name]))?;
         } else if args.keyword("crypto-key") {
             self.cipher_key = args.value("crypto-key")?;
         } else if args.keyword("integ-alg") {
-            self.mac = algorithm(args, MACS.iter().map(|m| m.name))?;
+            self.mac = algorithm(args, MACS.iter().map(|m| [m.name]))?;
         } else if args.keyword("integ-key") {
             self.mac_key = args.value("integ-key")?;
         } else if args.keyword("salt") {
-            self.salt = args.value("salt")?;
+            self.salt = salt(args)?;
         } else if args.keyword("udp-src-port") {
             self.udp = Some((args.value("udp-src-port")?, self.udp.map_or(NAT_T, |udp| udp.1)));
         } else if args.keyword("udp-dst-port") {
@@ -106,9 +122,9 @@ impl SetSa {
         Ok(true)
     }
     fn take_tunnel(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
-        if args.keyword("tunnel-src") {
+        if args.keyword("tunnel-src") || args.keyword("src") {
             self.src = Some(args.value("tunnel-src")?);
-        } else if args.keyword("tunnel-dst") {
+        } else if args.keyword("tunnel-dst") || args.keyword("dst") {
             self.dst = Some(args.value("tunnel-dst")?);
         } else if args.keyword("table-id") {
             self.table = args.value("table-id")?;
@@ -119,9 +135,22 @@ impl SetSa {
         } else if args.keyword("hop-limit") {
             self.hop_limit = args.value("hop-limit")?;
         } else {
-            return Ok(false);
+            return Ok(self.take_field(args));
         }
         Ok(true)
+    }
+    /// Reads the name of a copied field, or a word that says what is so anyway.
+    fn take_field(&mut self, args: &mut Args<'_>) -> bool {
+        if ["tunnel", "p2p", "p2mp", "mp"].iter().any(|word| args.keyword(word)) {
+            return true;
+        }
+        let start = *args;
+        let Ok(field) = args.value::<Copied>("copied field") else {
+            *args = start;
+            return false;
+        };
+        self.flags |= EncapDecapFlags::from(field).0;
+        true
     }
     fn take_flag(&mut self, args: &mut Args<'_>) -> bool {
         if args.keyword("ah") {
@@ -156,9 +185,9 @@ impl SetSa {
             spi: self.spi,
             protocol: if self.is_ah { Protocol::AH } else { Protocol::ESP },
             cipher: self.cipher,
-            cipher_key: self.cipher_key.0,
+            cipher_key: self.cipher_key.0.0,
             mac: self.mac,
-            mac_key: self.mac_key.0,
+            mac_key: self.mac_key.0.0,
             salt: self.salt,
             has_esn: self.has_esn,
             has_anti_replay: self.has_anti_replay,
@@ -177,9 +206,9 @@ impl SetSa {
             spi: c.spi,
             is_ah: c.protocol == Protocol::AH,
             cipher: c.cipher,
-            cipher_key: Hex(c.cipher_key.clone()),
+            cipher_key: Secret(Hex(c.cipher_key.clone())),
             mac: c.mac,
-            mac_key: Hex(c.mac_key.clone()),
+            mac_key: Secret(Hex(c.mac_key.clone())),
             salt: c.salt,
             has_esn: c.has_esn,
             has_anti_replay: c.has_anti_replay,
@@ -202,9 +231,12 @@ impl Command for SetSa {
     const ABOUT: &'static str = "Make or delete a security association";
     const USAGE: &'static str = "[add|del] <id> [spi <n>] [esp|ah] [crypto-alg <name>] \
         [crypto-key <hex>] [integ-alg <name>] [integ-key <hex>] [salt <n>] [use-esn] \
-        [use-anti-replay] [window-size <n>] [inbound] [async] [udp-encap] [udp-src-port <n>] \
-        [udp-dst-port <n>] [tunnel-src <address>] [tunnel-dst <address>] [table-id <n>] \
-        [copy-flags <n>] [dscp <n>] [hop-limit <n>]";
+        [use-anti-replay] [window-size|anti-replay-size <n>] [inbound] [async] [udp-encap] \
+        [udp-src-port <n>] [udp-dst-port <n>] [tunnel] [tunnel-src|src <address>] \
+        [tunnel-dst|dst <address>] [table-id <n>] [copy-flags <n>] \
+        [encap-copy-df|encap-set-df|encap-copy-dscp|encap-copy-ecn|decap-copy-ecn|\
+        encap-copy-hop-limit|encap-copy-flow-label]... [dscp <n>] [hop-limit <n>] [p2p|p2mp|mp]";
+    const SECRETS: &'static [&'static str] = &["crypto-key", "integ-key"];
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let is_del = !args.keyword("add") && args.keyword("del");
         let mut new = Self::new(is_del, args.value("id")?);
@@ -219,17 +251,16 @@ impl Command for SetSa {
 
 impl Print for SetSa {
     const STAGE: Stage = Stage::Objects;
-    const SECRETS: &'static [&'static str] = &["crypto-key", "integ-key"];
     fn print(&self, line: &mut Line<'_>) {
         line.word(if self.is_del { "del" } else { "add" }).value(&self.id);
         line.keyword("spi", &self.spi).word(if self.is_ah { "ah" } else { "esp" });
         let named = |n: u32, name: Option<&'static str>| name.filter(|_| n > 0);
-        let cipher = CIPHERS.get(self.cipher as usize).map(|c| c.name);
+        let cipher = CIPHERS.get(self.cipher as usize).map(|c| c.sa_name);
         let mac = MACS.get(self.mac as usize).map(|m| m.name);
         line.option("crypto-alg", named(self.cipher, cipher).as_ref());
-        line.option("crypto-key", Some(&self.cipher_key).filter(|key| !key.0.is_empty()));
+        line.option("crypto-key", Some(&self.cipher_key).filter(|key| !key.0.0.is_empty()));
         line.option("integ-alg", named(self.mac, mac).as_ref());
-        line.option("integ-key", Some(&self.mac_key).filter(|key| !key.0.is_empty()));
+        line.option("integ-key", Some(&self.mac_key).filter(|key| !key.0.0.is_empty()));
         line.option("salt", Some(&self.salt).filter(|salt| **salt > 0));
         line.flag("use-esn", self.has_esn).flag("use-anti-replay", self.has_anti_replay);
         line.option("window-size", Some(&self.window).filter(|window| **window != WINDOW));

@@ -427,12 +427,12 @@ pub fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let ha = router.own::<Ha>();
     if let Some(Listener { addr, port, path_mtu }) = ha.listener {
         let line = format!("nat44 ei ha listener {addr}:{port} path-mtu {path_mtu}");
-        lines.push_text(Stage::Attachments, &line);
+        lines.push_undone(Stage::Attachments, &line, "=nat44 ei ha listener 0.0.0.0:0");
     }
     if let Some(Failover { addr, port, refresh_interval }) = ha.failover {
         let line =
             format!("nat44 ei ha failover {addr}:{port} refresh-interval {refresh_interval}");
-        lines.push_text(Stage::Attachments, &line);
+        lines.push_undone(Stage::Attachments, &line, "=nat44 ei ha failover 0.0.0.0:0");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Interfaces where no packets are held, and who was asked for there lately.
+//! Interfaces where neighbours are treated strictly as in the original, and who was asked for there
+//! lately.
 #![forbid(unsafe_code)]
 
 use std::hash::{BuildHasher, Hash};
@@ -12,17 +13,13 @@ const MOST: usize = 256;
 /// Seconds between two questions for the same neighbour: one for each burst of packets.
 pub(super) const PAUSE: f64 = 0.005;
 
-/// Whether packets wait on an interface for neighbours that are not known. They do, but where a
-/// generator of packets wants to see what follows from each, and on tunnels of Ethernet frames for
-/// routed packets: there each burst asks, as operators of the original know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holding(pub bool);
-
-impl Default for Holding {
-    fn default() -> Self {
-        Self(true)
-    }
-}
+/// Whether neighbours on an interface are treated strictly as in the original, where a generator of
+/// packets wants to see what follows from each, and on tunnels of Ethernet frames for routed
+/// packets. No packet waits for a neighbour there: each burst asks. Hosts of other links are not
+/// answered, new addresses not announced, neighbours outlive the link, and reports of multicast
+/// listeners name all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strict(pub bool);
 
 /// The neighbours, and when they were asked for.
 pub(super) struct Lately<A> {

@@ -1,0 +1,61 @@
+//! `show unix files`: the descriptors that the process has open.
+
+use std::fmt;
+use std::fs;
+
+use control::cli::{Cli, Command, Output};
+use net::Router;
+use serde::Serialize;
+
+/// Show the files and sockets that the router has open.
+#[derive(Command)]
+#[command("show unix files")]
+struct ShowFiles;
+
+#[derive(Serialize)]
+struct Row {
+    descriptor: u32,
+    file: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Table(Vec<Row>);
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<12}File", "Descriptor")?;
+        self.0.iter().try_for_each(|row| writeln!(f, "{:<12}{}", row.descriptor, row.file))
+    }
+}
+
+pub fn register(cli: &mut Cli<Router>) {
+    cli.command(|_: &mut Router, _: ShowFiles| Ok(Output::of(Table(open()))));
+}
+
+/// All of them in order, but for the one that this looks with.
+fn open() -> Vec<Row> {
+    let files = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let row = |entry: fs::DirEntry| {
+        let descriptor = entry.file_name().to_str()?.parse().ok()?;
+        let file = fs::read_link(entry.path()).ok()?.display().to_string();
+        Some(Row { descriptor, file })
+    };
+    let mut rows: Vec<_> = files.filter_map(row).collect();
+    rows.retain(|row| !row.file.starts_with("/proc/"));
+    rows.sort_by_key(|row| row.descriptor);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_files_are_listed() {
+        let file = fs::File::open("/dev/null").unwrap();
+        assert!(open().iter().any(|row| row.file == "/dev/null"));
+        drop(file);
+        assert!(!open().iter().any(|row| row.file.starts_with("/proc/self")));
+    }
+}

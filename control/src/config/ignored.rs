@@ -1,0 +1,423 @@
+//! Words and stanzas of the original that are read here without effect, and why.
+
+use super::notice::Weight;
+use Weight::{Loss, Needless};
+
+/// Words of a stanza without effect: the stanza, their weight, the reason or what replaces them,
+/// and the words with their values, as in [`REFERENCE`](super::REFERENCE).
+pub type Ignored = (&'static str, Weight, &'static str, &'static [&'static str]);
+
+/// All of them. A stanza may have several rows, and words with effect beside these. Words in a
+/// block belong to a stanza named by both.
+pub const IGNORED: &[Ignored] = &[
+    ("acl-plugin", Needless, GROWS, ACL_TABLES),
+    (
+        "acl-plugin",
+        Loss,
+        "`set acl-plugin' sets it",
+        &["connection count max <n>", "reclassify sessions <n>"],
+    ),
+    ("api-fuzz", Needless, "there is no fuzzing in the router", &["off", "disable", "no"]),
+    ("api-fuzz", Loss, "there is no fuzzing in the router", &["on", "enable", "yes"]),
+    ("api-queue", Needless, "queues of clients have a fixed length", &["length <n>", "len <n>"]),
+    ("api-segment", Needless, "the API needs no memory of its own", API_SEGMENT),
+    ("buffers", Needless, "buffers are packed", &["layout natural"]),
+    ("buffers", Needless, PAGES, &["page-size <size>"]),
+    ("buffers", Loss, "`buffers-per-numa' is for all NUMA nodes", &["numa <n> { … }"]),
+    ("cnat", Needless, GROWS, CNAT_TABLES),
+    ("cnat", Loss, "ports are tried until one is free", &["session-max-port-retries <n>"]),
+    ("cpu", Needless, "threads are always those of the system", &["use-pthreads"]),
+    ("cpu", Needless, "memory is taken as it is needed", &["numa-heap-size <size>"]),
+    ("cpu", Loss, "threads have fixed names", &["thread-prefix <text>"]),
+    (
+        "crypto-engines",
+        Loss,
+        "`set crypto handler' chooses engines",
+        &["default { … }", "disable", "<engine> { … }"],
+    ),
+    ("crypto-engines default", Loss, CRYPTO, &["enable", "disable"]),
+    (
+        "crypto_sw_scheduler",
+        Loss,
+        "packets are encrypted where they are",
+        &["crypto-sw-scheduler-queue-size <n>"],
+    ),
+    ("ct6", Needless, GROWS, &["session-hash-buckets <n>", "session-hash-memory <size>"]),
+    ("ct6", Loss, "sessions of ct6 have a fixed timeout", &["session-timeout <seconds>"]),
+    ("devices", Loss, DEVICES, &["dev <address> { … }"]),
+    ("dns", Loss, "the cache of names has a fixed size", &["max-cache-size <n>", "max-ttl <n>"]),
+    ("dpdk", Needless, OFFLOADS, DPDK_OFFLOADS),
+    ("dpdk", Needless, "devices are looked at all the time", DPDK_TIMES),
+    ("dpdk", Needless, "devices are bound before the start (dpdk-devbind.py)", DPDK_BINDING),
+    ("dpdk", Needless, "DPDK is started with what it needs", DPDK_ARGUMENTS),
+    ("dpdk", Loss, "`name' in the block of a device names it", &["decimal-interface-names"]),
+    ("dpdk", Loss, NO_LRO, &["enable-lro"]),
+    (
+        "dpdk",
+        Loss,
+        "`capture' and `pcap trace' show packets",
+        &["trace-dir <folder>", "trace-bufsz <text>", "trace <text>"],
+    ),
+    ("dpdk dev", Loss, "`set interface rx-placement' chooses threads", &["workers <list>"]),
+    ("dpdk dev", Needless, OFFLOADS, &["tso on|off", "vlan-strip-offload on|off"]),
+    ("dpdk dev", Loss, NO_LRO, &["max-lro-pkt-size <n>"]),
+    ("dpdk dev", Loss, "interfaces have no tag of the start", &["tag <text>"]),
+    ("dpdk dev", Loss, RSS, &["rss { … }", "rss-queues <list>"]),
+    ("dpdk dev", Needless, "devices are polled", &["no-rx-interrupts"]),
+    ("dpdk dev", Loss, "the policer and QoS replace it", &["hqos { … }"]),
+    ("dsa", Loss, "there is no DMA engine", &["dev <text>"]),
+    ("ethernet", Loss, "`set interface mtu' sets it", &["default-mtu <n>"]),
+    (
+        "fateshare",
+        Loss,
+        "a supervisor such as systemd ends programs together (BindsTo=)",
+        &["monitor <file>", "logfile <file>", "command <text>"],
+    ),
+    ("http", Loss, HOST_STACK, SEGMENTS),
+    ("interface", Loss, "`set interface rx-mode' sets it", RX_MODES),
+    ("ip", Loss, "`ip table add 0 name NAME' names it", &["default-table-name <name>"]),
+    ("ip6", Needless, GROWS, &["hash-buckets <n>", "heap-size <size>"]),
+    ("ip6", Loss, "`ip6 table add 0 name NAME' names it", &["default-table-name <name>"]),
+    ("ipsec", Needless, GROWS, &["spd-fast-path-num-buckets <n>", "num-buckets <n>"]),
+    ("ipsec", Needless, GROWS, &["ip4 { … }", "ip6 { … }", "async-handoff-queue-size <n>"]),
+    ("ipsec ip4", Needless, GROWS, &["num-buckets <n>"]),
+    ("ipsec ip6", Needless, GROWS, &["num-buckets <n>"]),
+    ("l2fib", Needless, GROWS, &["table-size <size>", "num-buckets <n>"]),
+    ("l2learn", Loss, "`set bridge-domain default-learn-limit' sets it", &["limit <n>"]),
+    (
+        "l2tp",
+        Needless,
+        "tunnels are found by addresses and session",
+        &["lookup-v6-src", "lookup-v6-dst", "lookup-session-id"],
+    ),
+    (
+        "l3fib",
+        Needless,
+        GROWS,
+        &[
+            "load-balance-pool-size <size>",
+            "fib-entry-pool-size <size>",
+            "ip4-mtrie-pool-size <size>",
+        ],
+    ),
+    (
+        "linux-cp",
+        Loss,
+        "mirrors have one queue for each thread",
+        &["num-rx-queues <n>", "num-tx-queues <n>"],
+    ),
+    (
+        "linux-nl",
+        Needless,
+        "messages of the kernel are taken as they come",
+        &["nl-batch-size <n>", "nl-batch-delay-ms <n>"],
+    ),
+    ("logging", Loss, "`event-logger trace' chooses what is noted", &["add-to-elog"]),
+    ("logging", Loss, "nothing is logged to the kernel", &["default-kmsg-log-level <level>"]),
+    ("logging", Loss, "nothing is logged to the kernel", &["kmsg-level <level>"]),
+    ("mactime", Needless, GROWS, &["lookup-table-buckets <n>", "lookup-table-memory <size>"]),
+    ("mc", Loss, "it is a test of the original's library", MC),
+    ("memory", Needless, "memory is taken as it is needed", MEMORY),
+    ("memory", Needless, PAGES, &["default-hugepage-size <size>"]),
+    ("mpls", Loss, "`mpls table add 0 name NAME' names it", &["default-table-name <name>"]),
+    ("npol-plugin", Needless, GROWS, &[]),
+    ("nsim", Needless, "the simulator runs on the threads there are", &["poll-main-thread"]),
+    (
+        "physmem",
+        Needless,
+        "memory is taken as it is needed",
+        &["base-addr <address>", "max-size <size>"],
+    ),
+    ("physmem", Needless, "memory is taken as it is needed", MEMORY),
+    ("plugins", Loss, "plugins are named one by one", &["name-filter <text>"]),
+    ("plugins", Needless, VAT, &["vat-path <folder>", "vat-name-filter <text>"]),
+    ("pvti", Loss, "the order of features is fixed", &["runs-before <node>"]),
+    ("quic", Loss, HOST_STACK, SEGMENTS),
+    (
+        "quic",
+        Loss,
+        HOST_STACK,
+        &[
+            "conn-timeout <n>",
+            "fifo-prealloc <n>",
+            "no-tx-pacing",
+            "respect-app-limited",
+            "enable-vnet-crypto",
+        ],
+    ),
+    ("selog", Loss, "`show event-logger' shows events", &["ssvm-name <name>"]),
+    ("session", Loss, HOST_STACK, SESSION),
+    (
+        "sfdp",
+        Needless,
+        "caches follow the number of sessions",
+        &["sessions-per-thread-cache-log2 <n>"],
+    ),
+    ("sfdp", Loss, "without workers the data plane's thread is used", &["no-main"]),
+    ("statseg", Needless, "pages are used as counters move", &["page-size <size>"]),
+    ("tcp", Loss, HOST_STACK, TCP),
+    ("test-proxy", Loss, HOST_STACK, &["server { … }"]),
+    ("test_plugin_path", Needless, VAT, &["<folder>"]),
+    ("tls", Loss, HOST_STACK, SEGMENTS),
+    ("tls", Loss, HOST_STACK, &["use-test-cert-in-ca", "ca-cert-path <file>"]),
+    (
+        "trace",
+        Loss,
+        "`set trace timestamp-format' sets it",
+        &["timestamp-format relative|unix|datetime"],
+    ),
+    ("tuntap", Needless, "there is none unless a command makes one", &["disable"]),
+    ("tuntap", Loss, "`create tap' and `create tun' make devices", TUNTAP),
+    ("udp", Loss, HOST_STACK, &["mtu <n>", "no-csum-offload"]),
+    (
+        "udp",
+        Loss,
+        "ICMP errors are limited by rate, not switched off",
+        &["icmp-unreachable-disabled"],
+    ),
+    ("unix", Needless, "there are no core files", CORES),
+    ("unix", Needless, "the router uses no colours", &["nocolor", "cli-no-color"]),
+    ("unix", Needless, "output rests until it is read", &["cli-pager-buffer-limit <n>"]),
+    ("unix", Needless, "the daemon stays in the folder it is started in", &["use-current-dir"]),
+    ("unix-cli", Needless, "`unix' has the settings of the command line", &[]),
+    (
+        "vhost-user",
+        Needless,
+        "guests are notified at once",
+        &["coalesce-frames <n>", "coalesce-time <seconds>"],
+    ),
+    ("vhost-user", Needless, "there are no core files", &["dont-dump-memory"]),
+    ("vlib", Loss, "`event-logger resize' sets it", &["elog-events <n>"]),
+    ("vlib", Loss, "`event-logger save' writes events to a file", &["elog-post-mortem-dump"]),
+    (
+        "vlib",
+        Loss,
+        "it is a test of the original's buffers",
+        &["buffer-alloc-success-rate <seconds>", "buffer-alloc-success-seed <n>"],
+    ),
+    ("vlib", Loss, "tools of the system trace the heap", &["memory-trace"]),
+];
+
+/// Stanzas of earlier versions and of other builds, with any words: their names, and what replaces
+/// them.
+pub const FORMER: &[(&[&str], Weight, &str)] = &[
+    (&["nat", "nat44", "nat44-ed", "nat44-ei"], Loss, "`nat44 plugin enable' has its settings"),
+    (&["nat64"], Loss, "`nat64 plugin enable' has its settings"),
+    (&["nat66", "npt66"], Loss, "`nat66 plugin enable' has its settings"),
+    (&["det44"], Loss, "`det44 plugin enable' has its settings"),
+    (&["af_xdp"], Loss, "`create interface af_xdp' makes interfaces"),
+    (&["af_packet"], Loss, "`create host-interface' makes interfaces"),
+    (&["tap", "tapv2"], Loss, "`create tap' makes interfaces"),
+    (&["memif"], Loss, "`create interface memif' makes interfaces"),
+    (&["avf", "rdma", "vmxnet3", "virtio"], Loss, DEVICES),
+    (&["heapsize"], Needless, "memory is taken as it is needed"),
+    (&["cj", "tracedump", "oddbuf", "perfmon", "prom"], Loss, "commands have its settings"),
+    (&["fib"], Needless, GROWS),
+    (&["crypto", "crypto-sw-scheduler", "ikev2"], Loss, CRYPTO),
+    (
+        &["hs_apps", "http_static", "srtp", "tlsmbedtls", "tlsopenssl", "tlspicotls"],
+        Loss,
+        HOST_STACK,
+    ),
+    (&["ioam", "lisp", "snort"], Loss, "there is no such part here"),
+    (
+        &[
+            "abf",
+            "adl",
+            "arping",
+            "bfd",
+            "bond",
+            "bufmon",
+            "dhcp",
+            "flowprobe",
+            "geneve",
+            "gre",
+            "gso",
+            "gtpu",
+            "igmp",
+            "ipip",
+            "lb",
+            "lldp",
+            "map",
+            "mss_clamp",
+            "ping",
+            "pnat",
+            "policer",
+            "pppoe",
+            "sflow",
+            "sr",
+            "svs",
+            "urpf",
+            "vrrp",
+            "vxlan",
+            "wireguard",
+        ],
+        Loss,
+        "commands have its settings",
+    ),
+];
+
+/// Stanzas of others by the name under which their settings are here.
+pub const RENAMED: &[(&str, &str)] =
+    &[("lcpng", "linux-cp"), ("vcdp", "sfdp"), ("acl", "acl-plugin")];
+
+/// Words with effect in blocks that a feature reads itself.
+pub const INSIDE: &[(&str, &[&str])] = &[(
+    "dpdk dev",
+    &[
+        "name <name>",
+        "num-rx-queues <n>",
+        "num-tx-queues <n>",
+        "num-rx-desc <n>",
+        "num-tx-desc <n>",
+        "devargs <text>",
+    ],
+)];
+
+const GROWS: &str = "tables grow as they are needed";
+const HOST_STACK: &str = "the router has no host stack";
+const CRYPTO: &str = "`set crypto handler' chooses engines";
+const DEVICES: &str = "`dpdk' or `create interface dpdk' has devices of the PCI bus";
+const OFFLOADS: &str = "checksums and segments are left to devices that can";
+const NO_LRO: &str = "packets are not joined where they come in";
+const RSS: &str = "`num-rx-queues' spreads flows over queues";
+const PAGES: &str = "large tables ask for huge pages by themselves";
+const VAT: &str = "there is no such test program";
+const ACL_TABLES: &[&str] = &[
+    "connection hash buckets <n>",
+    "connection hash memory <size>",
+    "main heap size <size>",
+    "hash lookup heap size <size>",
+    "hash lookup hash buckets <n>",
+    "hash lookup hash memory <size>",
+    "use tuple merge <n>",
+    "tuple merge split threshold <n>",
+];
+const API_SEGMENT: &[&str] = &[
+    "prefix <text>",
+    "uid <text>",
+    "gid <group>",
+    "baseva <text>",
+    "global-size <size>",
+    "global-pvt-heap-size <size>",
+    "global-pvt-heap-size size <size>",
+    "api-size <size>",
+    "api-pvt-heap-size <size>",
+    "api-pvt-heap-size size <size>",
+];
+const CNAT_TABLES: &[&str] = &[
+    "session-log2-pool-size <n>",
+    "session-db-buckets <n>",
+    "session-db-memory <size>",
+    "translation-db-buckets <n>",
+    "translation-db-memory <size>",
+    "client-db-buckets <n>",
+    "client-db-memory <size>",
+    "snat-db-buckets <n>",
+    "snat-db-memory <size>",
+    "snat-if-map-len <n>",
+];
+const CORES: &[&str] = &["full-coredump", "coredump-size <size>"];
+const DPDK_OFFLOADS: &[&str] = &[
+    "enable-tcp-udp-checksum",
+    "enable-outer-checksum-offload",
+    "no-tx-checksum-offload",
+    "no-multi-seg",
+    "enable-mbuf-fast-free",
+];
+const DPDK_TIMES: &[&str] =
+    &["link-state-poll-interval <seconds>", "stats-poll-interval <seconds>"];
+const DPDK_BINDING: &[&str] = &["uio-driver <name>", "uio-bind-force", "no-vmbus"];
+const DPDK_ARGUMENTS: &[&str] = &[
+    "nchannels <n>",
+    "coremask <mask>",
+    "num-crypto-mbufs <n>",
+    "proc-type <text>",
+    "file-prefix <text>",
+    "base-virtaddr <address>",
+    "default",
+];
+const MC: &[&str] = &[
+    "interface <name>",
+    "n-bytes <n>",
+    "max-n-bytes <n>",
+    "min-n-bytes <n>",
+    "seed <n>",
+    "window <n>",
+    "verbose",
+    "no-validate",
+    "min-delay <seconds>",
+    "max-delay <seconds>",
+    "no-delay",
+    "n-packets <seconds>",
+];
+const MEMORY: &[&str] = &["main-heap-size <size>", "main-heap-page-size <size>"];
+const RX_MODES: &[&str] = &["default-rx-mode polling|interrupt|adaptive"];
+const SEGMENTS: &[&str] =
+    &["first-segment-size <size>", "add-segment-size <size>", "fifo-size <size>"];
+const SESSION: &[&str] = &[
+    "wrk-mq-length <n>",
+    "wrk-mqs-segment-size <size>",
+    "preallocated-sessions <n>",
+    "v4-session-table-buckets <n>",
+    "v4-halfopen-table-buckets <n>",
+    "v6-session-table-buckets <n>",
+    "v6-halfopen-table-buckets <n>",
+    "v4-session-table-memory <size>",
+    "v4-halfopen-table-memory <size>",
+    "v6-session-table-memory <size>",
+    "v6-halfopen-table-memory <size>",
+    "local-endpoints-table-memory <size>",
+    "local-endpoints-table-buckets <n>",
+    "min-src-port <n>",
+    "max-src-port <n>",
+    "enable rt-backend rule-table|sdl",
+    "enable",
+    "poll-main",
+    "use-private-rx-mqs",
+    "no-adaptive",
+    "use-dma",
+    "nat44-original-dst-enable",
+    "no-dump-segments",
+    "use-app-socket-api",
+    "use-bapi-socket-api",
+    "evt_qs_memfd_seg",
+    "segment-baseva <address>",
+    "evt_qs_seg_size <size>",
+    "event-queue-length <n>",
+];
+const TCP: &[&str] = &[
+    "preallocated-connections <n>",
+    "preallocated-half-open-connections <n>",
+    "buffer-fail-fraction <seconds>",
+    "max-rx-fifo <size>",
+    "min-rx-fifo <size>",
+    "mtu <n>",
+    "rwnd-min-update-ack <n>",
+    "initial-cwnd-multiplier <n>",
+    "no-tx-pacing",
+    "tso",
+    "no-csum-offload",
+    "no-dsack",
+    "byte-tracker",
+    "max-gso-size <n>",
+    "cc-algo <name>",
+    "closewait-time <n>",
+    "timewait-time <n>",
+    "finwait1-time <n>",
+    "finwait2-time <n>",
+    "lastack-time <n>",
+    "closing-time <n>",
+    "alloc-err-timeout <n>",
+    "cleanup-time <n>",
+    "syn-rcvd-time <n>",
+];
+const TUNTAP: &[&str] = &[
+    "mtu <n>",
+    "enable",
+    "ethernet",
+    "ether",
+    "have-normal-interface",
+    "have-normal",
+    "name <name>",
+];

@@ -1,0 +1,46 @@
+//! Whether a change leaves nothing behind, found out before anything changes.
+
+use std::rc::Rc;
+
+use control::cli::Error;
+use control::configuration::Row;
+use net::Router;
+
+use crate::difference::{Difference, Known, only_in, plan};
+use crate::trial::Trial;
+
+/// A change in which commands have to go that no other one takes back, to be rehearsed by a trial:
+/// they may go with something else.
+pub struct Rehearsal {
+    change: Known,
+    /// Commands that have to go and that no command takes back.
+    lasting: Vec<Row>,
+    /// What is said behind the reason where they stay.
+    consequence: &'static str,
+}
+
+impl Rehearsal {
+    pub fn of(from: &Rc<[Row]>, to: &Rc<[Row]>, consequence: &'static str) -> Option<Self> {
+        let goes = only_in(from, to).into_iter();
+        let lasting: Vec<_> = goes.filter(|row| row.undo.is_none()).cloned().collect();
+        let change = Known { running: Rc::clone(from), target: Rc::clone(to), before: None };
+        (!lasting.is_empty()).then_some(Self { change, lasting, consequence })
+    }
+
+    /// Begins it in a trial.
+    pub fn begin(&self, router: &Router) -> Result<Box<Trial>, Error> {
+        let trial = Trial::rehearsal(router, &self.change.running, plan(&self.change, 1))?;
+        Ok(Box::new(trial))
+    }
+
+    /// The error of commands that are still there.
+    pub fn result(&self, rows: &[Row]) -> Result<(), Error> {
+        let stays = |lasting: &&Row| rows.iter().any(|row| row.command == lasting.command);
+        let removed: Vec<_> = self.lasting.iter().filter(stays).map(Row::shown).collect();
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let left = Difference { removed, added: Vec::new() }.left();
+        Err(Error::new(format!("{left}; {}", self.consequence)))
+    }
+}

@@ -1,0 +1,131 @@
+//! Answers that clients over IPv6 take, ignore or decline.
+
+use dhcp::Dhcpv6MsgType;
+use wire::dhcp6::{INFINITE, Lease, kind, option};
+
+use super::dhcp6::*;
+
+/// The two kinds of leases: how a client begins, its option, and two leases of the kind.
+fn kinds() -> [(&'static str, u16, [&'static str; 2], u8, &'static str); 2] {
+    [
+        (
+            "dhcp6 client pg2",
+            option::IA_NA,
+            ["2001:db8:7::9", "2001:db8:7::a"],
+            128,
+            "show dhcp6 addresses",
+        ),
+        (PD, option::IA_PD, ["2001:db8:aa00::", "2001:db8:bb00::"], 56, "show ip6 prefixes"),
+    ]
+}
+
+#[test]
+fn replies_that_make_no_sense_are_ignored_and_the_request_goes_on() {
+    for (line, code, [one, other], len, show) in kinds() {
+        let mut rig = bench();
+        let asked = solicit(&mut rig, line);
+        let leases = [lease(one, len, 60, 100)];
+        let given = Given { code, leases: &leases, times: (20, 40), ..NOTHING };
+        let offer = answer(&asked, kind::ADVERTISE, &given);
+        let request = only(receive(&mut rig, &offer), kind::REQUEST);
+        let (odd, never) = ([lease(one, len, 101, 100)], [lease(one, len, 0, 0)]);
+        let bad = [
+            (kind::ADVERTISE, given),
+            (kind::REPLY, Given { times: (50, 30), ..given }),
+            (kind::REPLY, Given { leases: &odd, ..given }),
+            (kind::REPLY, Given { leases: &never, ..given }),
+        ];
+        for (kind, bad) in bad {
+            assert!(receive(&mut rig, &answer(&request, kind, &bad)).is_empty());
+            assert_eq!(rig.run(show), "");
+        }
+        let again = only(wait(&mut rig, 1.2), kind::REQUEST);
+        assert_ne!(find(&again, option::ELAPSED), Some(&[0, 0][..]));
+        // One of two is good.
+        let mixed = [odd[0], lease(other, len, 60, 100)];
+        receive(&mut rig, &answer(&again, kind::REPLY, &Given { leases: &mixed, ..given }));
+        let shown = rig.run(show);
+        assert!(shown.contains(other) && !shown.contains(one), "{shown}");
+    }
+}
+
+#[test]
+fn times_of_zero_are_left_to_the_client_and_order_is_kept() {
+    for (line, code, [one, _], len, _) in kinds() {
+        for (times, leases, expected) in [
+            ((0, 0), (100, 200), Some((50.0, 80.0))),
+            ((0, 30), (100, 200), Some((30.0, 30.0))),
+            ((90, 0), (100, 200), Some((90.0, 90.0))),
+            ((0, 0), (0, 100), Some((50.0, 80.0))),
+            ((0, 0), (INFINITE, INFINITE), None),
+        ] {
+            let mut rig = bench();
+            let leases = [lease(one, len, leases.0, leases.1)];
+            let given = Given { code, leases: &leases, times, ..NOTHING };
+            bind(&mut rig, line, &given);
+            let show =
+                if code == option::IA_NA { "show dhcp6 clients" } else { "show ip6 pd clients" };
+            let shown = rig.run(show);
+            let at = |name: &str| -> Option<f64> {
+                let rest = shown.split_once(&format!("{name} in "))?.1;
+                rest.split(' ').next()?.parse().ok()
+            };
+            let is_near = |(a, b): (f64, f64)| {
+                let near =
+                    |has: Option<f64>, at: f64| has.is_some_and(|has| (has - at).abs() < 1.0);
+                near(at("T1"), a) && near(at("T2"), b)
+            };
+            assert!(expected.map_or(at("T1").is_none(), is_near), "{times:?}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_server_without_leases_yet_is_asked_again_when_it_says() {
+    let mut rig = bench();
+    let asked = solicit(&mut rig, "dhcp6 client pg2");
+    let later = Given { times: (5, 8), ..NOTHING };
+    let offer = answer(&asked, kind::ADVERTISE, &later);
+    let request = only(receive(&mut rig, &offer), kind::REQUEST);
+    assert!(receive(&mut rig, &answer(&request, kind::REPLY, &later)).is_empty());
+    let renew = wait(&mut rig, 5.5);
+    let rebind = wait(&mut rig, 3.0);
+    assert_eq!((kind_of(&renew[0]), kind_of(&rebind[0])), (kind::RENEW, kind::REBIND));
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_declined_and_asked_for_later() {
+    let mut rig = bench();
+    rig.set("set interface ip address pg0 2001:db8:7::9/64");
+    let asked = solicit(&mut rig, "dhcp6 client pg2");
+    let leases = [lease("2001:db8:7::9", 128, 60, 100)];
+    let given = Given { leases: &leases, ..NOTHING };
+    let request = only(receive(&mut rig, &answer(&asked, kind::ADVERTISE, &given)), kind::REQUEST);
+    let decline = only(receive(&mut rig, &answer(&request, kind::REPLY, &given)), kind::DECLINE);
+    assert_eq!(find(&decline, option::SERVER_ID), Some(SERVER));
+    let of = association(&decline, option::IA_NA).options;
+    assert_eq!(Lease::read_address(&of[4..]).unwrap().0.addr, leases[0].addr);
+    assert!(wait(&mut rig, 9.5).is_empty(), "it waits ten seconds");
+    only(wait(&mut rig, 1.6), kind::SOLICIT);
+}
+
+#[test]
+fn the_time_of_an_exchange_begins_with_its_first_message() {
+    let mut rig = bench();
+    rig.set("set interface state pg2 down");
+    rig.set("enable ip6 interface pg2");
+    let pg2 = rig.interface("pg2");
+    settle(&mut rig);
+    rig.talk(|talker, router| {
+        let mut solicit = message(Dhcpv6MsgType::SOLICIT, pg2, false);
+        solicit.message.mrc = 0;
+        talker.call(router, &solicit).unwrap();
+    });
+    assert!(wait(&mut rig, 3.0).is_empty());
+    rig.set("set interface state pg2 up");
+    let mut sent = settle(&mut rig);
+    while sent.is_empty() {
+        sent = wait(&mut rig, 0.5);
+    }
+    assert_eq!(find(&sent[0], option::ELAPSED), Some(&[0, 0][..]));
+}
