@@ -2,7 +2,7 @@
 
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build bench deb demo docs dpdk test loom tsan fmt setup install clean
+.PHONY: build bench deb demo docs dpdk release test loom tsan fmt setup install clean
 
 build: setup
 	cargo build --release
@@ -44,11 +44,16 @@ docs: setup
 deb: setup
 	tools/package.sh
 
+# What is published: package, tarball, image, notes, checksums: docs/packaging.md.
+release: setup
+	tools/release.sh
+
 setup:
 	@tools/setup.sh
 
-# What plugins in files are built with: the header, the Rust crate, ferrovia-new-plugin. Nothing of
-# this tree is needed then. PREFIX says where, DESTDIR stands before it.
+# The programs, as far as they are built, with `vppctl' as a name of fvctl; and what plugins in files are
+# built with: the header, the Rust crate, ferrovia-new-plugin. Nothing of this tree is needed then.
+# PREFIX says where, DESTDIR stands before it.
 PREFIX ?= /usr/local
 SDK = $(PREFIX)/share/ferrovia/sdk
 install:
@@ -59,6 +64,9 @@ install:
 	sed -i 's|../../sdk|$(SDK)|' $(DESTDIR)$(SDK)/nth_drop_c/Makefile
 	ln -sf ../share/ferrovia/sdk/include/ferrovia.h $(DESTDIR)$(PREFIX)/include/ferrovia.h
 	ln -sf ../share/ferrovia/sdk/new-plugin $(DESTDIR)$(PREFIX)/bin/ferrovia-new-plugin
+	for program in ferrovia fvctl; do file=$${CARGO_TARGET_DIR:-target}/release/$$program; \
+	  if [ -x $$file ]; then install -m 755 $$file $(DESTDIR)$(PREFIX)/bin; fi; done
+	ln -sf fvctl $(DESTDIR)$(PREFIX)/bin/vppctl
 
 clean:
 	cargo clean

@@ -9,6 +9,9 @@ stage=target/package
 
 command -v cargo-deb >/dev/null || cargo install --locked cargo-deb
 cargo build --profile "$profile" --workspace --bin ferrovia --bin fvctl
+if [ "$profile" = release ]; then
+    cargo xtask weight > target/weight.txt || { tail -n 2 target/weight.txt; exit 1; }
+fi
 tools/docs.sh
 rm -rf $stage
 mkdir -p $stage/man $stage/sdk $stage/bin $stage/include
@@ -20,6 +23,11 @@ cp -L $stage/sdk/sdk/include/ferrovia.h $stage/include/
 cat > $stage/bin/ferrovia-new-plugin <<'END'
 #!/bin/sh
 exec /bin/sh /usr/share/ferrovia/sdk/new-plugin "$@"
+END
+# The name under which scripts for the original call it.
+cat > $stage/bin/vppctl <<'END'
+#!/bin/sh
+exec /usr/bin/fvctl "$@"
 END
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 cat > $stage/changelog.Debian <<END
