@@ -422,7 +422,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             }
         }
     }
-    for ((link, table), vss) in &all.vss {
+    // A router without the table would refuse it.
+    let has_table = |(link, id): &Network| router.fib.table_for(*link, *id).is_some();
+    for ((link, table), vss) in all.vss.iter().filter(|(of, _)| has_table(of)) {
         let told = told(*table, vss);
         match link {
             Link::Ip6 => lines.push(&SetVss6::from(told)),

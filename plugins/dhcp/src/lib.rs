@@ -159,8 +159,7 @@ fn set_detecting(
     Ok(router.put(on, detecting)?)
 }
 
-/// Sets which network clients behind interfaces of a table are in, or that this is not told. The
-/// table stays as long as that.
+/// Sets which network clients behind interfaces of a table are in, or that this is not told.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -168,11 +167,8 @@ pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(),
     const LONGEST: usize = 128;
     const MOST: usize = 4096;
     let all = &mut router.own_mut::<Dhcp>().vss;
-    let (link, id) = of;
     let Some(vss) = vss else {
         all.remove(&of).ok_or(Error::NoVss)?;
-        let table = router.table_of(link, id);
-        table.into_iter().for_each(|table| router.use_table_of(link, table, false));
         return Ok(());
     };
     let is_good = match &vss {
@@ -186,10 +182,7 @@ pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(),
     if all.len() >= MOST && !all.contains_key(&of) {
         return Err(Error::TooManyNetworks(MOST));
     }
-    if all.insert(of, vss).is_none() && router.hold_table_of(link, id).is_err() {
-        router.own_mut::<Dhcp>().vss.remove(&of);
-        return Err(Error::NoTable(id));
-    }
+    all.insert(of, vss);
     Ok(())
 }
 
