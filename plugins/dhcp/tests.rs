@@ -161,6 +161,21 @@ fn a_renewal_is_for_the_server_and_from_t2_on_for_any() {
 }
 
 #[test]
+fn a_renewal_that_is_lost_is_repeated_soon_and_another_server_may_answer() {
+    let mut rig = bench();
+    bind(&mut rig, 43_200);
+    rig.set("set ip neighbor pg2 10.7.0.1 02:00:00:00:00:99");
+    settle_all(&mut rig);
+    assert_eq!(wait(&mut rig, 21_601.0).len(), 1, "T1");
+    assert_eq!(wait(&mut rig, 1.1).len(), 1);
+    assert_eq!(wait(&mut rig, 2.1).len(), 1);
+    let last = wait(&mut rig, 4.1);
+    assert!(wait(&mut rig, 59.0).is_empty(), "later ones are rare");
+    receive(&mut rig, "pg2", &of_another(&last[0].1, kind::ACK, [10, 7, 0, 77]));
+    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.77/"));
+}
+
+#[test]
 fn classless_routes_and_an_mtu_are_asked_for_and_used() {
     let mut rig = bench();
     rig.set("set dhcp client intfc pg2");

@@ -27,8 +27,11 @@ const FIRST: f64 = 1.0;
 const MOST: f64 = 64.0;
 /// Seconds after an address was refused before the client starts again (RFC 2131 section 3.1).
 const REFUSED: f64 = 10.0;
-/// The least seconds between two requests for more time (RFC 2131 section 4.4.5), and the part of
-/// a short lease that they are at least instead.
+/// Requests for more time that follow each other quickly, in case one is lost: the first may be, for
+/// the server's MAC address can be unknown.
+const QUICK: u32 = 3;
+/// The least seconds between two later requests (RFC 2131 section 4.4.5), and the part of a short
+/// lease that they are at least instead.
 const LEAST_RENEWAL: f64 = 60.0;
 const PART: f64 = 0.1;
 /// Seconds by which a timer may be early.
@@ -131,13 +134,15 @@ impl Client {
     }
     /// Seconds from a message to the next.
     fn pause(&self, now: f64) -> f64 {
+        let quick = (FIRST * f64::from(1 << self.sent.min(6))).min(MOST);
         if self.state != State::Bound {
-            return (FIRST * f64::from(1 << self.sent.min(6))).min(MOST);
+            return quick;
         }
         // Half of the time that is left for asking its server, or any.
         let until = if self.is_rebinding(now) { self.ends } else { self.rebinds };
         let left = until - now;
-        (left * 0.5).max(self.least).min(left.max(FIRST))
+        let pause = (left * 0.5).max(self.least);
+        (if self.sent < QUICK { quick.min(pause) } else { pause }).min(left.max(FIRST))
     }
     /// Whether any server is asked for more time, when its own does not give it.
     fn is_rebinding(&self, now: f64) -> bool {
@@ -314,11 +319,13 @@ pub fn arrived(router: &mut Router, arrived: &Arrived) {
     let is_ours = [client.xid, 0].contains(&header.xid.get()) && header.mac[..6] == mac.0;
     let offered = Ipv4Addr::from(header.yours);
     let is_host = !offered.is_unspecified() && !offered.is_multicast() && !offered.is_broadcast();
-    // Only the server that was asked answers, or any server where all were asked (rebinding).
     let is_asked = client.state == State::Request || client.sent > 0;
     let server = address(options, option::SERVER_ID);
-    let is_anyone = client.state == State::Bound && now >= client.rebinds;
-    let is_awaited = is_asked && (is_anyone || server.is_none_or(|server| server == client.server));
+    let is_from_asked = server.is_none_or(|server| server == client.server);
+    // Any server answers where all were asked, and one that took over from ours may give more time.
+    let is_anyone = client.state == State::Bound
+        && (client.is_rebinding(now) || kind_of(options) == Some(kind::ACK));
+    let is_awaited = is_asked && (is_anyone || is_from_asked);
     match (client.state, kind_of(options)) {
         _ if !is_ours => (),
         (State::Request | State::Bound, _) if !is_awaited => (),
