@@ -90,3 +90,106 @@ fn what_is_sealed_is_opened_and_nothing_else() {
         assert_eq!(data, [5; 48], "{}", algorithm.name);
     }
 }
+
+/// Cases 1 to 4, 9, 13, 15 and 16 of "The Galois/Counter Mode of Operation" (McGrew, Viega).
+#[test]
+fn aes_gcm_is_that_of_its_authors() {
+    let (none, zeros) = ("", "00000000000000000000000000000000");
+    let key = "feffe9928665731c6d6a8f9467308308";
+    let (key24, key32) = (key.to_owned() + "feffe9928665731c", key.to_owned() + key);
+    let nonce = "cafebabefacedbaddecaf888";
+    let text = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72\
+        1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b391aafd255";
+    let short = &text[..120];
+    let aad = "feedfacedeadbeeffeedfacedeadbeefabaddad2";
+    let text16 = "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e\
+        21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091473f5985";
+    let text24 = "3980ca0b3c00e841eb06fac4872a2757859e1ceaa6efd984628593b40ca1e19c\
+        7d773d00c144c525ac619d18c84a3f4718e2448b2fe324d9ccda2710acade256";
+    let text32 = "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa\
+        8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662898015ad";
+    let nonce0 = &zeros[..24];
+    let cases = [
+        (zeros, nonce0, none, none, none, "58e2fccefa7e3061367f1d57a4e7455a"),
+        (
+            zeros,
+            nonce0,
+            none,
+            zeros,
+            "0388dace60b6a392f328c2b971b2fe78",
+            "ab6e47d42cec13bdf53a67b21257bddf",
+        ),
+        (key, nonce, none, text, text16, "4d5c2af327cd64a62cf35abd2ba6fab4"),
+        (key, nonce, aad, short, &text16[..120], "5bc94fbc3221a5db94fae95ae7121a47"),
+        (&key24, nonce, none, text, text24, "9924a7c8587336bfb118024db8674a14"),
+        (&(zeros.to_owned() + zeros), nonce0, none, none, none, "530f8afbc74536b9a963b4f1c4cb738b"),
+        (&key32, nonce, none, text, text32, "b094dac5d93471bdec1a502270e3cc6c"),
+        (&key32, nonce, aad, short, &text32[..120], "76fc6ece0f4e1768cddf8853bb2d551b"),
+    ];
+    for (key, nonce, aad, text, sealed, tag) in cases {
+        let cipher = cipher(&format!("aes-{}-gcm", key.len() * 4), key);
+        let (nonce, aad, mut data) = (hex(nonce).try_into().unwrap(), hex(aad), hex(text));
+        assert_eq!(cipher.seal(&nonce, &aad, &mut data).unwrap()[..], hex(tag), "{tag}");
+        assert_eq!(data, hex(sealed), "{tag}");
+    }
+}
+
+/// A generator of numbers (Marsaglia's xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+    fn below(&mut self, most: u64) -> usize {
+        (self.next() % most) as usize
+    }
+}
+
+#[test]
+fn aes_gcm_agrees_with_another_implementation_at_all_lengths() {
+    use aes_gcm::aead::AeadInPlace;
+    use aes_gcm::aead::consts::U12;
+    use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm, KeyInit};
+    fn other<K: AeadInPlace + KeyInit>(key: &[u8], nonce: &[u8], aad: &[u8], data: &mut [u8]) -> Vec<u8> {
+        let key = K::new_from_slice(key).ok().unwrap();
+        key.encrypt_in_place_detached(aes_gcm::aead::Nonce::<K>::from_slice(nonce), aad, data)
+            .unwrap()
+            .to_vec()
+    }
+    let mut numbers = Numbers(88_172_645_463_325_252);
+    // Lengths around blocks, groups of blocks, and segments.
+    let lens = (0..=320).chain([511, 512, 513, 1023, 1024, 1399, 1400, 1401, 2048, 9000]);
+    for len in lens {
+        let key_len = [16, 24, 32][len % 3];
+        let (key, nonce) = (numbers.bytes(key_len), numbers.bytes(12));
+        let most = if len % 5 == 0 { 700 } else { 33 };
+        let aad_len = numbers.below(most);
+        let (aad, plain) = (numbers.bytes(aad_len), numbers.bytes(len));
+        let mut expected = plain.clone();
+        let seal = match key_len {
+            16 => other::<Aes128Gcm>,
+            24 => other::<AesGcm<aes::Aes192, U12>>,
+            _ => other::<Aes256Gcm>,
+        };
+        let tag = seal(&key, &nonce, &aad, &mut expected);
+        let algorithm = CIPHERS.into_iter().find(|c| c.name == format!("aes-{}-gcm", key_len * 8));
+        let cipher = Cipher::new(algorithm.unwrap(), &key).ok().unwrap();
+        let (nonce, mut data) = (nonce.try_into().unwrap(), plain.clone());
+        let sealed = cipher.seal(&nonce, &aad, &mut data).unwrap();
+        assert_eq!((&data, &sealed[..]), (&expected, &tag[..]), "{len} {aad_len}");
+        let mut packet = [data, tag].concat();
+        let mut forged = packet.clone();
+        let bit = numbers.below(8 * forged.len() as u64);
+        forged[bit / 8] ^= 1 << (bit % 8);
+        assert!(!cipher.open(&nonce, &aad, &mut forged), "{len} {bit}");
+        assert!(cipher.open(&nonce, &aad, &mut packet));
+        assert_eq!(packet[..len], plain);
+    }
+}

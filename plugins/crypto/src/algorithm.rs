@@ -1,4 +1,5 @@
 //! The algorithms: names, lengths, and the library that computes each.
+#![forbid(unsafe_code)]
 
 /// The way in which a cipher works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,19 +19,22 @@ pub enum Mode {
 /// The library that computes an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// ring: assembly for AES-GCM, ChaCha20 and HMAC-SHA.
+    /// Our own AES-GCM, on processors with VAES, VPCLMULQDQ and AVX-512.
+    Native,
+    /// ring: assembly for ChaCha20, and for AES-GCM on other processors.
     Ring,
-    /// The RustCrypto crates: all that ring has not.
+    /// The RustCrypto crates.
     RustCrypto,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Ring, Self::RustCrypto];
+    pub const ALL: [Self; 3] = [Self::Native, Self::Ring, Self::RustCrypto];
 
     /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Native => "native",
             Self::Ring => "ring",
             Self::RustCrypto => "rustcrypto",
         }
@@ -38,8 +42,9 @@ impl Engine {
     /// Description for operators.
     pub fn about(self) -> &'static str {
         match self {
-            Self::Ring => "AES-GCM, ChaCha20-Poly1305, HMAC-SHA by ring",
-            Self::RustCrypto => "AES-CBC, AES-CTR, AES-192-GCM, DES, HMAC-MD5 by RustCrypto",
+            Self::Native => "AES-GCM on processors with VAES and AVX-512",
+            Self::Ring => "ChaCha20-Poly1305, and AES-GCM on other processors",
+            Self::RustCrypto => "AES-CBC, AES-CTR, DES, HMAC, and AES-192-GCM on other processors",
         }
     }
 }
@@ -61,14 +66,28 @@ pub struct CipherAlgorithm {
     pub iv: usize,
     /// Bytes of the integrity check value that the cipher makes itself.
     pub icv: usize,
-    /// The library.
-    pub engine: Engine,
 }
 
 impl CipherAlgorithm {
     /// Whether this is one of its names.
     pub fn is_named(&self, name: &str) -> bool {
         name == self.name || name == self.sa_name
+    }
+    /// Whether it is AES-GCM, or GMAC, which is AES-GCM of nothing.
+    pub fn is_gcm(&self) -> bool {
+        match self.mode {
+            Mode::Aead => self.name.starts_with("aes"),
+            mode => mode == Mode::Gmac,
+        }
+    }
+    /// The library that computes it on this processor.
+    pub fn engine(&self) -> Engine {
+        match self.mode {
+            #[cfg(target_arch = "x86_64")]
+            _ if self.is_gcm() && super::gcm::is_able() => Engine::Native,
+            Mode::Aead | Mode::Gmac if self.key != 24 => Engine::Ring,
+            _ => Engine::RustCrypto,
+        }
     }
 }
 
@@ -78,30 +97,28 @@ pub const CIPHERS: [CipherAlgorithm; 16] = {
         [name, sa_name]: [&'static str; 2],
         mode: Mode,
         lens: [usize; 4],
-        engine: Engine,
     ) -> CipherAlgorithm {
         let [key, block, iv, icv] = lens;
-        CipherAlgorithm { name, sa_name, mode, key, block, iv, icv, engine }
+        CipherAlgorithm { name, sa_name, mode, key, block, iv, icv }
     }
-    use Engine::{Ring, RustCrypto};
     use Mode::{Aead, Cbc, Ctr, Gmac, Null};
     [
-        cipher(["none", "none"], Null, [0, 1, 0, 0], RustCrypto),
-        cipher(["aes-128-cbc", "aes-cbc-128"], Cbc, [16, 16, 16, 0], RustCrypto),
-        cipher(["aes-192-cbc", "aes-cbc-192"], Cbc, [24, 16, 16, 0], RustCrypto),
-        cipher(["aes-256-cbc", "aes-cbc-256"], Cbc, [32, 16, 16, 0], RustCrypto),
-        cipher(["aes-128-ctr", "aes-ctr-128"], Ctr, [16, 1, 8, 0], RustCrypto),
-        cipher(["aes-192-ctr", "aes-ctr-192"], Ctr, [24, 1, 8, 0], RustCrypto),
-        cipher(["aes-256-ctr", "aes-ctr-256"], Ctr, [32, 1, 8, 0], RustCrypto),
-        cipher(["aes-128-gcm", "aes-gcm-128"], Aead, [16, 1, 8, 16], Ring),
-        cipher(["aes-192-gcm", "aes-gcm-192"], Aead, [24, 1, 8, 16], RustCrypto),
-        cipher(["aes-256-gcm", "aes-gcm-256"], Aead, [32, 1, 8, 16], Ring),
-        cipher(["des-cbc", "des-cbc"], Cbc, [8, 8, 8, 0], RustCrypto),
-        cipher(["3des-cbc", "3des-cbc"], Cbc, [24, 8, 8, 0], RustCrypto),
-        cipher(["chacha20-poly1305", "chacha20-poly1305"], Aead, [32, 1, 8, 16], Ring),
-        cipher(["aes-128-null-gmac", "aes-null-gmac-128"], Gmac, [16, 1, 8, 16], Ring),
-        cipher(["aes-192-null-gmac", "aes-null-gmac-192"], Gmac, [24, 1, 8, 16], RustCrypto),
-        cipher(["aes-256-null-gmac", "aes-null-gmac-256"], Gmac, [32, 1, 8, 16], Ring),
+        cipher(["none", "none"], Null, [0, 1, 0, 0]),
+        cipher(["aes-128-cbc", "aes-cbc-128"], Cbc, [16, 16, 16, 0]),
+        cipher(["aes-192-cbc", "aes-cbc-192"], Cbc, [24, 16, 16, 0]),
+        cipher(["aes-256-cbc", "aes-cbc-256"], Cbc, [32, 16, 16, 0]),
+        cipher(["aes-128-ctr", "aes-ctr-128"], Ctr, [16, 1, 8, 0]),
+        cipher(["aes-192-ctr", "aes-ctr-192"], Ctr, [24, 1, 8, 0]),
+        cipher(["aes-256-ctr", "aes-ctr-256"], Ctr, [32, 1, 8, 0]),
+        cipher(["aes-128-gcm", "aes-gcm-128"], Aead, [16, 1, 8, 16]),
+        cipher(["aes-192-gcm", "aes-gcm-192"], Aead, [24, 1, 8, 16]),
+        cipher(["aes-256-gcm", "aes-gcm-256"], Aead, [32, 1, 8, 16]),
+        cipher(["des-cbc", "des-cbc"], Cbc, [8, 8, 8, 0]),
+        cipher(["3des-cbc", "3des-cbc"], Cbc, [24, 8, 8, 0]),
+        cipher(["chacha20-poly1305", "chacha20-poly1305"], Aead, [32, 1, 8, 16]),
+        cipher(["aes-128-null-gmac", "aes-null-gmac-128"], Gmac, [16, 1, 8, 16]),
+        cipher(["aes-192-null-gmac", "aes-null-gmac-192"], Gmac, [24, 1, 8, 16]),
+        cipher(["aes-256-null-gmac", "aes-null-gmac-256"], Gmac, [32, 1, 8, 16]),
     ]
 };
 
@@ -131,13 +148,6 @@ pub enum Hash {
     Sha384,
     /// SHA-512.
     Sha512,
-}
-
-impl Hash {
-    /// The library that computes it.
-    pub fn engine(self) -> Engine {
-        if self == Self::Md5 { Engine::RustCrypto } else { Engine::Ring }
-    }
 }
 
 /// Keyed hashes by number, which is that of messages (RFC 2403, RFC 2404, RFC 4868).

@@ -1,4 +1,5 @@
 //! Messages of the module `crypto`.
+#![forbid(unsafe_code)]
 
 use control::api::{Api, Message, Retval, Text};
 use net::Router;

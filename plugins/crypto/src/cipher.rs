@@ -1,4 +1,5 @@
 //! Ciphers with prepared keys. They work in place, do not allocate, and are shared by threads.
+#![forbid(unsafe_code)]
 
 use aes::cipher::inout::InOutBuf;
 use aes::cipher::typenum::{U8, U16};
@@ -10,8 +11,11 @@ use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::AeadInPlace;
 use des::{Des, TdesEde3};
 use ring::aead::{self, LessSafeKey, UnboundKey};
+use subtle::ConstantTimeEq;
 
 use super::algorithm::{CipherAlgorithm, Mode};
+#[cfg(target_arch = "x86_64")]
+use super::gcm;
 
 /// Bytes of the longest initialization vector.
 pub const MAX_IV: usize = 16;
@@ -41,6 +45,8 @@ enum Key {
     Aes256(Box<Aes256>),
     Des(Box<Des>),
     TripleDes(Box<TdesEde3>),
+    #[cfg(target_arch = "x86_64")]
+    Gcm(Box<gcm::Key>),
     Ring(Box<LessSafeKey>),
     Aes192Gcm(Box<Aes192Gcm>),
 }
@@ -59,9 +65,15 @@ impl Cipher {
             UnboundKey::new(with, key).map(|key| Key::Ring(Box::new(LessSafeKey::new(key))))
         };
         let has_tag = matches!(algorithm.mode, Mode::Aead | Mode::Gmac);
+        #[cfg(target_arch = "x86_64")]
+        if algorithm.is_gcm()
+            && let Some(key) = gcm::Key::new(key)
+        {
+            return Ok(Self { algorithm, key: Key::Gcm(Box::new(key)) });
+        }
         let key = match (algorithm.mode, algorithm.block, algorithm.key) {
             (Mode::Null, ..) => Key::Null,
-            _ if algorithm.name.starts_with("chacha") => {
+            _ if has_tag && !algorithm.is_gcm() => {
                 ring(&aead::CHACHA20_POLY1305).map_err(|_| wrong)?
             }
             (_, _, 16) if has_tag => ring(&aead::AES_128_GCM).map_err(|_| wrong)?,
@@ -126,6 +138,8 @@ impl Cipher {
     #[inline]
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
         match &self.key {
+            #[cfg(target_arch = "x86_64")]
+            Key::Gcm(key) => Some(key.seal(nonce, aad, data)),
             Key::Ring(key) => {
                 let nonce = aead::Nonce::assume_unique_for_key(*nonce);
                 let tag = key.seal_in_place_separate_tag(nonce, aead::Aad::from(aad), data).ok()?;
@@ -142,6 +156,13 @@ impl Cipher {
     #[inline]
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data_and_tag: &mut [u8]) -> bool {
         match &self.key {
+            #[cfg(target_arch = "x86_64")]
+            Key::Gcm(key) => {
+                let Some((data, tag)) = data_and_tag.split_last_chunk_mut::<TAG>() else {
+                    return false;
+                };
+                key.open(nonce, aad, data).ct_eq(tag).into()
+            }
             Key::Ring(key) => {
                 let nonce = aead::Nonce::assume_unique_for_key(*nonce);
                 key.open_in_place(nonce, aead::Aad::from(aad), data_and_tag).is_ok()

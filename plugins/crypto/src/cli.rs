@@ -1,4 +1,5 @@
 //! Commands about algorithms and engines.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 

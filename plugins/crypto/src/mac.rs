@@ -1,7 +1,10 @@
 //! Keyed hashes with prepared keys (RFC 2104).
+#![forbid(unsafe_code)]
 
-use hmac::Mac as _;
+use hmac::Hmac;
 use md5::Md5;
+use sha1::Sha1;
+use sha2::{Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
 
 use super::algorithm::{Hash, MacAlgorithm};
@@ -18,50 +21,37 @@ pub struct Mac {
 
 enum Key {
     None,
-    Md5(Box<hmac::Hmac<Md5>>),
-    Sha(Box<ring::hmac::Key>),
+    Md5(Box<Hmac<Md5>>),
+    Sha1(Box<Hmac<Sha1>>),
+    Sha256(Box<Hmac<Sha256>>),
+    Sha384(Box<Hmac<Sha384>>),
+    Sha512(Box<Hmac<Sha512>>),
 }
 
 impl Mac {
     /// Prepares a key of any length.
     pub fn new(algorithm: MacAlgorithm, key: &[u8]) -> Self {
-        let sha = |with| Key::Sha(Box::new(ring::hmac::Key::new(with, key)));
         let key = match algorithm.hash {
-            Hash::None => Key::None,
-            Hash::Md5 => match hmac::Hmac::new_from_slice(key) {
-                Ok(key) => Key::Md5(Box::new(key)),
-                Err(_) => Key::None,
-            },
-            Hash::Sha1 => sha(ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
-            Hash::Sha256 => sha(ring::hmac::HMAC_SHA256),
-            Hash::Sha384 => sha(ring::hmac::HMAC_SHA384),
-            Hash::Sha512 => sha(ring::hmac::HMAC_SHA512),
+            Hash::None => None,
+            Hash::Md5 => prepared(key).map(Key::Md5),
+            Hash::Sha1 => prepared(key).map(Key::Sha1),
+            Hash::Sha256 => prepared(key).map(Key::Sha256),
+            Hash::Sha384 => prepared(key).map(Key::Sha384),
+            Hash::Sha512 => prepared(key).map(Key::Sha512),
         };
-        Self { algorithm, key }
+        Self { algorithm, key: key.unwrap_or(Key::None) }
     }
     /// The hash of some parts, one after the other, at full length; zeros follow it.
     #[inline]
     pub fn hash(&self, parts: &[&[u8]]) -> [u8; MAX_HASH] {
-        let mut out = [0; MAX_HASH];
-        let mut put = |hash: &[u8]| {
-            if let Some(place) = out.get_mut(..hash.len()) {
-                place.copy_from_slice(hash);
-            }
-        };
         match &self.key {
-            Key::None => (),
-            Key::Md5(key) => {
-                let mut hash = (**key).clone();
-                parts.iter().for_each(|part| hash.update(part));
-                put(&hash.finalize().into_bytes());
-            }
-            Key::Sha(key) => {
-                let mut hash = ring::hmac::Context::with_key(key);
-                parts.iter().for_each(|part| hash.update(part));
-                put(hash.sign().as_ref());
-            }
+            Key::None => [0; MAX_HASH],
+            Key::Md5(key) => hash(&**key, parts),
+            Key::Sha1(key) => hash(&**key, parts),
+            Key::Sha256(key) => hash(&**key, parts),
+            Key::Sha384(key) => hash(&**key, parts),
+            Key::Sha512(key) => hash(&**key, parts),
         }
-        out
     }
     /// Whether `icv` is what is sent of the hash of some parts.
     #[inline]
@@ -70,4 +60,21 @@ impl Mac {
         let own = hash.get(..self.algorithm.icv).unwrap_or(&[]);
         own.ct_eq(icv).into()
     }
+}
+
+/// A key of any length that a hash starts from.
+fn prepared<K: hmac::digest::KeyInit>(key: &[u8]) -> Option<Box<K>> {
+    K::new_from_slice(key).ok().map(Box::new)
+}
+
+#[inline]
+fn hash<K: hmac::Mac + Clone>(key: &K, parts: &[&[u8]]) -> [u8; MAX_HASH] {
+    let mut hash = key.clone();
+    parts.iter().for_each(|part| hash.update(part));
+    let bytes = hash.finalize().into_bytes();
+    let mut out = [0; MAX_HASH];
+    for (place, byte) in out.iter_mut().zip(bytes) {
+        *place = byte;
+    }
+    out
 }

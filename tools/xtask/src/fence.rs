@@ -27,6 +27,7 @@ const FENCED: &[&str] = &[
     "loader/src/host",
     "loader/src/object",
     "plugins/bpf_trace_filter/src/libpcap",
+    "plugins/crypto/src/gcm",
     "sdk/src/abi",
     "sdk/src/raw",
 ];
