@@ -55,6 +55,7 @@ setup:
 # built with: the header, the Rust crate, ferrovia-new-plugin. Nothing of this tree is needed then.
 # PREFIX says where, DESTDIR stands before it.
 PREFIX ?= /usr/local
+PROGRAMS ?= $${CARGO_TARGET_DIR:-target}/release
 SDK = $(PREFIX)/share/ferrovia/sdk
 install:
 	install -d $(DESTDIR)$(SDK) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
@@ -64,7 +65,7 @@ install:
 	sed -i 's|../../sdk|$(SDK)|' $(DESTDIR)$(SDK)/nth_drop_c/Makefile
 	ln -sf ../share/ferrovia/sdk/include/ferrovia.h $(DESTDIR)$(PREFIX)/include/ferrovia.h
 	ln -sf ../share/ferrovia/sdk/new-plugin $(DESTDIR)$(PREFIX)/bin/ferrovia-new-plugin
-	for program in ferrovia fvctl; do file=$${CARGO_TARGET_DIR:-target}/release/$$program; \
+	for program in ferrovia fvctl; do file=$(PROGRAMS)/$$program; \
 	  if [ -x $$file ]; then install -m 755 $$file $(DESTDIR)$(PREFIX)/bin; fi; done
 	ln -sf fvctl $(DESTDIR)$(PREFIX)/bin/vppctl
 

@@ -1,11 +1,48 @@
 #!/bin/bash
-# A newcomer's path, by hand: a fresh Debian, booted by systemd in a container, gets the package and does
-# what docs/tasks/start.md says, with `reboot' as well. Prints how long each part takes.
+# A newcomer's path, and how long each part of it takes. Give it a quiet machine.
 #
-#   tools/newcomer.sh PACKAGE.deb [FOLDER]      root, systemd-nspawn, debootstrap, a mirror of Debian
+#   tools/newcomer.sh                           from the sources: `make demo' and `make test' in a clean clone
+#                                               of this commit, with nothing downloaded or built; then sizes
+#   tools/newcomer.sh PACKAGE.deb [FOLDER]      from the package: a fresh Debian, booted by systemd in a
+#                                               container, does what docs/tasks/start.md says, with `reboot'
+#                                               as well; root, systemd-nspawn, debootstrap, a mirror of Debian
 #
 # FOLDER keeps the fresh Debian for the next time.
 set -euo pipefail
+
+from_sources() {
+    local work source
+    source=$(readlink -f "$(dirname "$0")/..")
+    work=$(mktemp -d)
+    # shellcheck disable=SC2064 # this folder
+    trap "rm -rf '$work'" EXIT
+    echo "$(git -C "$source" describe --always --dirty), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg)"
+    git clone -q "$source" "$work/ferrovia"
+    cd "$work/ferrovia"
+    # The compiler stays, what it made and cargo downloaded does not.
+    export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=$work/cargo
+    unset CARGO_TARGET_DIR FERROVIA_PROGRAMS
+    TIMEFORMAT='%R s, of processors %U s and in the kernel %S s'
+    local status=0
+    for goal in demo test; do
+        echo "make $goal"
+        time make "$goal" </dev/null >"$work/$goal" 2>&1 || {
+            tail -n 40 "$work/$goal"
+            status=1
+        }
+        tail -n 1 "$work/$goal"
+    done
+    for program in ferrovia fvctl; do
+        strip -o "$work/$program" "target/release/$program"
+        echo "$program: $(stat -c %s "$work/$program") bytes stripped"
+    done
+    return $status
+}
+
+if [ $# = 0 ]; then
+    from_sources
+    exit
+fi
 package=$(readlink -f "$1")
 fresh=${2:-}
 cd "$(dirname "$0")/.."

@@ -18,7 +18,11 @@ pairs="cc:gcc ip:iproute2 ping:iputils-ping iperf3:iperf3 tshark:tshark setsid:u
 if [ "${1:-}" = test ]; then
     pairs="$pairs nft:nftables lldpd:lldpd ovs-vswitchd:openvswitch-switch bird:bird2 unbound:unbound
         /usr/lib/frr/bgpd:frr dpdk-testpmd:dpdk dnsmasq:dnsmasq-base dig:bind9-dnsutils
-        traceroute:traceroute tcpdump:tcpdump"
+        traceroute:traceroute tcpdump:tcpdump openssl:openssl /usr/lib/ipsec/charon:strongswan-charon
+        swanctl:strongswan-swanctl"
+    # Plugins of strongSwan: its own ESP, and more algorithms.
+    [ -f /usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so ] ||
+        pairs="$pairs kernel-libipsec:libcharon-extra-plugins chapoly:libstrongswan-extra-plugins"
 fi
 missing=
 for pair in $pairs; do

@@ -83,7 +83,7 @@ impl Daemon {
         }
         Err(io::Error::other(format!("{} does not answer", programs.daemon.display())))
     }
-    /// Carries out a command and returns what it prints.
+    /// Runs a command and returns its output.
     pub fn run(&self, line: &str) -> String {
         let mut command = Command::new(&self.ctl);
         command.arg("-s").arg(&self.socket).arg(line).stdin(Stdio::null());

@@ -90,7 +90,7 @@ pub fn run(options: &Options) -> io::Result<()> {
 
 /// Measures a scenario of this name and prints its rows.
 fn measure(options: &Options, folder: &Path, name: &str) -> io::Result<Vec<Outcome>> {
-    let scenario = Scenario::named(name, folder).expect("options name what there is");
+    let scenario = Scenario::named(name, folder).expect("options name existing scenarios");
     let outcomes = measure_all(options, folder, &scenario)?;
     for o in &outcomes {
         let best = o.best.clone().unwrap_or_default();

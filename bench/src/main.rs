@@ -1,4 +1,4 @@
-//! `make bench`: what the daemon's packets cost, measured from outside. See the README.
+//! `make bench`: the cost of packets in the daemon, measured from outside. See the README.
 #![forbid(unsafe_code)]
 
 mod churn;

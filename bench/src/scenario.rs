@@ -51,7 +51,7 @@ pub fn count(verb: &str, n: u64) -> String {
 /// Both interfaces in a bridge domain.
 const BRIDGE: [&str; 2] = ["set interface l2 bridge pg0 1", "set interface l2 bridge pg1 1"];
 
-/// A bridge domain with the interface that packets come in by and a tunnel out of the other one.
+/// A bridge domain with the receive interface and a tunnel out of the other one.
 const VXLAN: [&str; 5] = [
     "create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 5",
     "set interface state vxlan_tunnel0 up",

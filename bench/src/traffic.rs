@@ -115,7 +115,7 @@ pub fn bgp4() -> Vec<(u128, u8)> {
     prefixes("bgp4", BGP4, &mut Random(SEED))
 }
 
-/// Makes the files that are not there yet.
+/// Creates missing files.
 ///
 /// # Errors
 /// The system's.

@@ -8,9 +8,9 @@ const GENERATOR: &str = "pg-input";
 /// One window of measurement.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Window {
-    /// Million packets a second that came in.
+    /// Million packets per second received.
     pub mpps: f64,
-    /// The same that went out.
+    /// Million packets per second sent.
     pub out: f64,
     /// The same that were dropped.
     pub drop: f64,

@@ -29,12 +29,12 @@ const STEPS: u32 = 20_000;
 const SUMS: usize = 8;
 /// Interval at which a spinning thread offers its processor, as workers do beside control.
 const SHARE: Duration = Duration::from_micros(100);
-/// Share of the packets that came in that must have gone out.
+/// Least share of the received packets that must be sent.
 const MOST_LOST: f64 = 0.02;
 
 /// Names of the groups.
 pub const ALL: [&str; 4] = ["workers-ip4", "workers-l2bd", "workers-acl", "workers-nat44"];
-/// Hosts that are tried until one's flow is of the worker that it comes in on.
+/// Hosts that are tried until the flow of one belongs to its receiving worker.
 const HOSTS: std::ops::Range<u8> = 2..34;
 
 /// Rates of the two workers together, in millions of packets a second.
@@ -42,9 +42,9 @@ const HOSTS: std::ops::Range<u8> = 2..34;
 struct Rates {
     /// Clocks that a packet takes, the generator's among them.
     clocks: f64,
-    /// Packets that came in.
+    /// Packets received.
     received: f64,
-    /// Packets that went out.
+    /// Packets sent.
     sent: f64,
 }
 

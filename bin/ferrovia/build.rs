@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What git writes at each commit.
+/// Written by git at each commit.
 const LOG: &str = "../../.git/logs/HEAD";
 
 /// The name of the user this runs as.
@@ -47,8 +47,8 @@ fn main() {
     link_small();
 }
 
-/// Has the linker that comes with rustc fold functions of identical code, such as drops of the same
-/// type in many crates, and write relocations in a tenth of their place.
+/// Makes the linker that ships with rustc fold identical functions, such as drops of the same type
+/// in many crates, and write relocations in a tenth of their size.
 fn link_small() {
     let is = |name, value| env::var(name).is_ok_and(|is| is == value);
     if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") {

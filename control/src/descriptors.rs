@@ -38,7 +38,7 @@ impl Descriptors {
         all.add(all.alarm.as_fd(), ALARM)?;
         Ok(all)
     }
-    /// Has all of them be readable after a time, unless another one is said before.
+    /// Makes all of them readable after a time, unless another one is set before.
     ///
     /// # Errors
     /// The kernel's.

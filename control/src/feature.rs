@@ -37,7 +37,7 @@ impl Owner {
         CURRENT.get()
     }
 
-    /// Has what is registered belong to this owner, until the guard is dropped.
+    /// Makes this the owner of everything registered until the guard is dropped.
     #[must_use = "it is left again when this is dropped"]
     pub fn enter(self) -> Entered {
         Entered(CURRENT.replace(self), PhantomData)
@@ -55,7 +55,7 @@ impl Owner {
     }
 }
 
-/// Has what is registered belong to an owner as long as it is there, then to the one before.
+/// Makes an owner own registrations during its lifetime; then the previous one does.
 #[derive(Debug)]
 pub struct Entered(Owner, PhantomData<*const ()>);
 
@@ -107,7 +107,7 @@ pub struct Feature<R, C> {
     pub about: &'static str,
     /// Its kind in the original.
     pub origin: Origin,
-    /// Whether it is there without being asked for.
+    /// Whether it is enabled by default.
     pub default_enabled: bool,
     /// Features without which it cannot be: their state is asked for, or their nodes are at the end
     /// of its edges. In any order, and also of each other.
@@ -131,7 +131,7 @@ impl<R: Copy, C> Copy for Feature<R, C> {}
 pub enum Origin {
     /// A part of the program itself: off when it is named.
     Core,
-    /// A plugin that brings interfaces: off when it is named, as nothing comes in without.
+    /// A plugin with interfaces: disabled when it is named, as no packets arrive without it.
     Driver,
     /// A plugin: off when it is named, and by `plugin default { disable }`.
     Plugin,

@@ -1,5 +1,5 @@
-//! The origin of what is being carried out: a session of the command line, a client of the binary
-//! API, or the router itself.
+//! The origin of the running command: a session of the command line, a client of the binary API, or
+//! the router itself.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ thread_local! {
     static CHANGED: RefCell<BTreeSet<Rc<str>>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// The name of the current origin: `the router` when nobody asked.
+/// The name of the current origin; `the router` by default.
 pub fn current() -> Rc<str> {
     CURRENT.with_borrow(|current| current.clone().unwrap_or_else(|| "the router".into()))
 }
 
-/// Has what follows come from `origin`, until the guard is dropped.
+/// Makes `origin` the current one until the guard is dropped.
 #[must_use = "it is left again when this is dropped"]
 pub fn enter(origin: &Rc<str>) -> Entered {
     Entered(CURRENT.replace(Some(Rc::clone(origin))), PhantomData)
@@ -52,7 +52,7 @@ pub fn take_changes() -> BTreeSet<Rc<str>> {
     CHANGED.take()
 }
 
-/// Has an origin be the current one as long as it is there.
+/// Makes an origin the current one during its lifetime.
 #[derive(Debug)]
 pub struct Entered(Option<Rc<str>>, PhantomData<*const ()>);
 

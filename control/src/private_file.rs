@@ -30,7 +30,7 @@ pub fn replace(path: &Path, is_ours: impl Fn(&[u8]) -> bool) -> io::Result<File>
         done => return done,
     }
     if !is_ours(&beginning(path)?) {
-        return Err(refused("a file that is not of this kind is there already"));
+        return Err(refused("a file of another kind already exists"));
     }
     fs::remove_file(path)?;
     create(path)
@@ -41,10 +41,10 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = file.map_err(|_| refused("something that is no such file is there already"))?;
+    let file = file.map_err(|_| refused("something other than a regular file already exists"))?;
     let about = file.metadata()?;
     if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused("something that is not the router's is there already"));
+        return Err(refused("something that does not belong to the router already exists"));
     }
     let mut bytes = Vec::new();
     file.take(BEGINNING).read_to_end(&mut bytes)?;

@@ -37,7 +37,7 @@ pub enum Event {
     Start,
     /// The time it asked for has come.
     Timeout,
-    /// Somebody sent it this number.
+    /// Sent by another part, with this number.
     Signal(u64),
 }
 
@@ -66,7 +66,7 @@ pub type Timer = Handle;
 /// The status of a process, as `show runtime` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// `any wait`, `event wait`, `suspended`, `not started` or `done`.
     pub state: &'static str,
@@ -143,8 +143,8 @@ impl<C> Processes<C> {
         }
     }
 
-    /// Has `waker` called when a process may have become due earlier than
-    /// [`run_due`](Self::run_due) said.
+    /// Calls `waker` when a process may have become due earlier than [`run_due`](Self::run_due)
+    /// returned.
     pub fn on_change(&mut self, waker: impl Fn() + 'static) {
         self.waker = Box::new(waker);
     }
@@ -184,7 +184,7 @@ impl<C> Processes<C> {
         }
     }
 
-    /// Has `action` called with `key` when the router's clock reads `time` or later, once.
+    /// Calls `action` with `key` when the router's clock reads `time` or later, once.
     pub fn at(&mut self, time: f64, action: Action<C>, key: u64) -> Timer {
         self.start(time, Due::Timer(action, key))
     }
@@ -217,9 +217,9 @@ impl<C> Processes<C> {
         true
     }
 
-    /// Has the process called `name` run, as for a signal, whenever something comes at a
-    /// descriptor, until that is closed. It looks until there is nothing left: what is still there
-    /// is no news.
+    /// Runs the process called `name`, as for a signal, whenever a descriptor becomes readable,
+    /// until that is closed. The process reads until nothing is left: remaining data is not
+    /// reported again.
     ///
     /// # Errors
     /// There is no such process, or the kernel's: the descriptor cannot be waited for.
@@ -243,7 +243,7 @@ impl<C> Processes<C> {
         self.descriptors.as_ref().map(AsFd::as_fd)
     }
 
-    /// Has [`Self::descriptor`] be readable after a time, too; false where it cannot.
+    /// Makes [`Self::descriptor`] readable after a time, too; false if that is impossible.
     pub fn set_alarm(&self, after: Duration) -> bool {
         self.descriptors.as_ref().is_some_and(|all| all.set_alarm(after).is_ok())
     }
@@ -305,7 +305,7 @@ impl<C> Processes<C> {
         let this = of(cx);
         let tick = this.wheel.tick_at(now);
         this.next_turn = tick + 1;
-        // Whoever runs this is told the next time at the end: nothing in between wakes it.
+        // Reported at the end of the next run: nothing in between wakes the loop.
         this.expected = 0;
         this.hear();
         let mut signalled: Vec<_> = this.signalled().collect();
@@ -381,7 +381,7 @@ impl<C> Processes<C> {
         process.clocks += used;
         process.body = Some(body);
         if run.is_err() {
-            processes.log.error(format_args!("process {} panicked and was ended", process.name));
+            processes.log.error(format_args!("process {} panicked and was stopped", process.name));
             wake = Wake::Done;
         }
         let (state, delay) = match wake {
@@ -448,8 +448,8 @@ mod tests {
         Processes::run_due(router, |r| &mut r.processes, now)
     }
 
-    /// Runs at `now`, and says whether the main loop was told a time to come back that is later
-    /// than that and in time for `next`.
+    /// Runs at `now`, and returns whether the main loop got a wake-up time later than that and in
+    /// time for `next`.
     fn run_for(router: &mut Router, now: f64, next: f64) -> bool {
         run(router, now).is_some_and(|time| time > now && time <= next)
     }

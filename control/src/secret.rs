@@ -1,4 +1,4 @@
-//! Values that are taken and kept, but shown to nobody: keys, and what else two ends share.
+//! Values that are accepted and kept, but hidden: keys and other shared secrets.
 //!
 //! An argument of a command or a field of a message that has such a value is a [`Secret`]. That is
 //! all its author does: `show configuration`, the event log, traces of the binary API, lists of
@@ -22,7 +22,7 @@ const LONGEST: usize = 64;
 /// Stands where something is shown for a value that is not.
 pub const HIDDEN: &str = "<hidden>";
 
-/// A value that is shown to nobody.
+/// A hidden value.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Secret<T>(pub T);
 
@@ -83,7 +83,7 @@ impl<T: Field> Field for Secret<T> {
     }
 }
 
-/// The arguments of a command that are shown to nobody.
+/// The hidden arguments of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secrets {
     args: &'static [ArgInfo],
@@ -109,6 +109,11 @@ impl Secrets {
     /// Whether no argument is one.
     pub fn is_none(&self) -> bool {
         self.rest.is_none() && self.words.is_empty() && self.args.iter().all(|arg| !arg.is_secret)
+    }
+
+    /// Whether any word behind a certain one may be a value.
+    pub(crate) fn are_rest(&self) -> bool {
+        self.rest.is_some()
     }
 
     /// A command with these arguments as it may be shown; its path takes `path` words.

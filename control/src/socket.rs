@@ -1,6 +1,6 @@
 //! Files of sockets that others connect to, and descriptors that pass through them.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -63,19 +63,25 @@ pub fn receive_with_many(
     Ok(got.bytes)
 }
 
-/// Whether a folder is this user's and nobody else may put files there: for those in `/tmp`, where
-/// others might have been first.
+/// Whether a folder that nobody named may be used for sockets: it belongs to this user, or to root,
+/// who may do as it likes anyway. Below `/tmp`, where others might have been first, it is this
+/// user's and nobody else may put files there.
 ///
 /// # Errors
-/// It is not: the reason.
-pub fn is_own_folder(folder: &Path) -> Result<(), String> {
-    let about = fs::symlink_metadata(folder).map_err(|e| crate::cli::io_text(&e));
-    let about = about.map_err(|e| format!("{}: {e}", folder.display()))?;
+/// It may not: the reason.
+pub fn is_trusted_folder(folder: &Path) -> Result<(), String> {
+    let is_shared = folder.starts_with("/tmp");
+    let failed = |e| format!("{}: {}", folder.display(), crate::cli::io_text(&e));
+    // Elsewhere a link is as good as its owner and that of what it leads to.
+    let link = fs::symlink_metadata(folder).map_err(failed)?;
+    let about = if is_shared { link.clone() } else { fs::metadata(folder).map_err(failed)? };
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = |about: &Metadata| about.uid() == user || !is_shared && about.uid() == 0;
     let why = if !about.is_dir() {
         "is no folder"
-    } else if about.uid() != rustix::process::geteuid().as_raw() {
+    } else if !is_ours(&link) || !is_ours(&about) {
         "belongs to another user"
-    } else if about.mode() & 0o022 != 0 {
+    } else if is_shared && about.mode() & 0o022 != 0 {
         "is open to other users: its mode allows them to write"
     } else {
         return Ok(());
@@ -91,12 +97,12 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Has `bind` make a listening socket that appears as `path` only when it accepts. Folders
-    /// below `/run` are made, others must be there; a socket that nobody serves is replaced.
+    /// Creates with `bind` a listening socket that appears as `path` only when it accepts. Folders
+    /// below `/run` are created, others must exist; a stale socket is replaced.
     ///
     /// # Errors
-    /// The kernel's; `AddrInUse` when somebody serves it, which `is_served` tells; `AlreadyExists`
-    /// when it is no socket.
+    /// The kernel's; `AddrInUse` if it is being served, as `is_served` finds; `AlreadyExists` if it
+    /// is not a socket.
     pub fn appear<S>(
         path: &Path,
         is_served: impl FnOnce(&Path) -> bool,
@@ -140,7 +146,7 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody else's socket of the same name stays.
+        // Another router's socket of the same name stays.
         if inode(&self.path).is_ok_and(|now| now == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
@@ -163,15 +169,26 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let set = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         set(0o700);
-        assert_eq!(is_own_folder(&folder), Ok(()));
+        assert_eq!(is_trusted_folder(&folder), Ok(()));
         set(0o777);
-        assert!(is_own_folder(&folder).unwrap_err().contains("open to other users"));
+        assert!(is_trusted_folder(&folder).unwrap_err().contains("open to other users"));
         let link = folder.with_extension("link");
         std::os::unix::fs::symlink(&folder, &link).unwrap();
-        assert!(is_own_folder(&link).unwrap_err().ends_with("is no folder"));
-        assert!(is_own_folder(&folder.join("none")).unwrap_err().contains("No such file"));
+        assert!(is_trusted_folder(&link).unwrap_err().ends_with("is no folder"));
+        assert!(is_trusted_folder(&folder.join("none")).unwrap_err().contains("No such file"));
         fs::remove_file(link).unwrap();
         fs::remove_dir(folder).unwrap();
+        assert_eq!(is_trusted_folder(Path::new("/run")), Ok(()), "root may do as it likes");
+        // One of a user elsewhere than in /tmp.
+        if rustix::process::geteuid().is_root() {
+            let folder = PathBuf::from(format!("/run/control-folder-{}", std::process::id()));
+            fs::create_dir(&folder).unwrap();
+            assert_eq!(is_trusted_folder(&folder), Ok(()));
+            std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+            let refused = is_trusted_folder(&folder);
+            fs::remove_dir(&folder).unwrap();
+            assert!(refused.unwrap_err().ends_with("belongs to another user"));
+        }
     }
 
     #[test]

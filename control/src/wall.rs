@@ -13,6 +13,12 @@ pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// Processor time that all threads of the process have used.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
+}
+
 /// A date and time of day in the proleptic Gregorian calendar, UTC. Prints as in RFC 9110 5.6.7:
 /// `Sat, 21 Nov 2026 20:58:59 GMT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,11 +44,11 @@ impl fmt::Display for Error {
             Self::Io(e) => f.write_str(&control::cli::io_text(e)),
             Self::Empty => f.write_str("the file is empty"),
             Self::NotPcap => f.write_str("not a pcap file"),
-            Self::NextGeneration => f.write_str("a pcapng file; only classic pcap is read"),
-            Self::Truncated(0) => f.write_str("truncated in its header"),
+            Self::NextGeneration => f.write_str("a pcapng file: only classic pcap is supported"),
+            Self::Truncated(0) => f.write_str("truncated file header"),
             Self::Truncated(n) => write!(f, "truncated in packet {n}"),
             Self::TooLong(n, len) => write!(f, "packet {n} claims {len} bytes"),
-            Self::NoPackets => f.write_str("no packets in it"),
+            Self::NoPackets => f.write_str("no packets"),
         }
     }
 }
@@ -189,10 +189,10 @@ mod tests {
         assert_eq!(refused(b"#!/bin/sh\n"), "not a pcap file");
         assert_eq!(
             refused(&[0x0a, 0x0d, 0x0d, 0x0a, 0, 0]),
-            "a pcapng file; only classic pcap is read"
+            "a pcapng file: only classic pcap is supported"
         );
-        assert_eq!(refused(&whole[..23]), "truncated in its header");
-        assert_eq!(refused(&whole[..24]), "no packets in it");
+        assert_eq!(refused(&whole[..23]), "truncated file header");
+        assert_eq!(refused(&whole[..24]), "no packets");
         assert_eq!(refused(&whole[..42]), "truncated in packet 1");
         assert_eq!(refused(&whole[..50]), "truncated in packet 2");
         let mut long = whole;

@@ -14,7 +14,7 @@ use wire::zerocopy::byteorder::network_endian::U16;
 use wire::zerocopy::{FromBytes, IntoBytes};
 use wire::{Protocol, tcp};
 
-/// A header that does not fit its packet, or asks for what nobody here can do.
+/// A header that does not fit its packet, or requests something unsupported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 

@@ -17,7 +17,7 @@ use net::{Assembly, Router};
 /// A test that counts the files of the whole process runs while no other does.
 static FILES: RwLock<()> = RwLock::new(());
 
-/// In place of `ethernet-input`: what comes in on one interface leaves by the other.
+/// In place of `ethernet-input`: packets received on one interface leave by the other.
 #[derive(Clone, Default)]
 struct Wire {
     /// By receive interface.
@@ -409,11 +409,11 @@ fn wrong_input_changes_nothing() {
         ),
         (
             &format!("create host-interface name {device} num-rx-queues 0"),
-            "create host-interface: 0 queues are not 1 to 64",
+            "create host-interface: queues must be 1 to 64, not 0",
         ),
         (
             &format!("create host-interface name {device} hw-addr ff:ff:ff:ff:ff:ff"),
-            "create host-interface: hw-addr is no address of one interface",
+            "create host-interface: hw-addr is not a unicast MAC address",
         ),
     ] {
         assert_eq!(cli(&mut parts, line).trim(), answer, "{line}");

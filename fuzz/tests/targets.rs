@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use fuzz::targets::{
-    Commands, Configuration, Firewall, Graphs, Headers, Ipsec, Memif, MessageBytes, Messages,
-    Replay, Services, Tunnels, VhostUser,
+    Commands, Configuration, Firewall, Graphs, Headers, Ikev2, Ipsec, Memif, MessageBytes,
+    Messages, Replay, Services, Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
 
@@ -16,6 +16,11 @@ fn tried<T: Target>(make: impl Fn() -> T) {
 #[test]
 fn any_bytes_are_headers_or_not() {
     tried(|| Headers);
+}
+
+#[test]
+fn any_message_of_ikev2_is_answered_within_bounds() {
+    tried(Ikev2::new);
 }
 
 #[test]

@@ -27,9 +27,9 @@ pub struct FeatureArc {
 /// The interface of a packet that selects the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one it came in on.
+    /// The receive interface.
     Receive,
-    /// The one it goes out on.
+    /// The transmit interface.
     Transmit,
     /// None: the packet carries what it has still to meet ([`Carried`]). The node at the start of
     /// the arc puts it there ([`Start::bits`]), and every node on the way may take some out.
@@ -130,7 +130,7 @@ impl Enabled {
         });
         self.count(interface, had_any);
     }
-    /// An arc nobody uses costs its start nothing, so it is known how many do.
+    /// An unused arc costs its start nothing, so the number of users is known.
     fn count(&mut self, interface: u32, had_any: bool) {
         let has_any = u64::from(self.has_any(interface));
         self.words.set(0, self.words.at(0) + has_any - u64::from(had_any));

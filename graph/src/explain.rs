@@ -1,15 +1,16 @@
-//! The fate of a packet that is not sent: it goes through the live graph alone, and control is told
-//! what happened at each node.
+//! The fate of a packet that is not sent: it visits the live graph alone, and control records each
+//! node.
 //!
-//! The packet is on no data-plane thread. Control runs the nodes itself, as clones made for the
-//! occasion, as for a new thread: with the tables that all threads read, counters that are in no
-//! sum, and events that nobody hears. Only nodes that say they may be
-//! ([`Node::EXPLAINABLE`](crate::Node::EXPLAINABLE)) are run; any other is where the explanation
-//! ends.
+//! The packet is on no data-plane thread. Control runs the nodes itself, as clones made as for a
+//! new thread: with the tables that all threads read, counters that are in no sum, and events that
+//! are discarded. Only nodes that declare it ([`Node::EXPLAINABLE`](crate::Node::EXPLAINABLE)) are
+//! run; at any other the explanation ends.
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use infra::rcu::Participant;
 
@@ -20,6 +21,85 @@ use crate::trace::Record;
 
 thread_local! {
     static IS_EXPLAINING: Cell<bool> = const { Cell::new(false) };
+    /// Copies that nodes have asked for since the explanation began.
+    static ASKED: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Reason why an explanation ends at a node for which there is no copy.
+const NO_COPY: &str = "what the data-plane threads know of its flow cannot be read: there is more \
+    of it than an explanation reads, or a thread does not answer";
+
+/// Makes a copy from what the threads have; it is there for as long as what is returned.
+type Fetch = Rc<dyn Fn(&mut Engine) -> Option<Box<dyn Any>>>;
+
+/// A copy that is asked for.
+#[derive(Clone)]
+struct Request {
+    /// Tells it from others.
+    key: usize,
+    fetch: Fetch,
+}
+
+/// A copy of what data-plane threads own, for the nodes that explain a packet. They may change it:
+/// it is made anew for each explanation, when a node asks for it first.
+pub struct Copied<T> {
+    /// Without anything in it but during an explanation.
+    value: Mutex<T>,
+    is_there: Mutex<bool>,
+}
+
+impl<T: Send + 'static> Copied<T> {
+    /// No copy; `empty` is a value without anything in it.
+    pub fn new(empty: T) -> Self {
+        Self { value: Mutex::new(empty), is_there: Mutex::new(false) }
+    }
+    /// The copy. Where there is none, the explanation begins anew with what `make` gathers from
+    /// the threads.
+    pub fn lend(
+        self: &Arc<Self>,
+        make: impl Fn(&mut Engine) -> Option<T> + 'static,
+    ) -> Option<MutexGuard<'_, T>> {
+        if *lock(&self.is_there) {
+            return match self.value.try_lock() {
+                Ok(value) => Some(value),
+                Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+        }
+        let copied = Arc::clone(self);
+        let fetch: Fetch = Rc::new(move |engine| {
+            let copied = Arc::clone(&copied);
+            let empty = std::mem::replace(&mut *lock(&copied.value), make(engine)?);
+            *lock(&copied.is_there) = true;
+            Some(Box::new(Filled { copied, empty: Some(empty) }))
+        });
+        ASKED.with_borrow_mut(|all| all.push(Request { key: Arc::as_ptr(self).addr(), fetch }));
+        None
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A copy that is there.
+struct Filled<T> {
+    copied: Arc<Copied<T>>,
+    empty: Option<T>,
+}
+
+impl<T> Drop for Filled<T> {
+    fn drop(&mut self) {
+        *lock(&self.copied.is_there) = false;
+        if let Some(empty) = self.empty.take() {
+            *lock(&self.copied.value) = empty;
+        }
+    }
+}
+
+/// The reason why a node cannot be followed that has asked for a copy.
+pub(crate) fn lack() -> Option<&'static str> {
+    ASKED.with_borrow(|all| (!all.is_empty()).then_some(NO_COPY))
 }
 
 /// Whether nodes that are cloned now are to explain a packet: what a clone would tell others, it
@@ -43,7 +123,7 @@ pub struct ExplainedPacket {
 pub struct MadeAt {
     /// The other packet.
     pub packet: usize,
-    /// The node.
+    /// Node.
     pub node: NodeIndex,
 }
 
@@ -62,7 +142,7 @@ pub enum End {
 
 /// A visit of a node.
 pub struct Step {
-    /// The node.
+    /// Node.
     pub node: NodeIndex,
     /// The packet as the node was given it.
     pub before: Snapshot,
@@ -79,7 +159,7 @@ pub struct Step {
 /// A counter that a node would raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Its number.
+    /// Index.
     pub index: u32,
     /// By how much.
     pub by: u64,
@@ -96,9 +176,9 @@ pub struct Snapshot {
     pub len: usize,
     /// Start of its headers, from the start of the data area: layer 2 and 3, where they are known.
     pub headers: [Option<i16>; 2],
-    /// Interface it came in on.
+    /// Receive interface.
     pub rx: u32,
-    /// Interface it is to go out of.
+    /// Transmit interface.
     pub tx: u32,
     /// Table for its lookup.
     pub fib: u16,
@@ -154,7 +234,31 @@ impl Drop for Explaining {
 impl Engine {
     /// Says what would happen to a packet that enters at a node: it, and what nodes make of it, in
     /// the order they were met. Nobody else notices. No packets when there is no buffer for it.
+    ///
+    /// It begins anew whenever a node needs a copy of what threads own ([`Copied`]).
     pub fn explain(
+        &mut self,
+        entrance: NodeIndex,
+        bytes: &[u8],
+        prepare: impl FnOnce(&mut Buffer<'_>) + Clone,
+    ) -> Vec<ExplainedPacket> {
+        let mut requests: Vec<Request> = Vec::new();
+        loop {
+            let copies: Vec<_> = requests.iter().map(|request| (request.fetch)(self)).collect();
+            let packets = self.explain_with_copies(entrance, bytes, prepare.clone());
+            drop(copies);
+            let known = requests.len();
+            for request in ASKED.take() {
+                if requests.iter().all(|other| other.key != request.key) {
+                    requests.push(request);
+                }
+            }
+            if requests.len() == known {
+                return packets;
+            }
+        }
+    }
+    fn explain_with_copies(
         &self,
         entrance: NodeIndex,
         bytes: &[u8],

@@ -9,7 +9,7 @@ use crate::{Buffer, Cpu, Edge, Frame, Next, Node};
 
 /// Declaration of a node that hands packets over: [`HandOff`].
 pub trait HandsOff: Clone + Send + 'static {
-    /// Name of the node.
+    /// Node name.
     const NAME: &'static str;
     /// Next node, on the thread of the packet.
     const TO: &'static str;
@@ -62,6 +62,7 @@ impl<H: HandsOff> Next for There<H> {
 
 impl<H: HandsOff> Node for HandOff<H> {
     const NAME: &'static str = H::NAME;
+    const EXPLAINABLE: bool = true;
     const INPUT: &'static str = H::INPUT;
     type Next = There<H>;
     type Error = Congestion;

@@ -24,8 +24,8 @@ pub trait Node: Clone + Send + 'static {
     type Count: Count;
     /// Payload it expects on arriving packets, by [`Payload::NAME`]; empty for none.
     const INPUT: &'static str = "";
-    /// Whether it is compiled for each CPU variant, not only for the oldest processor. That is for
-    /// nodes that most packets of a busy router pass: each variant is another copy of its code.
+    /// Whether it is compiled for each CPU variant, not only for the baseline processor: for nodes
+    /// that most packets of a busy router visit, since each variant is a copy of the code.
     const HOT: bool = false;
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
@@ -40,11 +40,10 @@ pub trait Node: Clone + Send + 'static {
     /// in front may take them past it.
     const FRAGMENTS_ONLY: bool = false;
 
-    /// Whether it may be given packets that are only explained ([`Engine::explain`]). It says so
-    /// when, for these, it changes nothing but the packet, fields that each clone has for itself,
-    /// and counters in the row of its thread; events it sends are heard by nobody. What else it
-    /// would do (learn, open a session, send) it leaves when [`Frame::is_explained`]. A node that
-    /// says nothing is where an explanation ends.
+    /// Whether it may process packets that are only explained ([`Engine::explain`]). Then it
+    /// changes, for these, nothing but the packet, per-clone fields, and counters in the row of its
+    /// thread; its events are discarded. Other effects (learn, create a session, send) are skipped
+    /// when [`Frame::is_explained`]. An explanation ends at a node without this.
     ///
     /// [`Engine::explain`]: crate::Engine::explain
     const EXPLAINABLE: bool = false;
@@ -74,7 +73,7 @@ pub trait Input: Clone + Send + 'static {
     /// The node that gets what this one drops.
     const DROP: &'static str = "error-drop";
 
-    /// Brings in what there is, at most about a frame for each queue.
+    /// Receives pending packets, at most about a frame for each queue.
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>);
 }
 

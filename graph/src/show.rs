@@ -13,7 +13,7 @@ use crate::node::InputState;
 pub struct NodeRow {
     /// Number of the node.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// State of an input node.
     #[serde(skip)]
@@ -28,7 +28,7 @@ pub struct NodeRow {
 pub struct ThreadRow {
     /// Number of the thread.
     pub thread: usize,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// CPU it is pinned to.
     pub cpu: Option<usize>,

@@ -31,9 +31,8 @@ pub trait Record: Send + Sync + 'static {
     /// # Errors
     /// The formatter's.
     fn write(&self, names: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-    /// Findings in words, a line each, for who wants to know why the packet went where it did:
-    /// what was looked up and which entry matched, but no headers. `None`: what
-    /// [`Record::write`] says.
+    /// Findings in words, one per line, for operators who follow a packet: the
+    /// lookup and the matching entry, but no headers. `None`: the text of [`Record::write`].
     fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
         let _ = names;
         None
@@ -77,7 +76,7 @@ impl Record for HandedOver {
 /// One traced packet: the nodes it visited in order, with the time in seconds and their records.
 #[derive(Clone, Default)]
 pub struct TracedPacket {
-    /// In the order of the visits.
+    /// In order of the visits.
     pub visits: Vec<Visit>,
 }
 

@@ -1,7 +1,7 @@
 //! Watching packets as nodes are given them, for captures.
 //!
-//! Nodes know nothing of it: the engine shows a frame to the watchers before the node gets it, and
-//! while nobody watches it costs one test a frame.
+//! Nodes are not involved: the engine shows a frame to the watchers before the node gets it, and
+//! without watchers it costs one test per frame.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -74,8 +74,8 @@ impl fmt::Debug for Watch {
 }
 
 impl Engine {
-    /// Has these watchers, and no others any more, see packets on all threads, from the next loop
-    /// on; [`Engine::fence`] waits for that.
+    /// Replaces the watchers of packets on all threads, from the next loop on; [`Engine::fence`]
+    /// waits for that.
     pub fn set_watches(&mut self, watches: Vec<Watch>) {
         self.watches = watches;
         self.post_all(|this| {
@@ -87,7 +87,7 @@ impl Engine {
     pub fn has_trace_filter(&self) -> bool {
         self.trace_filter.is_some()
     }
-    /// Has a filter choose the packets of traces that want one; without one they have none.
+    /// Sets the filter of traces that want one; without a filter they trace nothing.
     pub fn set_trace_filter(&mut self, filter: Option<Arc<dyn Filter>>) {
         self.trace_filter = filter;
         self.post_all(|this| {

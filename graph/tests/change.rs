@@ -81,7 +81,7 @@ fn graph() -> TestGraph {
     let (graph, ()) = TestGraph::new(|engine| {
         engine.add(Start(&ARC))?;
         engine.add_feature(&ARC, Letter::<'f'>)?;
-        // Somebody leads there besides, so that there is a sink.
+        // Another node sends there, so that there is a sink.
         engine
             .add_foreign(
                 "other",

@@ -259,7 +259,7 @@ fn a_removed_node_drops_what_still_reaches_it_and_its_number_serves_again() {
     assert!(g.engine.add_named("if1-tx", Letter::<'z'>).is_err());
     g.engine.add(Picky).unwrap();
     let why = g.engine.connect("split", "picky").unwrap_err();
-    assert_eq!(why.to_string(), "split does not send picky the payload that it takes");
+    assert_eq!(why.to_string(), "split sends picky another payload than it accepts");
     g.engine.remove(one);
     assert!(g.engine.connect("split", "if1-tx").is_err());
     let out = g.send("even", &[], rx3);

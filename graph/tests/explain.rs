@@ -1,4 +1,4 @@
-//! Explanations of packets: what is followed, where they end, and that nobody notices.
+//! Explanations of packets: followed packets, ends, and the absence of side effects.
 
 mod nodes;
 
@@ -92,7 +92,7 @@ fn graph() -> (TestGraph, Arc<AtomicU64>) {
     })
 }
 
-fn explain(graph: &TestGraph, first: u8) -> Vec<ExplainedPacket> {
+fn explain(graph: &mut TestGraph, first: u8) -> Vec<ExplainedPacket> {
     let node = graph.engine.index_of("split").unwrap();
     graph.engine.explain(node, &[first, 0, 0], |p| p.set_rx(3))
 }
@@ -101,7 +101,7 @@ fn explain(graph: &TestGraph, first: u8) -> Vec<ExplainedPacket> {
 fn the_way_of_a_packet_is_told_and_nobody_notices() {
     let (mut graph, kept) = graph();
     let name = |graph: &TestGraph, node: NodeIndex| graph.engine.name_of(node).to_owned();
-    let [packet] = &explain(&graph, 1)[..] else { panic!("one packet") };
+    let [packet] = &explain(&mut graph, 1)[..] else { panic!("one packet") };
     let [split, out] = &packet.steps[..] else { panic!("two steps") };
     assert_eq!((name(&graph, split.node), name(&graph, out.node)), ("split".into(), "out".into()));
     assert_eq!((split.before.bytes[0], split.after.as_ref().unwrap().bytes[0]), (1, 9));
@@ -109,22 +109,22 @@ fn the_way_of_a_packet_is_told_and_nobody_notices() {
     assert_eq!(explained(split.records[0].as_ref(), &NoNames), ["begins with 1"]);
     assert_eq!(graph.engine.describe_error(split.counted[0].index), "split: Packets looked at");
 
-    let [dropped, made] = &explain(&graph, 2)[..] else { panic!("two packets") };
+    let [dropped, made] = &explain(&mut graph, 2)[..] else { panic!("two packets") };
     assert_eq!(made.made.map(|m| (m.packet, name(&graph, m.node))), Some((0, "split".into())));
     let last = dropped.steps.last().unwrap();
     assert_eq!(name(&graph, last.node), "error-drop");
     assert_eq!(graph.engine.describe_error(last.before.error), "split: Twos are not wanted");
 
-    let [failed] = &explain(&graph, 3)[..] else { panic!("one packet") };
+    let [failed] = &explain(&mut graph, 3)[..] else { panic!("one packet") };
     let counted = failed.steps[0].counted.iter().map(|c| graph.engine.describe_error(c.index));
     assert!(counted.into_iter().any(|text| text == "split: dropped because the node failed"));
 
-    let [round] = &explain(&graph, 4)[..] else { panic!("one packet") };
+    let [round] = &explain(&mut graph, 4)[..] else { panic!("one packet") };
     assert_eq!((round.end, round.steps.len() > 100), (End::TooLong, true));
-    let [unknown] = &explain(&graph, 5)[..] else { panic!("one packet") };
+    let [unknown] = &explain(&mut graph, 5)[..] else { panic!("one packet") };
     assert_eq!((unknown.end, unknown.steps.len()), (End::Unknown("fives are odd"), 1));
 
-    let [stopped] = &explain(&graph, 6)[..] else { panic!("one packet") };
+    let [stopped] = &explain(&mut graph, 6)[..] else { panic!("one packet") };
     assert_eq!((stopped.end, kept.load(Ordering::Relaxed)), (End::Stopped, 0));
 
     assert!(graph.run().is_empty(), "nothing is sent");

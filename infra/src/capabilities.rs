@@ -49,8 +49,8 @@ impl Capabilities {
         Self(self.0.union(other.0))
     }
 
-    /// Has the calling thread, and threads that it starts from now on, give up what is not in this
-    /// set, for good; returns what is left.
+    /// Drops all capabilities of the calling thread, and of threads that it starts later, that are
+    /// not in this set, permanently; returns the remaining ones.
     pub fn keep_only(self) -> io::Result<Self> {
         let now = capabilities(None)?;
         if self == Self::ALL {

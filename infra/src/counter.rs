@@ -36,7 +36,7 @@ impl Counter {
 
 /// A cell of [`Rows`].
 pub trait Cell: FromZeros + Send + Sync + 'static {
-    /// Starts anew; by its owner only.
+    /// Resets it; by its owner only.
     fn zero(&self);
 }
 
@@ -95,7 +95,7 @@ impl VolumeCounter {
 
 /// A row of counters for each thread; a reader sums the column. Clones are the same counters.
 ///
-/// One more row, which nobody sums, is there for packets that are only tried.
+/// One more row, which is not summed, is for packets that are only explained.
 #[derive(Debug)]
 pub struct Rows<T> {
     rows: Arc<[View<T>]>,

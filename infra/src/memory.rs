@@ -99,15 +99,15 @@ impl<T: FromZeros> Reserved<T> {
     /// Gives the pages of elements `from..to` back to the system; those elements read as zero
     /// again.
     ///
-    /// Whole pages inside the range only. Takes `&mut self`: nobody may be reading.
+    /// Whole pages inside the range only. Takes `&mut self`: there must be no readers.
     pub fn release(&mut self, from: usize, to: usize) {
         let page = 4096;
         let base = self.start.addr().get();
         let first = (base + from * size_of::<T>()).next_multiple_of(page);
         let last = (base + to.min(self.len) * size_of::<T>()) / page * page;
         if first < last {
-            // SAFETY: the pages lie within the mapping, nobody holds a reference into it, and zero
-            // bytes are a valid `T`.
+            // SAFETY: the pages lie within the mapping, no reference into it exists, and zero bytes
+            // are a valid `T`.
             let _ = unsafe {
                 let at = self.start.as_ptr().byte_add(first - base).cast::<c_void>();
                 madvise(at, last - first, Advice::LinuxDontNeed)
@@ -201,8 +201,8 @@ impl Mapping {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the range lies within this reservation, which `&mut self` owns, and nobody was
-        // handed a reference into a part that is not placed yet.
+        // SAFETY: the range lies within this reservation, which `&mut self` owns, and no reference
+        // into a part that is not placed yet exists.
         unsafe {
             let at = self.aligned_start().as_ptr().add(offset).cast();
             match file {
@@ -230,8 +230,8 @@ impl Mapping {
     }
 }
 
-/// Has a range lie on a NUMA node as far as possible: mbind(2). A kernel that does not know the
-/// node lets it lie anywhere: no harm.
+/// Places a range on a NUMA node as far as possible: mbind(2). A kernel that does not know the node
+/// places it anywhere, which is harmless.
 ///
 /// # Safety
 /// The range is mapped.
@@ -252,7 +252,7 @@ unsafe fn prefer(at: *mut c_void, bytes: usize, node: usize) {
 impl Drop for Mapping {
     fn drop(&mut self) {
         usage::forget(self.start.addr().get());
-        // SAFETY: the range was mapped by this value and nobody else unmaps it.
+        // SAFETY: the range was mapped by this value, which alone unmaps it.
         let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
     }
 }

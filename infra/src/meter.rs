@@ -59,8 +59,8 @@ pub struct Profile {
     pub excess: Fill,
 }
 
-/// A profile and its buckets.
-#[derive(Debug)]
+/// A profile and its buckets. A clone has buckets of its own, as full as these are now.
+#[derive(Clone, Debug)]
 pub struct Meter {
     profile: Profile,
     committed: Cell,
@@ -72,6 +72,12 @@ pub struct Meter {
 /// A number that one thread writes.
 #[derive(Debug)]
 struct Cell(AtomicU64);
+
+impl Clone for Cell {
+    fn clone(&self) -> Self {
+        Self::new(self.value())
+    }
+}
 
 impl Cell {
     fn new(value: f64) -> Self {
@@ -108,8 +114,8 @@ impl Meter {
     pub fn take(&self, now: f64, tokens: f64) -> Color {
         self.take_colored(now, tokens, Color::Green)
     }
-    /// As [`Meter::take`], for a packet that somebody found before: it is found no better now (the
-    /// colour-aware modes of RFC 2697, 2698 and 4115).
+    /// As [`Meter::take`], for a packet with a color: it cannot improve (the color-aware modes of
+    /// RFC 2697, 2698 and 4115).
     #[inline]
     pub fn take_colored(&self, now: f64, tokens: f64, before: Color) -> Color {
         let (mut committed, mut excess) = self.fill(now);

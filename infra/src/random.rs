@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 pub struct Random(u64);
 
 impl Random {
-    /// A row that nobody knows.
+    /// A fresh seed.
     #[expect(clippy::new_without_default, reason = "no two are the same")]
     pub fn new() -> Self {
         Self(RandomState::new().hash_one(()) | 1)

@@ -25,7 +25,7 @@ use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 /// Largest number of participants at one time.
 pub const MAX_PARTICIPANTS: usize = 1024;
 
-/// Largest number of objects that are freed at a time: more than come in between.
+/// Largest number of objects freed at a time: more than are added in between.
 pub const MOST_FREED: usize = 16;
 
 const OFFLINE: u64 = 0;
@@ -202,8 +202,8 @@ impl<T: Send + Sync + 'static> Reader<T> {
     /// The value now, valid while the epoch lasts.
     #[inline(always)]
     pub fn read<'e>(&'e self, _: Epoch<'e>) -> &'e T {
-        // SAFETY: the pointer is valid when loaded, and whoever replaces it keeps the old value
-        // until this thread's epoch ends.
+        // SAFETY: the pointer is valid when loaded, and a writer that replaces it keeps the old
+        // value until this thread's epoch ends.
         unsafe { &*self.0.0.load(Ordering::Acquire) }
     }
 }
@@ -235,7 +235,8 @@ impl<T> Slots<T> {
     fn swap(&self, index: u32, new: Option<T>) -> Option<Box<T>> {
         let new = new.map_or(0, |v| Box::into_raw(Box::new(v)).expose_provenance());
         let old = self.slots[index as usize].swap(new, Ordering::SeqCst) & !LEAVING;
-        // SAFETY: a non-zero slot holds a pointer from `Box::into_raw` that nobody else turns back.
+        // SAFETY: a non-zero slot holds a pointer from `Box::into_raw` that is only turned back
+        // here.
         (old != 0).then(|| unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(old)) })
     }
 }
@@ -248,7 +249,7 @@ struct Leaving<T: Send + Sync + 'static> {
 
 impl<T: Send + Sync + 'static> Drop for Leaving<T> {
     fn drop(&mut self) {
-        // A reader that was told the index wrongly, later, holds it up to the end of its epoch.
+        // A reader with an outdated index holds it up to the end of its epoch.
         self.slots.swap(self.index, None).into_iter().for_each(retire);
     }
 }

@@ -29,7 +29,7 @@ impl Numbers {
     pub fn last(&self) -> u64 {
         self.0.load(Relaxed)
     }
-    /// Has the number behind this one be the next.
+    /// Makes the number after this one the next.
     pub fn set(&self, last: u64) {
         self.0.store(last, Relaxed);
     }
@@ -64,7 +64,7 @@ impl Window {
     pub fn newest(&self) -> u64 {
         self.newest.load(Relaxed)
     }
-    /// Has this be the newest number; none in the window was received.
+    /// Makes this the newest number; none in the window was received.
     pub fn set(&self, newest: u64) {
         self.newest.store(newest, Relaxed);
         self.words.iter().for_each(|word| word.store(0, Relaxed));

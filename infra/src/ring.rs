@@ -153,7 +153,8 @@ impl<T> Drop for Shared<T> {
         let tail = self.tail.0.load(Relaxed);
         let mut head = self.head.0.load(Relaxed);
         while head != tail {
-            // SAFETY: both ends are gone; positions in `head..tail` hold values nobody else takes.
+            // SAFETY: both ends are dropped; positions in `head..tail` hold values without another
+            // owner.
             self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
             head = head.wrapping_add(1);
         }

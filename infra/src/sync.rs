@@ -1,10 +1,9 @@
 //! Atomics: those of the standard library, or, in models, ones whose every order is tried.
 //!
 //! A model (`make loom`) is a small program of two or three threads that [loom] runs again and
-//! again: in each order that its steps can come in, each load with every value that the memory
-//! model of C11 allows it to have. Its atomics stand in for those of `rcu`, `ring`,
-//! `memory::lane` and the tables, so the models run the same code as the
-//! router.
+//! again: in each possible order of its steps, each load with every value that the memory model of
+//! C11 permits. Its atomics replace those of `rcu`, `ring`, `memory::lane` and the tables, so the
+//! models run the same code as the router.
 //!
 //! [loom]: https://docs.rs/loom
 

@@ -81,7 +81,7 @@ impl Clock {
         self.shared.hz
     }
 
-    /// The time of day at which the clock read zero, as far as nobody adjusted it.
+    /// The time of day at which the clock read zero, without adjustments.
     pub fn started_at(&self) -> SystemTime {
         self.shared.started_at
     }

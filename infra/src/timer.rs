@@ -127,7 +127,7 @@ impl<T> Wheel<T> {
     /// deadlines, those of one tick in the order of their starts.
     ///
     /// If `now` is before the tick reached last, because the clock was set back, all timers are
-    /// placed anew (linear in their number) and keep their deadlines.
+    /// placed again (linear in their number) and keep their deadlines.
     pub fn advance(&mut self, now: u64, mut fire: impl FnMut(T)) {
         while let Some(value) = self.pop(now) {
             fire(value);

@@ -1,7 +1,7 @@
 //! Built-in plugins: they come and go by name while packets flow.
 //!
-//! Everything a feature registers has an owner, and goes by owner. One that is in use stays: what
-//! it was told, and what packets may need of it, has to be taken back first.
+//! Everything a feature registers has an owner, and is removed by owner. A feature in use stays:
+//! its settings, and objects that packets may need, have to be deleted first.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,11 +48,11 @@ fn may_go(owner: Owner, feature: &Feature) -> bool {
 /// Loads a built-in plugin. Where that fails nothing has changed.
 ///
 /// # Errors
-/// It is loaded, requires what is not there, or its start fails.
+/// It is loaded, a required feature is missing, or its start fails.
 pub fn load(router: &mut Router, feature: &Feature) -> Result<(), Error> {
     let name = feature.name;
     if is_there(router, name) {
-        return Err(Error(format!("{name} is loaded")));
+        return Err(Error(format!("{name} is already loaded")));
     }
     let missing = feature.requires.iter().find(|needed| !is_there(router, needed));
     if let Some(missing) = missing {
@@ -128,12 +128,12 @@ fn note(list: &mut Vec<&'static str>, opposite: &mut Vec<&'static str>, name: &'
 /// The reason why a feature cannot go now.
 fn in_use(router: &Router, owner: Owner, feature: &Feature) -> Option<String> {
     let told = feature.configuration.first(router);
-    let told = told.map(|line| format!("it was told `{line}'"));
+    let told = told.map(|line| format!("it is configured: `{line}'"));
     let used = || router.uses.of(owner).find_map(|reason| reason(router));
     let path = || router.path_to_objects_of(owner).map(|to| format!("routes lead to {to}"));
     let guest = || {
         let guest = router.engine.guest_on_arcs_of(owner.0)?;
-        Some(format!("the feature {guest} is on one of its arcs"))
+        Some(format!("feature {guest} is on one of its arcs"))
     };
     told.or_else(used).or_else(path).or_else(guest)
 }

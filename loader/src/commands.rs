@@ -11,32 +11,32 @@ use crate::built_in;
 use crate::host;
 use crate::plugin::{self, Loader};
 
-/// Load a plugin while packets flow: a built-in one, or one in a file.
+/// Load a plugin, built in or from a file, while forwarding.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin load")]
 #[undo("plugin unload {1}")]
 #[stage(Objects)]
 struct Load {
-    /// name of a built-in plugin, path of a shared object, or its name in a folder of plugins
+    /// name of a built-in plugin, path of a shared object, or its name in a plugin directory
     #[positional]
     #[values("absent plugin")]
     file: String,
 }
 
-/// Unload a plugin while packets flow.
+/// Unload a plugin while forwarding.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("plugin unload")]
 #[undo("plugin load {1}")]
 #[stage(Objects)]
 struct Unload {
-    /// name of the plugin
+    /// plugin name
     #[positional]
     #[values("plugin")]
     name: String,
 }
 
-/// Built-in plugins that came or went since the start, files that are loaded, and what their
-/// plugins were told.
+/// Built-in plugins loaded or unloaded since the start, loaded files, and the settings of their
+/// plugins.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let loader = router.own::<Loader>();
     loader.gone.iter().for_each(|name| lines.push(&Unload { name: (*name).to_owned() }));

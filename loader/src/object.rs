@@ -17,7 +17,7 @@ use ferrovia_sdk::abi;
 pub struct Object(NonNull<c_void>);
 
 impl Object {
-    /// Maps a file and runs its constructors. Symbols that nobody defines are refused before that.
+    /// Maps a file and runs its constructors. Undefined symbols are refused before that.
     ///
     /// # Errors
     /// The dynamic linker's text.
@@ -49,7 +49,7 @@ impl Object {
             .map(|at| unsafe { std::mem::transmute::<*mut c_void, abi::Stop>(at) })
     }
 
-    /// Has the plugin free what it has, and takes it out of this process.
+    /// Makes the plugin free its memory, and removes it from this process.
     pub fn close(self) {
         if let Some(end) = self.symbol(abi::END) {
             // SAFETY: by the stamp's promise a function of this type; nothing of the plugin is in

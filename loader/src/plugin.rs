@@ -115,7 +115,7 @@ impl Loader {
 fn check(router: &Router, stamp: &Stamp) -> Result<(), String> {
     let (name, loader) = (&stamp.name, router.own::<Loader>());
     if loader.loaded.iter().any(|plugin| plugin.stamp.name == *name) {
-        return Err(format!("a plugin {name} is loaded"));
+        return Err(format!("a plugin {name} is already loaded"));
     }
     if built_in::is_there(router, name) || built_in::find(router, name).is_some() {
         return Err(format!("{name} is built in"));
@@ -129,7 +129,7 @@ fn check(router: &Router, stamp: &Stamp) -> Result<(), String> {
     };
     let is_there = |name: &String| built_in::is_there(router, name) || is_file(name);
     match stamp.needs.iter().find(|needed| !is_there(needed)) {
-        Some(missing) => Err(format!("{name} requires {missing}, which is not there")),
+        Some(missing) => Err(format!("{name} requires {missing}, which is not loaded")),
         None => Ok(()),
     }
 }
@@ -194,7 +194,7 @@ pub fn load(router: &mut Router, file: &Path) -> Result<String, Error> {
     Ok(name)
 }
 
-/// Has `show plugins` list a plugin.
+/// Lists a plugin in `show plugins`.
 fn show(router: &mut Router, owner: Owner) {
     let Some(plugin) = router.own_mut::<Loader>().by_owner(owner) else { return };
     let Stamp { version, about, .. } = plugin.stamp.clone();
@@ -204,7 +204,7 @@ fn show(router: &mut Router, owner: Owner) {
     }
 }
 
-/// The first edge of a plugin's nodes to a node that is not there, in words.
+/// The first edge of a plugin's nodes to a missing node, in words.
 fn open_edge(router: &Router, owner: Owner) -> Option<String> {
     let (from, to) = router.engine.open_edge_of(owner.0)?;
     Some(format!("{from} sends packets to {to}, which no feature registers"))
@@ -220,8 +220,8 @@ pub(crate) fn settle(router: &mut Router) -> Result<(), String> {
     Ok(())
 }
 
-/// Unloads a plugin while packets flow: what it holds is dropped and counted, all it brought is
-/// gone. Returns what there is to say besides.
+/// Unloads a plugin under traffic: packets it holds are dropped and counted, everything it
+/// registered is removed. Returns a remark, if any.
 ///
 /// # Errors
 /// No such plugin, one that another one requires, or a thread that does not answer.

@@ -9,9 +9,9 @@ use ferrovia_sdk::abi;
 /// The stamp of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
     /// The version of the router that it is for; empty for any.
     pub router: String,
@@ -31,8 +31,8 @@ const NAMES: usize = 64;
 pub fn read(path: &Path) -> Result<Stamp, String> {
     let bytes = std::fs::read(path).map_err(|e| control::cli::io_text(&e))?;
     let elf = Elf::of(&bytes)?;
-    let note = elf.section(abi::SECTION).ok_or("it is no plugin: it has no stamp")?;
-    let stamp = parse(note).ok_or("its stamp cannot be read")??;
+    let note = elf.section(abi::SECTION).ok_or("not a plugin: no ELF note")?;
+    let stamp = parse(note).ok_or("its ELF note is invalid")??;
     if !elf.defines(abi::START) {
         return Err(format!("it does not define {}", abi::START));
     }
@@ -43,12 +43,12 @@ pub fn read(path: &Path) -> Result<Stamp, String> {
 fn parse(note: &[u8]) -> Option<Result<Stamp, String>> {
     let owner = note.get(12..24)?;
     if owner != abi::OWNER {
-        return Some(Err("its stamp is another program's".to_owned()));
+        return Some(Err("its ELF note belongs to another program".to_owned()));
     }
     let (version, table) = (word(note, 24)?, word(note, 28)? as usize);
     if version != abi::ABI {
         let ours = abi::ABI;
-        let why = format!("it is for version {version} of the interface, this router has {ours}");
+        let why = format!("it is for version {version} of the interface, the router has {ours}");
         return Some(Err(why));
     }
     if table > size_of::<abi::Host>() {
@@ -67,7 +67,7 @@ fn parse(note: &[u8]) -> Option<Result<Stamp, String>> {
     let (about, needs) = (text(128)?, text(128)?);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
-        return Some(Err(format!("`{name}' is no name of a plugin")));
+        return Some(Err(format!("`{name}' is not a plugin name")));
     }
     let needs = needs.split_whitespace().map(str::to_owned).collect();
     Some(Ok(Stamp { name, version, router, about, needs }))
@@ -95,12 +95,12 @@ const MACHINE: u16 = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
 impl<'a> Elf<'a> {
     fn of(bytes: &'a [u8]) -> Result<Self, String> {
         if bytes.get(..6) != Some(b"\x7fELF\x02\x01") || half(bytes, 16) != Some(3) {
-            return Err("it is no shared object".to_owned());
+            return Err("not a shared object".to_owned());
         }
         if half(bytes, 18) != Some(MACHINE) {
             return Err("it is for another processor".to_owned());
         }
-        let sections = Self::sections(bytes).ok_or("its sections cannot be read")?;
+        let sections = Self::sections(bytes).ok_or("its sections are invalid")?;
         Ok(Self { bytes, sections })
     }
 

@@ -14,7 +14,7 @@ use net::testing::packets::{udp4, udp6};
 
 use super::*;
 
-/// Has one test run at a time: they look at the memory of the process.
+/// Runs one test at a time: they inspect the memory of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -224,10 +224,10 @@ fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
     let newer = "struct wide { fv_stamp stamp; };\n#undef FV_ABI\n#define FV_ABI 9\n";
     let missing = "int nowhere(void);\nint use(void) { return nowhere(); }\n";
     for (source, why) in [
-        (RUNS.to_owned(), "it is no plugin: it has no stamp"),
+        (RUNS.to_owned(), "not a plugin: no ELF note"),
         (
             stamp(&format!("{newer}{plain}")),
-            "it is for version 9 of the interface, this router has 1",
+            "it is for version 9 of the interface, the router has 1",
         ),
         (
             stamp(r#"FERROVIA_PLUGIN_FOR("odd", "1", "", "0.0.7", "")"#),
@@ -235,9 +235,9 @@ fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
         ),
         (
             stamp(r#"FERROVIA_PLUGIN_FOR("odd", "1", "", "", "ip4 mpls")"#),
-            "odd requires mpls, which is not there",
+            "odd requires mpls, which is not loaded",
         ),
-        (stamp(r#"FERROVIA_PLUGIN("o d", "1", "")"#), "`o d' is no name of a plugin"),
+        (stamp(r#"FERROVIA_PLUGIN("o d", "1", "")"#), "`o d' is not a plugin name"),
         (stamp(r#"FERROVIA_PLUGIN("ip4", "1", "")"#), "ip4 is built in"),
         (stamp(&format!("{missing}{plain}")), "undefined symbol: nowhere"),
     ] {
@@ -246,7 +246,7 @@ fn what_is_no_plugin_of_this_router_is_refused_before_it_runs() {
     }
     let text = target("text.so");
     std::fs::write(&text, "text").unwrap();
-    assert!(load(&mut bench, &text).unwrap_err().contains("it is no shared object"));
+    assert!(load(&mut bench, &text).unwrap_err().contains("not a shared object"));
     let mut cut = std::fs::read(sample()).unwrap();
     for len in [20, 64, 1000, cut.len() - 100] {
         cut.truncate(cut.len().min(len));
@@ -285,17 +285,17 @@ fn a_plugin_that_fails_in_its_start_leaves_nothing() {
     for (rest, why) in [
         ("return fv_fail(cx, \"not today, %d\", 7);", "odd: not today, 7"),
         ("return -1;", "odd: its start failed"),
-        ("return fv_router->node(cx, &node);", "odd: two nodes are named odd-node"),
-        ("return fv_router->feature(cx, &feature);", "has no place on arc ip4-unicast"),
-        ("return fv_router->command(cx, &command);", "two commands have the path `show odd'"),
+        ("return fv_router->node(cx, &node);", "odd: duplicate node name odd-node"),
+        ("return fv_router->feature(cx, &feature);", "is not placed on arc ip4-unicast"),
+        ("return fv_router->command(cx, &command);", "duplicate command `show odd'"),
         (
             "command.path = \"show errors\"; return fv_router->command(cx, &command);",
-            "two commands",
+            "duplicate command `show errors'",
         ),
         (
             "feature.after = 0; feature.before = \"ip4-lookup\"; feature.node = \"not-there\";\n\
              return fv_router->feature(cx, &feature);",
-            "no node is named not-there",
+            "no node not-there",
         ),
         ("feature.arc = \"none\"; return fv_router->feature(cx, &feature);", "no feature arc none"),
         (
@@ -312,7 +312,7 @@ fn a_plugin_that_fails_in_its_start_leaves_nothing() {
     let good = plugin("return 0;");
     assert_eq!(load(&mut bench, &good).as_deref(), Ok(""));
     assert!(bench.run("show odd").unwrap_err().contains("no"));
-    assert!(load(&mut bench, &good).unwrap_err().contains("a plugin odd is loaded"));
+    assert!(load(&mut bench, &good).unwrap_err().contains("a plugin odd is already loaded"));
     assert_eq!(bench.run("plugin unload odd").as_deref(), Ok(""));
     assert_eq!(state(&mut bench), before);
 }
@@ -516,7 +516,9 @@ fn a_plugin_makes_interfaces_and_packets_and_marks_them() {
         assert!(claims(&mut bench));
         if round == 1 {
             bench.set("delete odd");
-            assert!(bench.run("delete odd").unwrap_err().contains("no interface of the plugin"));
+            assert!(
+                bench.run("delete odd").unwrap_err().contains("not an interface of the plugin")
+            );
         }
         bench.run("plugin unload odd").unwrap();
         assert!(bench.control(|router| router.interfaces.named("odd0").is_none()));

@@ -116,8 +116,8 @@ impl Bench {
     fn run(&mut self, lines: &str) -> String {
         self.cli.run(&mut self.router, lines).text()
     }
-    /// Clocks a packet of a good window: one in which nobody else took the processor. Windows are
-    /// short, and one in twenty is taken to be good.
+    /// Clocks per packet of a good window: one in which no other program took the processor.
+    /// Windows are short, and one in twenty is assumed to be good.
     fn clocks(&mut self, node: &str, packets: Vec<Vec<u8>>) -> f64 {
         let input = self.router.engine.index_of("headers").expect("added above");
         let packets = Arc::new(packets);
@@ -268,7 +268,7 @@ fn ip6(name: &str, random: &mut Random) {
     println!("ip6 {name:<14} {clocks:6.1} clocks, {each:5.2} us a route, {memory} MB");
 }
 
-/// Carries out lines from a file, as an operator does.
+/// Runs lines from a file, as an operator does.
 fn exec(b: &mut Bench, lines: impl Iterator<Item = String>) {
     let mut text = String::new();
     for line in lines {

@@ -2,7 +2,7 @@
 //! seed of the router's own keeps routers in a row from all choosing alike.
 
 use infra::rcu::{Epoch, Reader, Shared};
-use wire::flow::{ip4_flow_key, ip4_gtp_tunnel, ip6_flow_key, ip6_gtp_tunnel};
+use wire::flow::{Ports, ip4_flow_key, ip4_gtp_tunnel, ip6_flow_key, ip6_gtp_tunnel};
 
 /// The fields of a packet that count for its flow hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,40 +119,87 @@ pub(crate) fn config(reader: &HashReader, table: u16, epoch: Epoch<'_>) -> (Flow
     (config.of(table), config.seed)
 }
 
-/// Hash of the flow of an IPv4 packet.
+/// Hash of the flow of an IPv4 packet. The function is the original's, so that packets take the
+/// path of several that they take there.
 pub fn flow4(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let Some(key) = ip4_flow_key(packet) else { return 0 };
-    let src = u64::from(u32::from_be_bytes(key.src)) & what.mask(FlowHash::SRC);
-    let dst = u64::from(u32::from_be_bytes(key.dst)) & what.mask(FlowHash::DST);
+    let src = u64::from(u32::from_le_bytes(key.src)) & what.mask(FlowHash::SRC);
+    let dst = u64::from(u32::from_le_bytes(key.dst)) & what.mask(FlowHash::DST);
     let (first, second) = what.pair(src, dst);
-    let state = mix(SEED ^ seed, first << 32 | second);
-    let hash = mix(state, ports(what, key.ports.src, key.ports.dst, key.protocol.0));
-    with_tunnel(hash, what, || ip4_gtp_tunnel(packet))
+    let second = second ^ u64::from(key.protocol.0) & what.mask(FlowHash::PROTO);
+    let tunnel = tunnel(what, || ip4_gtp_tunnel(packet));
+    let rest = ports(what, key.ports) ^ tunnel;
+    mix32(first as u32 ^ seed as u32, second as u32, rest as u32)
 }
 
-/// Hash of the flow of an IPv6 packet.
+/// Hash of the flow of an IPv6 packet, as [`flow4`].
 pub fn flow6(packet: &[u8], (what, seed): (FlowHash, u64)) -> u32 {
     let Some(key) = ip6_flow_key(packet) else { return 0 };
     let fold = |addr: [u8; 16]| {
-        let bits = u128::from_be_bytes(addr);
-        mix((bits >> 64) as u64, bits as u64)
+        let bits = u128::from_le_bytes(addr);
+        (bits >> 64) as u64 ^ bits as u64
     };
     let src = fold(key.src) & what.mask(FlowHash::SRC);
     let dst = fold(key.dst) & what.mask(FlowHash::DST);
     let (first, second) = what.pair(src, dst);
+    let second = second ^ u64::from(key.protocol.0) & what.mask(FlowHash::PROTO);
     let label = u64::from(key.label) & what.mask(FlowHash::FLOW_LABEL);
-    let rest = ports(what, key.ports.src, key.ports.dst, key.protocol.0) ^ label << 44;
-    let hash = mix(mix(mix(SEED ^ seed, first), second), rest);
-    with_tunnel(hash, what, || ip6_gtp_tunnel(packet))
+    let tunnel = tunnel(what, || ip6_gtp_tunnel(packet));
+    mix64(first ^ tunnel, second, ports(what, key.ports) ^ label ^ seed << 32) as u32
 }
 
-/// The hash, with the tunnel endpoint in it where that counts.
+/// The tunnel endpoint, where that counts.
 #[inline(always)]
-fn with_tunnel(hash: u64, what: FlowHash, tunnel: impl FnOnce() -> Option<u32>) -> u32 {
+fn tunnel(what: FlowHash, found: impl FnOnce() -> Option<u32>) -> u64 {
     if !what.has(FlowHash::GTPV1_TEID) {
-        return hash as u32;
+        return 0;
     }
-    tunnel().map_or(hash, |tunnel| mix(hash, tunnel.into())) as u32
+    found().map_or(0, |tunnel| tunnel.swap_bytes().into())
+}
+
+/// The ports that count, as they are on the wire, in one word.
+#[inline(always)]
+fn ports(what: FlowHash, ports: Ports) -> u64 {
+    let src = u64::from(ports.src.swap_bytes()) & what.mask(FlowHash::SPORT);
+    let dst = u64::from(ports.dst.swap_bytes()) & what.mask(FlowHash::DPORT);
+    let is_swapped = what.has(FlowHash::SYMMETRIC) && dst < src;
+    match is_swapped != what.has(FlowHash::REVERSE) {
+        true => src << 16 | dst,
+        false => dst << 16 | src,
+    }
+}
+
+/// Bob Jenkins' `lookup3` of three words, which is in the public domain.
+#[inline(always)]
+fn mix32(mut a: u32, mut b: u32, mut c: u32) -> u32 {
+    for [x, y, z] in [[4, 6, 8], [16, 19, 4]] {
+        a = a.wrapping_sub(c) ^ c.rotate_left(x);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(y);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(z);
+        b = b.wrapping_add(a);
+    }
+    let step = |to: &mut u32, from: u32, by| *to = (*to ^ from).wrapping_sub(from.rotate_left(by));
+    step(&mut c, b, 14);
+    step(&mut a, c, 11);
+    step(&mut b, a, 25);
+    step(&mut c, b, 16);
+    step(&mut a, c, 4);
+    step(&mut b, a, 14);
+    step(&mut c, b, 24);
+    c
+}
+
+/// The same of 64 bits, his `lookup8`.
+#[inline(always)]
+fn mix64(mut a: u64, mut b: u64, mut c: u64) -> u64 {
+    for [x, y, z] in [[43, 9, 8], [38, 23, 5], [35, 49, 11], [12, 18, 22]] {
+        a = a.wrapping_sub(b).wrapping_sub(c) ^ c >> x;
+        b = b.wrapping_sub(c).wrapping_sub(a) ^ a << y;
+        c = c.wrapping_sub(a).wrapping_sub(b) ^ b >> z;
+    }
+    c
 }
 
 /// Hash of the flow of a packet that starts with its IP header; 0 of what is neither IPv4 nor IPv6.
@@ -160,9 +207,17 @@ pub fn flow(packet: &[u8]) -> u32 {
     flow_of(packet, FlowHash::DEFAULT)
 }
 
+/// The same with the router's seed.
+pub fn flow_from(packet: &[u8], seed: u64) -> u32 {
+    hash(packet, (FlowHash::DEFAULT, seed))
+}
+
 /// The same of what counts, whatever the router's seed.
 pub fn flow_of(packet: &[u8], what: FlowHash) -> u32 {
-    let how = (what, 0);
+    hash(packet, (what, 0))
+}
+
+fn hash(packet: &[u8], how: (FlowHash, u64)) -> u32 {
     match packet.first().map(|b| b >> 4) {
         Some(4) => flow4(packet, how),
         Some(6) => flow6(packet, how),
@@ -178,13 +233,6 @@ pub fn next(hash: u32) -> u32 {
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn ports(what: FlowHash, src: u16, dst: u16, protocol: u8) -> u64 {
-    let src = u64::from(src) & what.mask(FlowHash::SPORT);
-    let dst = u64::from(dst) & what.mask(FlowHash::DPORT);
-    let (first, second) = what.pair(src, dst);
-    first << 24 | second << 8 | u64::from(protocol) & what.mask(FlowHash::PROTO)
-}
-
 /// A multiplication to 128 bits, folded: every bit of the result depends on every bit of both.
 #[inline(always)]
 fn mix(state: u64, value: u64) -> u64 {
@@ -198,18 +246,81 @@ mod tests {
 
     use super::*;
 
+    fn packet4(src: [u8; 4], dst: [u8; 4], ports: [u16; 2], protocol: wire::Protocol) -> Vec<u8> {
+        let ip = wire::ip4::Header::new(src.into(), dst.into(), protocol, 40);
+        [ip.as_bytes(), wire::udp::Header::new(ports[0], ports[1], 20).as_bytes(), &[0; 12]]
+            .concat()
+    }
+
+    fn packet6(src: &str, dst: &str, ports: [u16; 2], label: u32) -> Vec<u8> {
+        let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
+        let mut ip = wire::ip6::Header::new(src, dst, wire::Protocol::UDP, 20);
+        ip.set_flow_label(label);
+        [ip.as_bytes(), wire::udp::Header::new(ports[0], ports[1], 20).as_bytes(), &[0; 12]]
+            .concat()
+    }
+
+    /// The lowest bits of 48 hashes as one number.
+    fn bits(hash: impl Fn(u16) -> u32) -> u64 {
+        (0..48).fold(0, |bits, n| bits << 1 | u64::from(hash(n) & 1))
+    }
+
+    fn seen(digits: &str) -> u64 {
+        digits.bytes().fold(0, |bits, digit| bits << 1 | u64::from(digit - b'1'))
+    }
+
+    #[test]
+    fn packets_take_the_path_of_two_that_they_take_in_the_original() {
+        let (src, dst) = ([20, 0, 0, 1], [10, 0, 0, 1]);
+        let all = |seed| (FlowHash::DEFAULT, seed);
+        let udp = |n| packet4(src, dst, [1234, 1234 + n], wire::Protocol::UDP);
+        let tcp = |n| packet4(src, dst, [1234 + n * 7, 80], wire::Protocol::TCP);
+        let cases = [
+            (bits(|n| flow4(&udp(n), all(0))), "111112111111111122121221221121121122112112122122"),
+            (bits(|n| flow4(&tcp(n), all(0))), "122212121122211211112212222112212212212121122212"),
+            (
+                bits(|n| flow4(&udp(n), all(0x1111_1111))),
+                "211112221122111121111121121221222111212212112221",
+            ),
+            (
+                bits(|n| flow4(&udp(n), (FlowHash(0x5f), 0))),
+                "211111222121122122222122221212221222121122122121",
+            ),
+        ];
+        for (n, (bits, digits)) in cases.into_iter().enumerate() {
+            assert!(digits.len() == 48 && bits == seen(digits), "{n}: {bits:048b}");
+        }
+        let udp = |n| packet6("2000::1", "3000::1", [1234, 1234 + n], 0);
+        let label = |n: u16| packet6("2000::1", "3000::1", [1, 2], u32::from(n) * 977);
+        let cases = [
+            (
+                bits(|n| flow6(&label(n), all(0))),
+                "221112212121111121122122112121212222122111112211",
+            ),
+            (
+                bits(|n| flow6(&udp(n), all(0x1111_1111))),
+                "222121121222211212222221111111221112121221211112",
+            ),
+        ];
+        for (n, (bits, digits)) in cases.into_iter().enumerate() {
+            assert!(digits.len() == 48 && bits == seen(digits), "{n}: {bits:048b}");
+        }
+    }
+
     #[test]
     fn neighbouring_values_spread_evenly() {
         for bits in [1, 2, 4] {
-            let mut count = vec![0u32; 1 << bits];
+            let mut count = vec![[0u32; 2]; 1 << bits];
             for port in 0..4096u16 {
-                let h =
-                    mix(mix(SEED, 0x0a00_0002_1000_0001), ports(FlowHash::DEFAULT, port, 53, 17))
-                        as u32;
-                count[h as usize & ((1 << bits) - 1)] += 1;
+                let udp = packet4([10, 0, 0, 2], [16, 0, 0, 1], [port, 53], wire::Protocol::UDP);
+                let four = flow4(&udp, (FlowHash::DEFAULT, 0));
+                let six = flow6(&packet6("1::1", "2::1", [port, 53], 0), (FlowHash::DEFAULT, 0));
+                count[four as usize & ((1 << bits) - 1)][0] += 1;
+                count[six as usize & ((1 << bits) - 1)][1] += 1;
             }
             let mean = 4096 / count.len() as u32;
-            assert!(count.iter().all(|n| n.abs_diff(mean) < mean / 3), "{count:?}");
+            let is_even = |n: &u32| n.abs_diff(mean) < mean / 3;
+            assert!(count.iter().flatten().all(is_even), "{count:?}");
         }
     }
 

@@ -18,6 +18,7 @@ use control::events::{EventLog, Topic};
 use control::feature::{Owner, Refused, Registered};
 use control::log::Log;
 use control::process::{Action, Processes, Timer};
+use control::stats::gauges::{Gauges, Published};
 use control::stats::{Columns, Segment};
 use graph::{Engine, MOST_COUNTERS, Names, NoAnswer, NodeIndex, Settings};
 
@@ -25,7 +26,7 @@ use crate::address::Addresses;
 use crate::adjacency::{Adjacencies, AdjacencyIndex};
 use crate::events::Events;
 use crate::fib::Fib;
-use crate::health::Check;
+use crate::health::{Check, When};
 use crate::interface::{InterfaceIndex, Interfaces};
 use crate::mfib::Mfib;
 
@@ -34,7 +35,7 @@ use crate::mfib::Mfib;
 pub struct Router {
     /// The graph, its threads and counters.
     pub engine: Engine,
-    /// The interfaces.
+    /// Interfaces.
     pub interfaces: Interfaces,
     /// Adjacencies to neighbours.
     pub adjacencies: Adjacencies,
@@ -53,7 +54,7 @@ pub struct Router {
     pub on_threads: Registered<OnThreads>,
     /// Called before the data plane goes over to other threads: whether that is refused.
     pub before_threads: Registered<OnThreads>,
-    /// Called before nodes of a feature leave the graph: whoever sends packets to one of them by
+    /// Called before nodes of a feature leave the graph: code that sends packets to one of them by
     /// number stops.
     pub on_leaving: Registered<fn(&mut Self, &HashSet<NodeIndex>)>,
     /// Events from the data plane, handled by [`Router::handle_events`].
@@ -75,7 +76,11 @@ pub struct Router {
     /// Numbers of the host's devices that stand for interfaces.
     pub host_devices: Registered<fn(&Self, InterfaceIndex) -> Option<u32>>,
     /// Checks that `show health` has look.
-    pub checks: Registered<Check>,
+    pub checks: Registered<(Check, When)>,
+    /// Numbers that features add to the router's state: see [`Router::publish_gauges`].
+    pub gauges: Registered<fn(&mut Self, &mut Gauges)>,
+    /// That state, as its readers get it.
+    pub published: Published,
     /// Configurations of features, in the order in which they registered.
     pub configured: Configured<Self>,
     /// Stanzas of the startup configuration that belong to features.
@@ -116,7 +121,7 @@ impl Assembly {
         control::configuration::register(&mut cli, |router: &Router| &router.configured);
         Self { router, cli, api: Api::new() }
     }
-    /// Has a feature register its parts.
+    /// Registers the parts of a feature.
     ///
     /// # Errors
     /// The feature's.
@@ -149,7 +154,7 @@ impl Parts<'_> {
         }
         Ok(last)
     }
-    /// Has a feature register its parts. They belong to it, unless every router needs it.
+    /// Registers the parts of a feature. They belong to it, unless every router needs it.
     ///
     /// # Errors
     /// The feature's.
@@ -222,6 +227,8 @@ impl Router {
             stats,
             uses: Registered::default(),
             checks: Registered::default(),
+            gauges: Registered::default(),
+            published: Published::default(),
             on_start: Registered::default(),
             host_devices: Registered::default(),
             configured: Vec::new(),
@@ -230,11 +237,11 @@ impl Router {
             states: HashMap::new(),
         })
     }
-    /// Has `work` done once the threads of the data plane run, before any command is carried out.
+    /// Calls `work` once the threads of the data plane run, before any command runs.
     pub fn on_start(&mut self, work: fn(&mut Self)) {
         self.on_start.push(work);
     }
-    /// Has that done: the threads run.
+    /// Does that: the threads run.
     pub fn started(&mut self) {
         std::mem::take(&mut self.on_start).iter().for_each(|work| work(self));
     }
@@ -259,7 +266,7 @@ impl Router {
             self.log.class("stats", "counters").warn(why);
         }
     }
-    /// Has clients see no counters behind the last one that is there.
+    /// Hides counters behind the last existing one from clients.
     pub(crate) fn shrink_counters(&mut self) {
         self.publish_counters();
         self.stats.shrink(BY_COUNTER, self.engine.counter_count().next_multiple_of(256));
@@ -303,7 +310,7 @@ impl Router {
         let is_over = || start.elapsed() >= turn;
         Processes::run_some(self, |router| &mut router.processes, now, is_over)
     }
-    /// Has `action` called with `key` once, in `seconds` on the router's clock.
+    /// Calls `action` with `key` once, in `seconds` on the router's clock.
     pub fn after(&mut self, seconds: f64, action: Action<Self>, key: u64) -> Timer {
         let time = self.now() + seconds;
         self.processes.at(time, action, key)
@@ -321,11 +328,11 @@ impl Router {
     pub fn insert<T: Any>(&mut self, state: T) {
         self.states.insert(TypeId::of::<T>(), (Owner::current(), Box::new(state)));
     }
-    /// The state of a feature, if it is there.
+    /// The state of a feature, if loaded.
     pub fn state<T: Any>(&self) -> Option<&T> {
         self.states.get(&TypeId::of::<T>())?.1.downcast_ref()
     }
-    /// The state of a feature, for changing, if it is there.
+    /// The state of a feature, for changing, if loaded.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
         self.states.get_mut(&TypeId::of::<T>())?.1.downcast_mut()
     }
@@ -369,8 +376,8 @@ impl Router {
         }
         gone
     }
-    /// Lets `work` at the state of a feature and the rest of the router together. `None` when the
-    /// feature is not there (or is at work already). The state is put back also when `work` panics.
+    /// Calls `work` with the state of a feature and the rest of the router. `None` if the feature
+    /// is not loaded (or is at work already). The state is put back also when `work` panics.
     pub fn with<T: Any, R>(&mut self, work: impl FnOnce(&mut T, &mut Self) -> R) -> Option<R> {
         let (owner, state) = self.states.remove(&TypeId::of::<T>())?;
         let mut state = state.downcast::<T>().ok()?;

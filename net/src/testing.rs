@@ -129,17 +129,17 @@ impl Rig {
     pub fn control<R>(&mut self, work: impl FnOnce(&mut Router) -> R) -> R {
         self.connected(|rig| work(&mut rig.router))
     }
-    /// Carries out commands; returns what they print.
+    /// Runs commands; returns their output.
     pub fn run(&mut self, lines: &str) -> String {
         self.attempt(lines).unwrap_or_else(|error| error)
     }
-    /// Carries out commands; returns what they print, or the text with their error.
+    /// Runs commands; returns their output, or the text with their error.
     pub fn attempt(&mut self, lines: &str) -> Result<String, String> {
         let done = self.connected(|rig| rig.cli.run(&mut rig.router, lines));
         let text = done.text();
         if done.result.is_err() { Err(text) } else { Ok(text) }
     }
-    /// Carries out commands that print nothing.
+    /// Runs commands without output.
     #[track_caller]
     pub fn set(&mut self, lines: &str) {
         assert_eq!(self.run(lines), "", "{lines}");

@@ -1,5 +1,5 @@
-//! What takes the fast path through access lists and what goes node by node ends alike, and is
-//! counted alike.
+//! The fast path through access lists and node by node have the same results, and the same
+//! counters.
 
 use acl::FEATURE;
 use net::testing::alike::{self, Seen, numbers};

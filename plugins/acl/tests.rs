@@ -1,3 +1,5 @@
+//! Access lists on routed and bridged interfaces: tests with packets.
+
 use std::net::IpAddr;
 
 use acl::macip::MacIp;
@@ -30,7 +32,7 @@ fn plain() -> Bench {
     Bench::featuring(&[sessions::FEATURE, FEATURE], 1, |_| (), |_| ())
 }
 
-/// Carries out a command that is a task too.
+/// Runs a command that is a task too.
 fn run(bench: &mut Bench, line: &str) -> String {
     bench.run(line).unwrap_or_else(|why| panic!("{line}: {why}"))
 }
@@ -51,6 +53,8 @@ fn rules_decide_what_an_interface_receives() {
             .as_str(),
     );
     run(&mut bench, "set acl-plugin interface pg0 input acl 0");
+    let places = run(&mut bench, "show interface features pg0 verbose");
+    assert!(places.contains("] acl-plugin-in-ip4-fa\n"), "{places}");
     for is_6 in [false, true] {
         let node = if is_6 { "acl-plugin-in-ip6-fa" } else { "acl-plugin-in-ip4-fa" };
         let packet = |n: u64| match (is_6, n % 3) {
@@ -106,6 +110,9 @@ fn a_replaced_list_counts_at_once_and_lists_are_asked_in_order() {
     run(&mut bench, "set acl-plugin interface pg0 input acl 1");
     bench.send("ip4-input", std::slice::from_ref(&packet));
     bench.expect(&moved(node, 0, 1));
+    run(&mut bench, "set acl-plugin acl index 0 deny src 10.0.0.2/32 dst 0.0.0.0/0,permit");
+    let glued = run(&mut bench, "show acl-plugin acl index 0");
+    assert!(glued.contains("1: ipv4 permit"), "a comma needs no blank behind it: {glued}");
     run(&mut bench, "set acl-plugin acl index 0 deny src 10.0.0.2/32 dst 0.0.0.0/0");
     bench.send("ip4-input", std::slice::from_ref(&packet));
     bench.expect(&moved(node, 1, 0));

@@ -1,3 +1,5 @@
+//! Lists of sources whose packets an interface takes: tests with packets.
+
 use adl::*;
 use control::api::Retval;
 use net::testing::packets::*;

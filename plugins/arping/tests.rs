@@ -116,8 +116,8 @@ fn what_cannot_be_asked() {
     for (line, error) in [
         (" 10.0.1.2 nosuch", "unknown interface `nosuch'"),
         (" 10.0.1.2 local0", "the interface has no neighbors"),
-        (" 224.0.0.1 pg1", "not an address of a neighbor"),
-        (" 10.0.1.2 pg1 interval -1", "not an interval"),
+        (" 224.0.0.1 pg1", "not a valid neighbor address"),
+        (" 10.0.1.2 pg1 interval -1", "not a valid interval"),
         (" 10.0.1.2 pg1 sometimes", "unknown input `sometimes'"),
     ] {
         assert_eq!(b.cli(&format!("arping{line}")), format!("arping: {error}\n"));
@@ -136,7 +136,7 @@ fn questions_are_counted_and_wrong_ones_refused() {
             repeat: 2,
             interval,
         };
-        // Nobody runs the graph meanwhile.
+        // The graph does not run meanwhile.
         assert_eq!(local.call(router, &ask("10.0.0.2", pg0, 0.0)).unwrap().reply_count, 0);
         for (addr, on, interval, error) in [
             ("10.0.0.2", InterfaceIndex(99), 0.0, Retval::INVALID_SW_IF_INDEX),

@@ -455,7 +455,7 @@ fn intervals_have_jitter_and_follow_both_ends() {
     header.state_flags |= flag::FINAL;
     machine.receive(&header, now + 0.1);
     assert_eq!(machine.tx_interval(), 0.09);
-    // It is told to send nothing.
+    // It requests silence.
     header.required_min_rx_us = 0.into();
     machine.receive(&header, now);
     machine.run(now, false);
@@ -466,7 +466,7 @@ fn intervals_have_jitter_and_follow_both_ends() {
 fn clients_and_operators_are_told_what_is_wrong() {
     let mut b = bench();
     for (line, error) in [
-        (ADD.replace("10.0.0.2", "2001:db8::2"), "both addresses must be of one version"),
+        (ADD.replace("10.0.0.2", "2001:db8::2"), "addresses must have the same IP version"),
         (ADD.replace("mult 3", "mult 0"), "detect-mult must not be 0"),
         (ADD.replace("tx 100000", "tx 0"), "desired-min-tx must not be 0"),
         (ADD.replace("interface pg0", ""), "interface must be set if not multihop"),

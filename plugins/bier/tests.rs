@@ -167,7 +167,7 @@ fn what_is_for_this_router_leaves_the_domain_and_does_not_come_back() {
 fn what_cannot_be_is_refused_and_leaves_nothing() {
     let mut bench = bench();
     for (line, why) in [
-        ("bier table add sd 0 set 0 bsl 65", "bit strings have"),
+        ("bier table add sd 0 set 0 bsl 65", "bit string lengths are"),
         ("bier route add sd 0 set 0 bsl 64 bp 65 via 10.0.1.2 pg1 out-labels 1", "position"),
         ("bier route add sd 0 set 0 bsl 64 bp 9 via 10.0.1.2 pg1", "needs a label"),
         ("bier route add sd 1 set 0 bsl 64 bp 9 via 10.0.1.2 pg1 out-labels 1", "no such table"),
@@ -188,16 +188,16 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     });
     set(&mut bench, "bier imp add id 4 sd 0 set 0 bsl 64 src 1 bp 64");
     for (line, why) in [
-        ("bier imp add id 4 sd 0 set 0 bsl 64", "there is a header 4"),
-        ("bier imp add id 65536 sd 0 set 0 bsl 64", "no more room"),
+        ("bier imp add id 4 sd 0 set 0 bsl 64", "imposition header 4 exists"),
+        ("bier imp add id 65536 sd 0 set 0 bsl 64", "table full"),
         ("bier imp add id 5 sd 0 set 0 bsl 64 bp 65", "position"),
         ("bier imp add id 5 sd 0 set 0 bp 1", "missing bsl"),
         ("bier imp del", "missing id"),
-        ("bier imp del id 5", "no such header"),
+        ("bier imp del id 5", "no such imposition header"),
         ("bier disp entry table 8 payload ip4 via ip4-lookup-in-table 0", "no such disposition"),
         ("bier disp entry table 8 payload ip5 via ip4-lookup-in-table 0", "ip5"),
         ("bier disp entry table 8 payload ip4", "missing path"),
-        ("ip mroute add 232.1.1.1 via bier-imp 5 Forward", "no such header"),
+        ("ip mroute add 232.1.1.1 via bier-imp 5 Forward", "no such imposition header"),
         ("mpls local-label add 100 eos via bier-imp 4", "a route of IP packets"),
     ] {
         let said = bench.run(line).unwrap_err();
@@ -206,5 +206,6 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     set(&mut bench, "bier imp del id 4");
     set(&mut bench, "bier table del sd 0 set 0 bsl 64");
     assert_eq!(bench.run("show bier fmask").unwrap(), "");
+    assert_eq!(bench.run("show bier fmask 7").unwrap(), "");
     assert_eq!(bench.send("mpls-input", &[packet(0, &[1], 7, b"")]).len(), 0);
 }

@@ -116,7 +116,8 @@ fn hosts_choose_members_by_layer_2_and_by_address() {
     }
 }
 
-/// Has a member receive a frame; what it sends and what moved at `bond-input`.
+/// Makes a member receive a frame; returns the frames it sends and the counters that moved at
+/// `bond-input`.
 fn received(
     b: &mut Bench,
     on: &str,
@@ -264,15 +265,15 @@ fn what_cannot_be_is_refused() {
         ("create bond", "expected mode"),
         ("create bond mode fast", "invalid mode"),
         ("create bond mode xor load-balance l5", "invalid load-balance"),
-        ("create bond mode broadcast load-balance l2", "only modes xor and lacp balance loads"),
-        ("create bond mode xor numa-only", "only mode lacp knows numa-only"),
+        ("create bond mode broadcast load-balance l2", "load balancing requires mode xor or lacp"),
+        ("create bond mode xor numa-only", "numa-only requires mode lacp"),
         ("create bond mode xor id 0", "bond 0 exists"),
-        ("create bond mode xor hw-addr 01:00:00:00:00:00", "is no address of one interface"),
+        ("create bond mode xor hw-addr 01:00:00:00:00:00", "is not a unicast MAC address"),
         ("bond add pg1 pg2", "no such bond"),
-        ("bond add BondEthernet0 pg1", "the interface is a member already"),
-        ("bond add BondEthernet0 BondEthernet0", "only Ethernet interfaces"),
-        ("bond del pg2", "the interface is no member"),
-        ("set interface bond pg2 weight 3", "the interface is no member"),
+        ("bond add BondEthernet0 pg1", "the interface is already a member"),
+        ("bond add BondEthernet0 BondEthernet0", "members must be Ethernet interfaces"),
+        ("bond del pg2", "the interface is not a member"),
+        ("set interface bond pg2 weight 3", "the interface is not a member"),
         ("set interface bond pg1", "missing weight"),
         ("delete bond pg1", "no such interface"),
     ] {
@@ -281,7 +282,7 @@ fn what_cannot_be_is_refused() {
     }
     assert_eq!(b.cli("create bond mode lacp numa-only"), "BondEthernet1\n");
     let said = b.cli("bond add BondEthernet1 pg2");
-    assert!(said.contains("nobody speaks LACP"), "{said}");
+    assert!(said.contains("the LACP plugin is not loaded"), "{said}");
 }
 
 #[test]

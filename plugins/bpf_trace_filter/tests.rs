@@ -1,3 +1,5 @@
+//! Filters of traces and captures in the language of tcpdump: tests with packets.
+
 use bpf_trace_filter::program::{Instruction, Program};
 use bpf_trace_filter::{BpfTraceFilterSet, BpfTraceFilterSetV2};
 use control::api::Retval;
@@ -48,7 +50,7 @@ fn a_filter_chooses_what_is_traced() {
     assert!(shown.starts_with("(000) ldb      [9]\n"), "{shown}");
     bench.run("set bpf trace filter del").unwrap();
     let refused = bench.run("trace add trace-filtering 10 filter").unwrap_err();
-    assert!(refused.contains("no filter of traces is set"), "{refused}");
+    assert!(refused.contains("no trace filter is set"), "{refused}");
     let refused = bench.run("set bpf trace filter del").unwrap_err();
     assert!(refused.contains("no filter is set"), "{refused}");
 }
@@ -62,8 +64,8 @@ fn what_is_no_filter_is_refused_and_the_one_before_stays() {
         ("set bpf trace filter {ip protochain 6}", "is not sound"), // it has a loop
         ("set bpf trace filter tcp", "expected {FILTER}, got `tcp'"),
         ("set bpf trace filter {tcp", "missing `}'"),
-        ("set trace filter function nosuch", "no filter function is called `nosuch'"),
-        ("set pcap filter function nosuch", "no filter function is called `nosuch'"),
+        ("set trace filter function nosuch", "no filter function `nosuch'"),
+        ("set pcap filter function nosuch", "no filter function `nosuch'"),
     ] {
         let refused = bench.run(line).unwrap_err();
         assert!(refused.contains(error), "{line}: {refused}");

@@ -1,3 +1,5 @@
+//! classify: tests with packets.
+
 use classify::*;
 use control::api::Retval;
 use net::InterfaceIndex;
@@ -102,7 +104,7 @@ fn what_a_table_does_not_know_the_next_one_may() {
     assert!(in_use.contains("the table is in use"), "{in_use}");
     let circle =
         bench.run(&format!("classify table table {second} next-table {first}")).unwrap_err();
-    assert!(circle.contains("circle"), "{circle}");
+    assert!(circle.contains("form a loop"), "{circle}");
     bench.run(&format!("set interface input acl intfc pg0 ip4-table {first} del")).unwrap();
     bench.run(&format!("classify table del-chain table {first}")).unwrap();
     assert_eq!(bench.run("show classify tables").unwrap(), "No classifier tables configured\n");
@@ -183,7 +185,7 @@ fn a_filter_of_other_nodes_chooses_packets_that_become_visible_later() {
         (shown.matches("Packet ").count(), shown.matches(": trace-filtering\n").count())
     };
     assert_eq!(traced(&mut bench), (0, 0), "nobody asked");
-    // These are asked for at another node, by which those of this test do not come in.
+    // These are requested at another node, which this test's packets do not pass.
     bench.run("trace add pipe-rx 2 filter").unwrap();
     assert_eq!(traced(&mut bench), (2, 2), "as many as were asked for");
     assert_eq!(traced(&mut bench), (0, 0), "no more than that");
@@ -316,7 +318,7 @@ fn packets_move_on_or_back_by_what_a_session_says() {
 fn filters_choose_what_is_traced() {
     let mut bench = tracing();
     let refused = bench.run("trace add trace-filtering 10 filter").unwrap_err();
-    assert!(refused.contains("no filter"), "{refused}");
+    assert!(refused.contains("no trace filter"), "{refused}");
     bench
         .run("classify filter trace mask l2 none l3 ip4 src match l2 none l3 ip4 src 10.0.0.2")
         .unwrap();
@@ -379,7 +381,7 @@ fn words_name_fields_in_their_places() {
     for (line, error) in [
         ("classify table mask l3", "expected ip4 or ip6"),
         ("classify table mask hex 0", "expected pairs of hexadecimal digits"),
-        ("classify table mask hex 0000", "all zero"),
+        ("classify table mask hex 0000", "the mask is zero"),
         ("classify table buckets 4", "expected mask"),
         ("classify table mask l2 src buckets 0", "at least one bucket"),
         ("classify table mask l2 src memory-size 0", "needs memory"),
@@ -687,7 +689,7 @@ fn packets_for_an_interfaces_own_addresses_meet_its_table() {
         let version = if v == "6" { 6 } else { 4 };
         let table = made_of(&mut b, &format!("classify table mask l3 ip{version} src"));
         let refused = b.cli(&format!("set ip{v} classify intfc pg0 table-index 9"));
-        assert!(refused.contains("no such table"), "{refused}");
+        assert!(refused.contains("no such classifier table"), "{refused}");
         assert_eq!(b.cli(&format!("set ip{v} classify intfc pg0 table-index {table}")), "");
         assert_eq!(b.cli(&format!("set interface ip address pg0 {also}")), "");
         let node = format!("ip{version}-classify");

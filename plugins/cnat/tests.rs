@@ -336,7 +336,7 @@ fn a_real_address_keeps_its_other_ports_and_a_local_translation_needs_the_featur
         let ask = packet(Protocol::UDP, (client, 1000), (router, 80));
         assert_eq!(checked(&one(&mut b, false, &ask)), (end(client, 1000), end(backend, 8080)));
         b.expect(&[]);
-        // Nobody listens there: the router says so itself.
+        // No listener there: the router itself answers.
         let other = packet(Protocol::UDP, (client, 1000), (router, 81));
         let back = one(&mut b, false, &other);
         assert_eq!(checked_error(&back), (parse(router), parse(client)));
@@ -376,6 +376,8 @@ fn flows_are_spread_by_the_fields_that_count_and_by_a_maglev_table() {
             let first = out.iter().filter(|p| ends(p).1.1 == 8080).count();
             assert!((70..130).contains(&first), "{first}");
             let shown = b.cli("show cnat translation");
+            assert_eq!(b.cli("show cnat translation 0"), shown);
+            assert_eq!(b.cli("show cnat translation 77"), "");
             assert_eq!(shown.contains("places 50"), more == "maglev", "{shown}");
         }
     }
@@ -403,6 +405,8 @@ fn sessions_end_with_their_backend_their_translation_and_their_time() {
         b.wait(10.0);
         assert_eq!(sessions_of(&mut b).len(), 2);
         assert!(b.cli("show cnat session").contains("CNat sessions: 1\n"));
+        assert_eq!(b.cli("show cnat session fib 0 verbose 1").lines().count(), 2);
+        assert_eq!(b.cli("show cnat session verbose 1 fib 9").lines().count(), 1);
         b.set(&format!("cnat translation del proto udp vip {vip} 80"));
         assert_eq!(sessions_of(&mut b), []);
         assert_eq!(through(&mut b, false, &all[..1]).len(), 0);
@@ -612,7 +616,7 @@ fn sessions_have_limits_in_all_and_by_table() {
     assert_eq!(sessions_of(&mut b), []);
     let ask = packet(Protocol::UDP, (PLANS[1].client, 9), (PLANS[1].service, 80));
     one(&mut b, false, &ask);
-    // Over, but there while nobody looks.
+    // Expired, but kept without scans.
     b.wait(60.0);
     assert!(b.cli("show session tables").contains("cnat                  0          1"));
     assert_eq!(sessions_of(&mut b).len(), 2);

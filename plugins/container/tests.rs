@@ -1,3 +1,5 @@
+//! Proxies for prefixes of containers: tests with packets.
+
 use container::*;
 use control::api::Retval;
 use net::InterfaceIndex;
@@ -16,7 +18,7 @@ fn packets_to_a_container_are_ours_as_long_as_it_is_proxied() {
     b.expect(&[("ip4-udp-lookup", "no_listener", 1), ("ip4-icmp-error", "dest_unreach_sent", 1)]);
     assert_eq!(b.cli("ip container 10.7.0.9 pg1 del"), "");
     let again = b.cli("ip container 10.7.0.9 pg1 del");
-    assert_eq!(again, "ip container: no container has 10.7.0.9/32\n");
+    assert_eq!(again, "ip container: no container proxy for 10.7.0.9/32\n");
     b.receive(pg0, &[packet("10.7.0.9")]);
     assert!(!b.cli("show ip fib 10.7.0.9").contains("10.7.0.9/32 "));
     let nowhere = b.cli("ip container 10.7.0.9 nosuch");

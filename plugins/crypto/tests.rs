@@ -157,7 +157,12 @@ fn aes_gcm_agrees_with_another_implementation_at_all_lengths() {
     use aes_gcm::aead::AeadInPlace;
     use aes_gcm::aead::consts::U12;
     use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm, KeyInit};
-    fn other<K: AeadInPlace + KeyInit>(key: &[u8], nonce: &[u8], aad: &[u8], data: &mut [u8]) -> Vec<u8> {
+    fn other<K: AeadInPlace + KeyInit>(
+        key: &[u8],
+        nonce: &[u8],
+        aad: &[u8],
+        data: &mut [u8],
+    ) -> Vec<u8> {
         let key = K::new_from_slice(key).ok().unwrap();
         key.encrypt_in_place_detached(aes_gcm::aead::Nonce::<K>::from_slice(nonce), aad, data)
             .unwrap()

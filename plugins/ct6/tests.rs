@@ -58,7 +58,7 @@ fn only_answers_come_in() {
     let text = b.cli("show ip6 connection-tracker verbose");
     assert!(text.contains("Thread 0: 1 connections"), "{text}");
     assert!(text.contains(&format!("[{IN}]")) && text.contains("packets 1038"), "{text}");
-    // Once it is over nothing comes in for it.
+    // Once expired, no reply passes.
     b.wait(301.0);
     assert_eq!(through(&mut b, true, &[swapped(&ask)]), 0);
     assert!(b.cli("show ip6 connection-tracker").contains("Thread 0: 0 connections"));
@@ -133,4 +133,6 @@ fn clients_and_commands_set_both_sides() {
     assert!(b.cli("set ct6 pg1").contains("inside or outside"));
     // The one that was silent longest made room.
     assert_eq!(b.cli("test ip6 connection-tracker"), "Start state: 1 2 3\nEnd state: 2 3 4\n");
+    let sized = b.cli("test ip6 connection-tracker max-sessions 2 num-sessions 5");
+    assert_eq!(sized, "Start state: 3 4\nEnd state: 4 5\n");
 }

@@ -142,10 +142,10 @@ fn nothing_is_sent_from_a_multicast_address() {
 fn values_out_of_bounds_are_refused() {
     let mut b = Bench::plugged(&[FEATURE]);
     for (words, error) in [
-        ("transmits 0", "transmits is 1 to 10"),
-        ("transmits 11", "transmits is 1 to 10"),
-        ("delay 0", "delay is more than 0 and at most 3600 seconds"),
-        ("delay nan", "delay is more than 0 and at most 3600 seconds"),
+        ("transmits 0", "transmits must be 1 to 10"),
+        ("transmits 11", "transmits must be 1 to 10"),
+        ("delay 0", "delay must be more than 0 and at most 3600 seconds"),
+        ("delay nan", "delay must be more than 0 and at most 3600 seconds"),
     ] {
         let text = b.cli(&format!("set ip6 dad enable {words}"));
         assert_eq!(text, format!("set ip6 dad enable: {error}\n"));

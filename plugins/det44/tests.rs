@@ -40,7 +40,7 @@ fn each_host_of_a_network_has_ports_of_its_own() {
             format!("192.0.2.1:<{first}-{}>\n", first + 251)
         );
     }
-    // Nobody has this port, or asked that end.
+    // This port is unassigned, or that end was not contacted.
     assert!(pass(&mut b, pg1, &[udp(server, end("192.0.2.1", 1024))]).is_empty());
     b.expect(&[
         ("det44-in2out", "Good in2out packets processed", 2),

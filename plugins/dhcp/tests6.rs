@@ -34,7 +34,7 @@ fn sent(out: &[Caught]) -> Vec<Vec<u8>> {
     out.iter().filter(is_it).map(|c| c.bytes[FRONT..].to_vec()).collect()
 }
 
-/// Has control do what is to be done; messages that are sent.
+/// Makes control do its work; returns the messages sent.
 pub(super) fn settle(rig: &mut Rig) -> Vec<Vec<u8>> {
     let mut all = sent(&rig.graph.run());
     for _ in 0..4 {
@@ -69,7 +69,7 @@ pub(super) fn association(message: &[u8], code: u16) -> Association<'_> {
     Association::read(find(message, code).unwrap()).unwrap()
 }
 
-/// What a server gives.
+/// Parameters from a server.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) code: u16,
@@ -104,14 +104,14 @@ pub(super) fn answer(asked: &[u8], kind: u8, given: &Given<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A server's message comes in; messages that are sent then.
+/// A server's message is received; returns the messages sent then.
 pub(super) fn receive(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
     let mut all = queue(rig, message);
     all.extend(settle(rig));
     all
 }
 
-/// A server's message comes in, and control has not looked yet.
+/// A server's message is received, and control has not handled it yet.
 fn queue(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
     let [src, dst]: [Ipv6Addr; 2] = ["fe80::1".parse().unwrap(), OWN.parse().unwrap()];
     let len = (8 + message.len()) as u16;
@@ -158,7 +158,10 @@ fn a_client_gets_an_address_and_gives_it_back() {
     assert_eq!(duid, [0, 3, 0, 1, 2, 0, 0, 0, 0, 0], "of the first interface");
     assert_eq!(find(&request, option::ELAPSED), Some(&[0, 0][..]));
     assert_eq!(find(&request, option::REQUESTED), Some(&[0, 82][..]));
-    assert_eq!(association(&request, option::IA_NA).id, 1);
+    let asked = association(&request, option::IA_NA);
+    assert_eq!(asked.id, 1);
+    let wish = Lease::read_address(&asked.options[4..]).map(|(lease, _)| lease);
+    assert_eq!(wish, Some(lease("2001:db8:7::9", 128, 0, 0)), "times are up to the server");
     assert!(rig.run("show dhcp6 addresses").starts_with("pg2 2001:db8:7::9/128 preferred "));
     assert!(rig.run("show dhcp6 clients").starts_with("pg2 state bound server 0 T1 in "));
     assert!(rig.run("show ip6 fib 2001:db8:7::9/128").contains("2001:db8:7::9/128"));
@@ -408,15 +411,45 @@ fn programs_send_messages_and_hear_of_answers() {
 }
 
 #[test]
+fn a_message_takes_the_place_of_one_of_another_type() {
+    let mut rig = bench();
+    rig.set("enable ip6 interface pg2");
+    let pg2 = rig.interface("pg2");
+    settle(&mut rig);
+    rig.talk(|talker, router| {
+        talker.call(router, &Dhcp6ClientsEnableDisable { enable: true }).unwrap();
+        let want = WantDhcp6PdReplyEvents { enable_disable: true, pid: 7 };
+        talker.call(router, &want).unwrap();
+    });
+    let leases = [lease("2001:db8:aa00::", 56, 60, INFINITE)];
+    rig.talk(|talker, router| {
+        for kind in [Dhcpv6MsgType::SOLICIT, Dhcpv6MsgType::RENEW] {
+            talker.call(router, &message(kind, pg2, false)).unwrap();
+        }
+    });
+    let kinds: Vec<_> = settle(&mut rig).iter().map(|m| kind_of(m)).collect();
+    assert_eq!(kinds, [kind::SOLICIT, kind::RENEW]);
+    let renew = only(wait(&mut rig, 1.2), kind::RENEW);
+    let given = Given { code: option::IA_PD, times: (50, 40), leases: &leases, ..NOTHING };
+    queue(&mut rig, &answer(&renew, kind::REPLY, &given));
+    rig.talk(|talker, router| {
+        router.handle_events();
+        assert_eq!(talker.events::<Dhcp6PdReplyEvent>().len(), 0, "T1 is behind T2");
+        talker.call(router, &message(Dhcpv6MsgType::SOLICIT, pg2, true)).unwrap();
+    });
+    assert!(wait(&mut rig, 9.0).is_empty());
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let mut rig = bench();
     for (line, why) in [
         ("dhcp6 pd client pg2", "expected either `prefix group' or `disable'"),
         ("dhcp6 client pg2 disable", "the interface has no client"),
-        ("set ip6 address pg1 prefix group wan ::7/0", "no bits for a network"),
-        ("set ip6 address pg1 prefix group wan ::7/64 del", "has no ::7/64 of that group"),
+        ("set ip6 address pg1 prefix group wan ::7/0", "has no network bits"),
+        ("set ip6 address pg1 prefix group wan ::7/64 del", "does not have ::7/64 of that group"),
         ("set dhcp6 duid 12", "expected 20 hexadecimal digits, not `12'"),
-        ("set dhcp6 duid 00020001020000000000", "begins with 0003"),
+        ("set dhcp6 duid 00020001020000000000", "starts with 0003"),
     ] {
         let said = rig.attempt(line).unwrap_err();
         assert!(said.contains(why), "{line}: {said}");

@@ -60,7 +60,7 @@ fn wait(rig: &mut Rig, seconds: f64) -> Vec<Vec<u8>> {
     settle_all(rig)
 }
 
-/// A datagram comes in; frames that are sent then.
+/// A datagram is received; returns the frames sent then.
 fn receive(
     rig: &mut Rig,
     on: &str,
@@ -123,6 +123,8 @@ fn name_servers_are_asked_and_their_answers_remembered() {
     let (asked, to, own) = only(&ask(&mut rig, "www.example", kind::A));
     assert_eq!((to, &asked.question), ([20, 0, 0, 53], &question("www.example", kind::A).question));
     assert!(rig.run("show dns cache verbose").contains("[P] www.example: A"));
+    assert!(rig.run("show dns cache name www.example").contains("[P] www.example: A"));
+    assert!(!rig.run("show dns cache name other.example verbose 2").contains("[P]"));
     assert!(ask(&mut rig, "www.example", kind::A).is_empty(), "it is asked for already");
     let good = Message {
         flags: flag::RESPONSE,

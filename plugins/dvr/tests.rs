@@ -54,6 +54,7 @@ fn a_packet_leaves_as_the_frame_it_came_as() {
         }
         // Back in with a tag, out where there is none.
         let (host, len) = if is_ip6 { ("2001:db8:5::7", 128) } else { ("10.5.0.7", 32) };
+        b.cli(&format!("ip route del {host}/{len}"));
         b.cli(&format!("ip route add {host}/{len} via dvr pg0"));
         let out = b.receive(pg1, &[tagged]);
         assert!(out.iter().any(|c| c.tx == pg0.0 && c.bytes == frame));

@@ -1,3 +1,5 @@
+//! Explanations, and the packets that then do what they said.
+
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -170,7 +172,7 @@ proptest! {
     ) {
         let mut b = bench();
         for (on, frame) in packets {
-            // The live node remembers whom it has asked; an explanation begins anew.
+            // The live node remembers sent requests; an explanation starts fresh.
             b.graph.engine.clock().adjust(5.0);
             b.settle();
             b.graph.moved_counters();
@@ -237,15 +239,15 @@ fn what_is_made_on_the_way_is_followed_as_well() {
 }
 
 #[test]
-fn a_node_that_keeps_state_ends_the_explanation() {
+fn an_explanation_ends_where_others_are_awaited() {
     let mut b = bench();
     let reply = "UDP: 10.0.0.2 -> 10.0.0.1 UDP: 1 -> 2";
     let node = b.run(&format!("explain pg0 node deleted-99 {reply}"));
-    assert!(node.contains("there is no node `deleted-99'"), "{node}");
+    assert!(node.contains("no node `deleted-99'"), "{node}");
     let fragment = "explain pg0 node ip4-full-reassembly-feature UDP: 10.0.0.2 -> 10.1.0.1 \
-        UDP: 1 -> 2 incrementing 8";
+        fragment offset 8192 UDP: 1 -> 2 incrementing 8";
     let text = b.run(fragment);
-    assert!(text.contains("=> not known beyond ip4-full-reassembly-feature"), "{text}");
+    assert!(text.contains("it waits here for other fragments"), "{text}");
 }
 
 #[test]
@@ -255,8 +257,8 @@ fn what_is_no_packet_is_named() {
         ("explain", "explain: missing interface\n"),
         ("explain pg9 hex 00", "explain: unknown interface `pg9 hex 00'\n"),
         ("explain pg0", "explain: missing packet\n"),
-        ("explain pg0 hex 0", "explain: no hexadecimal bytes `hex 0'\n"),
-        ("explain pg0 pcap /nonexistent", "explain: missing `packet <n>' behind the file\n"),
+        ("explain pg0 hex 0", "explain: invalid hexadecimal bytes `hex 0'\n"),
+        ("explain pg0 pcap /nonexistent", "explain: missing `packet <n>' after the file\n"),
     ] {
         assert_eq!(b.run(line), said, "{line}");
     }

@@ -438,13 +438,13 @@ fn a_packet_is_explained_without_one() {
     let web = "firewall explain inside outside 10.0.0.2 10.0.1.2 tcp/80:1000";
     assert_eq!(b.cli(web), "permit: rule 7: permit service tcp/80\n");
     let other = "firewall explain inside outside 2001:db8::2 2001:db8:1::2 udp/80";
-    assert!(b.cli(other).starts_with("reject: no rule is about it"));
+    assert!(b.cli(other).starts_with("reject: no rule matches"));
     let back = "firewall explain outside inside 10.0.1.2 10.0.0.2 tcp/1000:80";
     assert_eq!(b.cli(back), "drop: there is no policy between the zones\n");
     through(&mut b, false, &[segment([IN[0], OUT[0]], [1000, 80], Flags::SYN)]);
     let told = b.cli(back);
     assert!(told.starts_with("permit: by its session"), "{told}");
-    assert!(told.contains("as an answer: rule 7 permitted it"), "{told}");
+    assert!(told.contains("as an answer: permitted by rule 7"), "{told}");
     assert!(b.cli("firewall explain inside outside 10.0.0.2 ::1 tcp/1").contains("different"));
     assert!(b.cli("firewall explain inside outside 1.1.1.1 2.2.2.2 icmp6/1").contains("icmp6/1"));
 }
@@ -475,20 +475,23 @@ fn what_is_set_is_printed_and_refused_whole() {
     }
     assert!(text.contains("firewall interface pg0 zone inside\n"), "{text}");
     for (line, why) in [
-        ("firewall zone local", "always there"),
+        ("firewall zone local", "cannot be deleted"),
         ("firewall zone drop", "invalid name of a zone `drop'"),
         ("firewall interface pg0 zone local", "no interface can be in zone local"),
         ("firewall interface pg0 zone nowhere", "no zone nowhere"),
-        ("firewall address hosts del", "object hosts is a member or in a rule"),
+        ("firewall address hosts del", "object hosts is in use by another object or a rule"),
         ("firewall address hosts group", "hosts would be a member of itself"),
         ("firewall address new 10.0.0.1/8", "invalid member `10.0.0.1/8'"),
         ("firewall service new tcp/70000", "invalid member `tcp/70000'"),
-        ("firewall rule inside outside 6 permit from 10.0.0.1 to ::1", "no version of IP"),
-        ("firewall rule inside outside 6 permit from 10.0.0.1 service icmp6", "no version of IP"),
+        ("firewall rule inside outside 6 permit from 10.0.0.1 to ::1", "no common IP version"),
+        (
+            "firewall rule inside outside 6 permit from 10.0.0.1 service icmp6",
+            "no common IP version",
+        ),
         ("firewall rule inside dmz 6 permit", "no policy from inside to dmz"),
         ("firewall rule inside outside 6 allow", "expected permit|reject|drop"),
         ("firewall rule inside outside 6 del", "no rule 6"),
-        ("firewall policy local local", "sends to itself"),
+        ("firewall policy local local", "traffic to itself is not checked"),
         ("set firewall timeout udp 0", "1 to 31536000"),
     ] {
         let said = b.cli(line);
@@ -579,7 +582,7 @@ fn rules_with_log_are_heard_of_by_collectors() {
         (data[12..16].to_vec(), data[20 + 8], data.len()),
         (vec![0, 0, 0, 5], 1, 20 + 2 * 46)
     );
-    // Its end is heard of as well.
+    // Its end is logged as well.
     let out: Vec<Vec<u8>> = b.wait(310.0).iter().map(|c| c.bytes[14..].to_vec()).collect();
     let texts = heard(&out, 514);
     let is_end = |p: &Vec<u8>| String::from_utf8_lossy(p).contains(" SEND ");

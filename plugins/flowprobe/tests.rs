@@ -241,7 +241,7 @@ fn flows_are_recorded_when_they_are_due_and_when_they_are_over() {
     assert_eq!((tcp.packets, tcp.bytes, tcp.flags), (2, 80, 0x12));
     assert_eq!((tcp.src_mac, tcp.dst_mac), (number(&HOST.0), number(&PG0.0)));
     assert_eq!((udp.packets, udp.bytes, udp.flags), (1, 32, 0));
-    // What is counted anew is recorded once more; silent flows end without a record.
+    // New counts are recorded once more; silent flows end without a record.
     through(&mut b, &[segment(1)]);
     let records: Vec<_> = waited(&mut b, 60.0).iter().flat_map(cut).collect();
     let [fin] = &records[..] else { panic!("{} records", records.len()) };

@@ -1,3 +1,5 @@
+//! Tunnels of geneve: tests with packets.
+
 use geneve::*;
 use net::testing::Rig;
 use net::tunnel::testing::*;
@@ -66,7 +68,7 @@ fn commands_make_show_and_delete_tunnels() {
     assert_eq!(rig.run("show geneve tunnel"), shown);
     rig.set("set interface ip geneve-bypass pg0");
     let again = rig.run("create geneve tunnel local 10.0.1.1 remote 20.0.0.1 vni 77");
-    assert_eq!(again, "create geneve tunnel: such a tunnel exists\n");
+    assert_eq!(again, "create geneve tunnel: the tunnel exists\n");
     let big = rig.run("create geneve tunnel local 10.0.1.1 remote 20.0.0.1 vni 16777216");
     assert!(big.contains("below 16777216"), "{big}");
     rig.set("create geneve tunnel local 10.0.1.1 remote 20.0.0.1 vni 77 del");

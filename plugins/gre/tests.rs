@@ -1,3 +1,5 @@
+//! Tunnels of generic routing encapsulation: tests with packets.
+
 use control::api::Retval;
 use gre::*;
 use net::InterfaceIndex;
@@ -25,7 +27,7 @@ fn routed(rig: &mut Rig) {
 /// Behind the outer IPv4 header.
 fn carried(rig: &mut Rig, at: &str, packet: Vec<u8>) -> Vec<u8> {
     let out = sent(rig, at, packet);
-    assert_eq!((out[8], out[9], &out[12..20]), (254, 47, &[10, 0, 1, 1, 20, 0, 0, 1][..]));
+    assert_eq!((out[8], out[9], &out[12..20]), (253, 47, &[10, 0, 1, 1, 20, 0, 0, 1][..]));
     out[20..].to_vec()
 }
 
@@ -135,7 +137,7 @@ fn clients_make_list_and_delete_tunnels() {
         assert_eq!(refused(false, other), Some(Retval::NO_SUCH_ENTRY));
         assert_eq!(refused(false, tunnel), None);
     });
-    assert!(rig.run("create gre tunnel src 10.0.1.1").contains("is no destination"));
+    assert!(rig.run("create gre tunnel src 10.0.1.1").contains("cannot be the destination"));
     assert_eq!(rig.run("show gre tunnel"), "No GRE tunnels configured...\n");
 }
 

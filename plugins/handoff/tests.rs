@@ -151,13 +151,13 @@ fn what_is_wrong_is_refused_and_the_rest_is_printed() {
         ("set interface handoff pg0", "expected workers or disable"),
         ("set interface handoff pg0 workers 2", "no worker 2"),
         ("set interface handoff pg0 workers x", "x"),
-        ("set interface handoff pg0 workers 0 fq-nelts 3", "fq-nelts is a power of two"),
+        ("set interface handoff pg0 workers 0 fq-nelts 3", "fq-nelts must be a power of 2"),
         ("set interface handoff nosuch workers 0", "nosuch"),
         ("soft-rss config pg0 type 5-tuple", "expected 4-tuple"),
         ("soft-rss config pg0 threads 3", "no thread 3 receives packets"),
         ("soft-rss config pg0 threads 0", "no thread 0 receives packets"),
-        ("soft-rss config pg0 rss-key 6d5a", "rss-key is 40 bytes"),
-        ("soft-rss config pg0 handoff-queue-size 9000", "handoff-queue-size is 1 to 8192"),
+        ("soft-rss config pg0 rss-key 6d5a", "rss-key must be 40 bytes"),
+        ("soft-rss config pg0 handoff-queue-size 9000", "handoff-queue-size must be 1 to 8192"),
         ("soft-rss config pg0 with-main-thread", "main receives no packets"),
     ] {
         let said = b.attempt(line).unwrap_err();
@@ -179,5 +179,5 @@ fn what_is_wrong_is_refused_and_the_rest_is_printed() {
     }
     let mut alone = Bench::plugged(&[soft_rss::FEATURE]);
     let said = alone.attempt("soft-rss enable pg0").unwrap_err();
-    assert!(said.contains("no workers to spread packets over"), "{said}");
+    assert!(said.contains("no workers to distribute packets to"), "{said}");
 }

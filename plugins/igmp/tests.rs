@@ -205,7 +205,7 @@ fn a_router_asks_and_keeps_what_hosts_want_for_a_while() {
     assert_eq!(queries(&b.wait(21.0)), [general, general, general]);
     b.receive(pg0, &[report(Allow, GROUP, &["1.1.1.1", "1.1.1.2"])]);
     b.receive(pg0, &[report(IsExclude, Ipv4Addr::new(239, 1, 1, 2), &["9.9.9.9"])]);
-    // Nobody is heard there who does not name sources.
+    // Reports without sources are ignored there.
     b.receive(pg0, &[report(ToExclude, Ipv4Addr::new(232, 1, 1, 1), &[])]);
     b.receive(pg0, &[report(Allow, Ipv4Addr::new(224, 0, 0, 9), &["1.1.1.1"])]);
     let before = ["239.1.1.1 1.1.1.1", "239.1.1.1 1.1.1.2", "239.1.1.2 0.0.0.0"];
@@ -308,17 +308,17 @@ fn bad_messages_are_counted() {
 fn clients_and_operators_hear_what_is_wrong() {
     let mut b = bench(&["igmp enable host pg0", "igmp enable router pg1"]);
     for (line, error) in [
-        ("igmp enable host pg1", "takes part as a router already"),
-        ("igmp disable router pg0", "takes part as a host already"),
+        ("igmp enable host pg1", "is already a router interface"),
+        ("igmp disable router pg0", "is already a host interface"),
         ("igmp enable guest pg0", "unknown interface `guest pg0'"),
         ("igmp enable pg0", "missing mode"),
-        ("igmp listen int pg1 gaddr 239.1.1.1", "takes part as a router already"),
-        ("igmp listen int pg0 gaddr 224.0.0.5", "must be a multicast address that routers"),
+        ("igmp listen int pg1 gaddr 239.1.1.1", "is already a router interface"),
+        ("igmp listen int pg0 gaddr 224.0.0.5", "must be a routable multicast address"),
         ("igmp listen int pg0 saddr 239.1.1.9 gaddr 239.1.1.1", "must be a unicast address"),
         ("igmp listen int pg0 saddr 1.1.1.1", "expected gaddr"),
         ("igmp proxy-dev add vrf-id 9 pg0", "no such table"),
-        ("igmp proxy-dev add vrf-id 0 pg1", "takes part as a router already"),
-        ("igmp proxy-dev itf add vrf-id 0 pg1", "there is no such proxy"),
+        ("igmp proxy-dev add vrf-id 0 pg1", "is already a router interface"),
+        ("igmp proxy-dev itf add vrf-id 0 pg1", "no such proxy"),
         ("set igmp timers leave 0", "times must be 1 to 65535 seconds"),
         ("set igmp group-prefix 10.0.0.0/8 ssm", "groups are IPv4 multicast prefixes"),
     ] {

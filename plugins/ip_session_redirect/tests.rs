@@ -62,6 +62,18 @@ fn packets_of_a_session_leave_by_its_paths_of_either_version() {
         assert_eq!(all(&b.router, Some(1)).count(), 0);
         let shown = run(&mut b, &format!("show ip session redirect table 0 acl ip{v}"));
         assert!(shown.contains(&of(near)) && shown.contains(hops[1]), "{shown}");
+        for (words, count) in [
+            (format!("match hex {}", of(near)), 1),
+            (format!("max 5 match hex {}", of(near)), 1),
+            ("max 1".to_owned(), 1),
+            ("max 0".to_owned(), 0),
+            ("match hex ff".to_owned(), 0),
+        ] {
+            let shown = run(&mut b, &format!("show ip session redirect table 0 {words}"));
+            assert_eq!(shown.matches("match").count(), count, "{words}: {shown}");
+        }
+        run(&mut b, &set(near, hops[1]).replace(" via", " opaque-index 7 via"));
+        assert!(run(&mut b, "show ip session redirect").contains("opaque_index 7"));
         let clash = format!("classify session table-index 0 match hex {}", of(near));
         assert!(b.attempt(&clash).unwrap_err().contains("redirects packets"));
         assert!(b.attempt(&format!("{clash} del")).unwrap_err().contains("redirects packets"));

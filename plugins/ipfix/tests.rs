@@ -1,3 +1,5 @@
+//! Exporters of flow information (IPFIX): tests with packets.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use control::api::Retval;
@@ -133,6 +135,8 @@ fn exporters_are_made_changed_and_deleted() {
     });
     let told = b.run("show configuration ipfix");
     assert_eq!(told, "set ipfix exporter collector 10.0.1.2 src 10.0.1.1 template-interval 30\n");
+    assert_eq!(b.run("set ipfix exporter"), "IPFIX Collector is disabled\n");
+    assert_eq!(b.run("show configuration ipfix"), "");
     // A collector has one exporter: the first takes the place of another.
     b.set("ipfix exporter collector 10.0.1.4 src 10.0.1.1 path-mtu 600");
     b.set("set ipfix exporter collector 10.0.1.4 src 10.0.1.1");

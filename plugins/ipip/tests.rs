@@ -1,3 +1,5 @@
+//! IP in IP tunnels: tests with packets.
+
 use control::api::Retval;
 use control::api::types::IpDscp;
 use ipip::*;
@@ -42,14 +44,14 @@ fn fields_of_the_outer_header_are_copied_as_asked() {
     let both = Copies(C::ENCAP_COPY_DSCP.0 | C::ENCAP_COPY_ECN.0);
     // Flags, class of what is carried, whether it may be cut: class, TTL and cut of the outer one.
     let cases = [
-        (C::NONE, 0xb9, true, (10 << 2, 64, false)),
-        (C::ENCAP_COPY_DSCP, 0xb9, true, (0xb8, 64, false)),
-        (C::ENCAP_COPY_ECN, 0xb9, true, (10 << 2 | 1, 64, false)),
-        (both, 0xb9, true, (0xb9, 64, false)),
-        (C::ENCAP_SET_DF, 0, false, (10 << 2, 64, true)),
-        (C::ENCAP_COPY_DF, 0, true, (10 << 2, 64, true)),
-        (C::ENCAP_COPY_DF, 0, false, (10 << 2, 64, false)),
-        (C::ENCAP_COPY_HOP_LIMIT, 0, false, (10 << 2, 8, false)),
+        (C::NONE, 0xb9, true, (10 << 2, 63, false)),
+        (C::ENCAP_COPY_DSCP, 0xb9, true, (0xb8, 63, false)),
+        (C::ENCAP_COPY_ECN, 0xb9, true, (10 << 2 | 1, 63, false)),
+        (both, 0xb9, true, (0xb9, 63, false)),
+        (C::ENCAP_SET_DF, 0, false, (10 << 2, 63, true)),
+        (C::ENCAP_COPY_DF, 0, true, (10 << 2, 63, true)),
+        (C::ENCAP_COPY_DF, 0, false, (10 << 2, 63, false)),
+        (C::ENCAP_COPY_HOP_LIMIT, 0, false, (10 << 2, 7, false)),
     ];
     for (flags, class, df, expected) in cases {
         for (src, dst) in [("10.0.1.1", "20.0.0.1"), ("2001:db8:1::1", "2a01::1")] {
@@ -62,9 +64,11 @@ fn fields_of_the_outer_header_are_copied_as_asked() {
             let out = sent(&mut rig, "ip4-input", packet.clone());
             let (seen, inner) = if src.contains(':') {
                 let (outer, inner) = ip6::Header::ref_from_prefix(&out).unwrap();
+                // One more than over IPv4 unless it is copied.
+                let usual = u8::from(expected.1 == 63);
                 assert_eq!(usize::from(outer.payload_len.get()), inner.len());
                 assert_eq!(outer.next_header, Protocol::IP4);
-                ((outer.traffic_class(), outer.hop_limit, expected.2), inner)
+                ((outer.traffic_class(), outer.hop_limit - usual, expected.2), inner)
             } else {
                 let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
                 assert!(outer.is_checksum_valid());
@@ -116,10 +120,10 @@ fn packets_of_far_ends_come_in_by_the_tunnel() {
         rig.set(&format!("set interface state {name} down"));
         send(&mut rig, at, &[wrap(far, own, Protocol::IP4, &inner)]);
         rig.expect(&[(node, "no tunnel", 1)]);
-        // With the last tunnel the protocol is nobody's again.
+        // With the last tunnel the protocol is free again.
         let line = format!("delete ipip tunnel sw_if_index {}", tunnel.0);
         rig.set(&line);
-        assert_eq!(rig.run(&line), "delete ipip tunnel: the interface is no such tunnel\n");
+        assert_eq!(rig.run(&line), "delete ipip tunnel: the interface is not such a tunnel\n");
         send(&mut rig, at, &[wrap(far, own, Protocol::IP4, &inner)]);
         assert!(rig.graph.moved_counters().iter().any(|(_, name, _)| *name == "unknown_protocol"));
     }
@@ -146,7 +150,7 @@ fn far_ends_of_several_are_known_by_the_teib() {
     let back = ip4("20.0.0.7", "10.0.1.1", Protocol::IP4, &inner);
     assert_eq!(sent(&mut rig, "ip4-receive", back.clone()).len(), inner.len());
     let again = rig.run("create teib ipip0 peer 172.16.0.2 nh 20.0.0.8");
-    assert_eq!(again, "create teib: 172.16.0.2 is known already\n");
+    assert_eq!(again, "create teib: peer 172.16.0.2 exists\n");
     rig.set("delete teib ipip0 peer 172.16.0.2");
     assert!(send(&mut rig, "ip4-input", &[packet]).iter().all(|c| c.at != "sent"));
     assert!(send(&mut rig, "ip4-receive", &[back]).iter().all(|c| c.at != "sent"));
@@ -193,7 +197,7 @@ fn words_of_commands_are_those_of_the_original() {
         assert_eq!(rig.run(line), name, "{line}");
     }
     let said = rig.run("create ipip tunnel mp p2p src 10.0.1.1");
-    assert!(said.contains("either p2p or p2mp"), "{said}");
+    assert!(said.contains("expected p2p or p2mp"), "{said}");
     assert_eq!(rig.run("show ipip tunnel").lines().count(), 2);
     assert_eq!(rig.run("show ipip tunnel 1").lines().count(), 1);
     let number = rig.interface("ipip1").0;
@@ -205,9 +209,9 @@ fn words_of_commands_are_those_of_the_original() {
 fn far_ends_are_found_in_addresses() {
     let mut rig = rig(FEATURE);
     let line = "create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1 \
-        security-check";
-    assert_eq!(rig.run(line), "ipip0\n");
-    rig.set("ip route add 2f00::/16 via 2002:1400:9::1 ipip0");
+        security-check tos 255";
+    assert_eq!(rig.run(line), "ip6ip-6rd0\n");
+    rig.set("ip route add 2f00::/16 via 2002:1400:9::1 ip6ip-6rd0");
     settle(&mut rig);
     // In the domain, and behind a relay.
     for (dst, far) in [("2002:1400:7::1", [20, 0, 0, 7]), ("2f00::1", [20, 0, 0, 9])] {
@@ -216,7 +220,7 @@ fn far_ends_are_found_in_addresses() {
         let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
         assert_eq!((outer.src, outer.dst, outer.tos), ([10, 0, 1, 1], far, 0xb9));
         assert!(outer.is_checksum_valid() && usize::from(outer.total_len.get()) == out.len());
-        assert_eq!((outer.ttl, outer.fragment.get(), outer.protocol), (64, 0, Protocol::IP6));
+        assert_eq!((outer.ttl, outer.fragment.get(), outer.protocol), (63, 0, Protocol::IP6));
         assert_eq!(inner, changed6(packet, |h| h.hop_limit -= 1));
     }
     rig.graph.moved_counters();
@@ -233,13 +237,26 @@ fn far_ends_are_found_in_addresses() {
         send(&mut rig, "ip4-receive", &[packet]);
         rig.expect(&[("ipip4-input", "no tunnel", 1)]);
     }
-    assert!(rig.run("delete ipip tunnel ipip0").contains("no such tunnel"));
-    rig.set("delete 6rd tunnel ipip0");
+    let said = rig.run("delete ipip tunnel ip6ip-6rd0");
+    assert!(said.contains("not such a tunnel"), "{said}");
+    rig.set("delete 6rd tunnel ip6ip-6rd0");
+    // Without a word about it the type of service stays, and what fits into Ethernet is carried.
+    rig.run("create 6rd tunnel ip6-pfx 2002::/16 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1");
+    settle(&mut rig);
+    let packet = |len: usize| {
+        let data = vec![7; len - 48];
+        changed6(udp6(HOST6, "2002:1400:7::1", 7, &data), |h| h.set_traffic_class(0xb9))
+    };
+    let out = sent(&mut rig, "ip6-input", packet(1480));
+    let (outer, _) = ip4::Header::ref_from_prefix(&out).unwrap();
+    assert_eq!((outer.tos, out.len()), (0, 1500));
+    assert_eq!(told(&mut rig, packet(1481)), Some(1480));
+    rig.set("delete 6rd tunnel ip6ip-6rd0");
     let long = "create 6rd tunnel ip6-pfx 2002::/48 ip4-pfx 0.0.0.0/0 ip4-src 10.0.1.1";
-    assert!(rig.run(long).contains("longer than a network"));
+    assert!(rig.run(long).contains("exceed 64 bits"));
 }
 
-/// The MTU that the sender of a packet is told, whose answer is the only thing that is sent.
+/// The MTU that the sender of a packet gets, whose error is the only packet sent.
 #[track_caller]
 fn told(rig: &mut Rig, packet: Vec<u8>) -> Option<u32> {
     let is_6 = packet[0] >> 4 == 6;

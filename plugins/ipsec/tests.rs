@@ -1,3 +1,5 @@
+//! Security of IP packets: ESP and AH: tests with packets.
+
 use graph::testing::Caught;
 use net::testing::{Rig, packets::*};
 use net::tunnel::testing::{send, settle};
@@ -95,12 +97,18 @@ fn tunnels_of_policies_carry_packets_of_all_lengths_with_all_algorithms() {
             let mut rig = rig();
             let sa = |id, ends: &str| format!("ipsec sa add {id} spi 1000 {suite} {more} {ends}");
             rig.set(&sa(1, "tunnel-src 10.0.1.1 tunnel-dst 20.0.0.1"));
-            rig.set(&sa(2, "tunnel-src 20.0.0.1 tunnel-dst 10.0.1.1 inbound"));
+            // The number may come last.
+            let ends = "tunnel-src 20.0.0.1 tunnel-dst 10.0.1.1";
+            rig.set(&format!("ipsec sa {ends} inbound {suite} {more} spi 1000 2 add"));
+            rig.set("ipsec sa bind 2 unbind");
             rig.set("ipsec spd add 1");
             rig.set("set interface ipsec spd pg1 1");
-            rig.set("ipsec policy add spd 1 priority 10 outbound action protect sa 1 remote-ip-range 20.9.0.0 - 20.9.255.255");
+            rig.set(
+                "ipsec policy add spd 1 priority 10 outbound action protect sa 1 \
+                remote-ip-range 20.9.0.0 - 20.9.255.255",
+            );
             rig.set("ipsec policy add spd 1 priority 5 outbound protocol 50 action bypass");
-            rig.set("ipsec spd add 2");
+            rig.set("ipsec spd 2 add");
             rig.set("ipsec policy add spd 2 priority 10 inbound action protect sa 2");
             rig.set("ipsec policy add spd 2 priority 1 inbound protocol 17 action bypass");
             rig.set("set interface ipsec spd pg0 2");
@@ -112,7 +120,7 @@ fn tunnels_of_policies_carry_packets_of_all_lengths_with_all_algorithms() {
                 assert_eq!((sealed[9], &sealed[12..20]), (50, &[10, 0, 1, 1, 20, 0, 0, 1][..]));
                 let back = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &sealed[20..]);
                 let clear = only(send(&mut rig, "ip4-input", std::slice::from_ref(&back)));
-                // What comes out is routed, and protected once more: it goes out sealed.
+                // The decrypted packet is routed, and protected once more: it leaves encrypted.
                 assert_eq!((clear[9], clear.len()), (50, sealed.len()), "{suite}");
                 if !more.is_empty() {
                     let again = send(&mut rig, "ip4-input", &[back]);
@@ -185,7 +193,7 @@ fn protected_tunnels_carry_frames() {
         let sealed = net::tunnel::testing::frame_sent(&mut rig, "gre0", &frame);
         assert_eq!((sealed[9], &sealed[12..20]), (50, &[10, 0, 1, 1, 20, 0, 0, 1][..]));
         settle(&mut rig);
-        // The far end sends the same; nobody takes the frame, but it is seen as the tunnel's.
+        // The remote end sends the same; the frame has no handler, but it is seen as the tunnel's.
         let back = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &sealed[20..]);
         send(&mut rig, "ip4-receive", &[back]);
         let moved = rig.graph.moved_counters();
@@ -259,7 +267,7 @@ impl Signed {
     fn family(&self) -> &'static str {
         if self.is_6 { "ip6" } else { "ip4" }
     }
-    /// A rig with an association, whose policies protect what goes out or comes in.
+    /// A rig with an association, whose policies protect outbound or inbound packets.
     fn rig(&self, is_inbound: bool) -> Rig {
         let mut rig = rig();
         let key = "5a".repeat(20);
@@ -393,18 +401,18 @@ fn associations_of_ah_have_a_hash_and_protect_no_tunnel() {
     let mut rig = rig();
     for words in ["", "crypto-alg aes-128-cbc crypto-key 00112233445566778899aabbccddeeff"] {
         let said = rig.run(&format!("ipsec sa add 1 spi 1000 ah {words}"));
-        assert!(said.contains("do not go together"), "{said}");
+        assert!(said.contains("unsupported combination"), "{said}");
     }
     let sa = "ipsec sa add 1 spi 1000 ah integ-alg sha1-96 integ-key 5a5a";
     let said = rig.run(&format!("{sa} udp-encap"));
-    assert!(said.contains("do not go together"), "{said}");
+    assert!(said.contains("unsupported combination"), "{said}");
     rig.set(sa);
     assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.1"), "ipip0\n");
     let said = rig.run("ipsec tunnel protect ipip0 input-sa 1 output-sa 1");
-    assert!(said.contains("tunnels are protected by ESP only"), "{said}");
+    assert!(said.contains("only ESP can protect tunnels"), "{said}");
 }
 
-/// What happens to datagrams to these ports.
+/// Fates of datagrams to these ports.
 fn fates(rig: &mut Rig, ports: &[u16]) -> Vec<bool> {
     let packets: Vec<_> =
         ports.iter().map(|port| udp4(HOST4, "20.9.9.9", *port, b"data")).collect();
@@ -457,7 +465,10 @@ fn flows_are_remembered_until_a_policy_of_their_direction_changes() {
     let policies = rig.run("show ipsec spd 2");
     assert!(policies.contains("packets 2 bytes"), "{policies}");
     rig.set(&format!("ipsec policy del {discard}"));
-    rig.set("ipsec policy add spd 1 priority 9 inbound ip4 action discard remote-port-range 1234 - 1234");
+    rig.set(
+        "ipsec policy add spd 1 priority 9 inbound ip4 action discard remote-port-range 1234 \
+        - 1234",
+    );
     rig.set("ipsec policy del spd 1 priority 1 inbound ip4 action bypass");
     assert_eq!(count(&mut rig), [0, 0]);
     assert_eq!(fates(&mut rig, &[1, 2, 3]), [false; 3]);
@@ -493,17 +504,24 @@ fn policies_found_by_tables_are_those_found_one_by_one() {
             "ipsec spd add 2",
             "set interface ipsec spd pg0 1",
             "set interface ipsec spd pg1 2",
-            "ipsec policy add spd 1 priority 5 inbound ip4 action bypass local-ip-range 20.0.0.0 - 20.255.255.255",
+            "ipsec policy add spd 1 priority 5 inbound ip4 action bypass local-ip-range 20.0.0.0 \
+                - 20.255.255.255",
             "ipsec policy add spd 1 priority 5 inbound ip4 action discard",
             "ipsec policy add spd 2 priority 1 outbound ip4 action bypass",
-            "ipsec policy add spd 2 priority 5 outbound ip4 protocol 17 action discard remote-port-range 2 - 3",
-            "ipsec policy add spd 2 priority 7 outbound ip4 protocol 17 action bypass remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3",
-            "ipsec policy add spd 2 priority 6 outbound ip4 protocol 17 action discard remote-ip-range 20.9.9.0 - 20.9.9.255 remote-port-range 4 - 4",
+            "ipsec policy add spd 2 priority 5 outbound ip4 protocol 17 action discard \
+                remote-port-range 2 - 3",
+            "ipsec policy add spd 2 priority 7 outbound ip4 protocol 17 action bypass \
+                remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3",
+            "ipsec policy add spd 2 priority 6 outbound ip4 protocol 17 action discard \
+                remote-ip-range 20.9.9.0 - 20.9.9.255 remote-port-range 4 - 4",
         ] {
             rig.set(line);
         }
         assert_eq!(fates(&mut rig, &[1, 2, 3, 4]), [true, false, true, false], "{startup}");
-        rig.set("ipsec policy del spd 2 priority 7 outbound ip4 protocol 17 action bypass remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3");
+        rig.set(
+            "ipsec policy del spd 2 priority 7 outbound ip4 protocol 17 action bypass \
+            remote-ip-range 20.9.9.9 - 20.9.9.9 remote-port-range 3 - 3",
+        );
         assert_eq!(fates(&mut rig, &[1, 2, 3, 4]), [true, false, false, false], "{startup}");
     }
 }
@@ -513,7 +531,7 @@ fn a_stanza_that_says_something_else_is_refused() {
     for (words, why) in [
         ("ipv4-inbound-spd-flow-cash on", "ipv4-inbound-spd-flow-cash"),
         ("ipv4-outbound-spd-fast-path maybe", "ipv4-outbound-spd-fast-path"),
-        ("ipv4-inbound-spd-hash-buckets 0", "ipv4-inbound-spd-hash-buckets is 1 to"),
+        ("ipv4-inbound-spd-hash-buckets 0", "ipv4-inbound-spd-hash-buckets must be 1 to"),
     ] {
         let made = std::panic::catch_unwind(|| rig_with(&format!("ipsec {{ {words} }}")));
         let panic = made.err().expect("it is refused");
@@ -549,7 +567,8 @@ fn tunnels_behind_translators_carry_packets_that_pass_by() {
     for line in [
         "ipsec spd add 1",
         "set interface ipsec spd pg1 1",
-        "ipsec policy add spd 1 priority 10 outbound action protect sa 1 remote-ip-range 20.9.0.0 - 20.9.255.255",
+        "ipsec policy add spd 1 priority 10 outbound action protect sa 1 remote-ip-range 20.9.0.0 \
+            - 20.9.255.255",
         "ipsec policy add spd 1 priority 5 outbound protocol 17 action bypass",
         "ipsec spd add 2",
         "set interface ipsec spd pg0 2",
@@ -623,7 +642,8 @@ fn protected_rig(suite: &str, is_tunnel: bool, is_6: bool) -> Rig {
         "ipsec spd add 1",
         "set interface ipsec spd pg1 1",
         &format!(
-            "ipsec policy add spd 1 priority 9 outbound {family} remote-ip-range {to} action protect sa 1"
+            "ipsec policy add spd 1 priority 9 outbound {family} remote-ip-range {to} action \
+                protect sa 1"
         ),
         &format!("ipsec policy add spd 1 priority 1 outbound {family} action bypass"),
         "ipsec spd add 2",
@@ -721,7 +741,7 @@ fn sealed_packets_that_come_in_fragments_are_put_together_and_opened() {
         let clear = only(send(&mut rig, input, &pieces));
         let protocol = if is_6 { clear[6] } else { clear[9] };
         assert_eq!((protocol, clear.len()), (17, 1600), "{suite} tunnel: {is_tunnel}");
-        // With reassembly on the interface they come in whole.
+        // With reassembly on the interface they are received whole.
         let pg0 = rig.interface("pg0");
         let set = |rig: &mut Rig, on| {
             rig.control(|r| r.enable_reassembly(pg0, reassembly::Kind::Full, [on; 2])).unwrap();
@@ -862,13 +882,15 @@ fn words_of_commands_come_in_any_order() {
     assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.1"), "ipip0\n");
     for line in [
         &format!(
-            "ipsec sa add 1 inbound anti-replay-size 128 {ESP} spi 9 tunnel src 10.0.1.1 dst 20.0.0.1 hop-limit 9 p2p"
+            "ipsec sa add 1 inbound anti-replay-size 128 {ESP} spi 9 tunnel src 10.0.1.1 dst \
+                20.0.0.1 hop-limit 9 p2p"
         ),
         &format!(
             "ipsec sa add 2 tunnel dst 20.0.0.1 encap-copy-df src 10.0.1.1 {ESP} spi 8 salt 0x7"
         ),
         "ipsec spd add 1",
-        "ipsec policy outbound sa 2 remote-ip-range 20.9.0.0 - 20.9.9.9 action protect priority 5 spd 1 add",
+        "ipsec policy outbound sa 2 remote-ip-range 20.9.0.0 - 20.9.9.9 action protect priority 5 \
+            spd 1 add",
         "ipsec policy spd 1 inbound protocol 50 action bypass priority 4",
         "ipsec tunnel protect sa-in 1 sa-out 2 ipip0 add",
     ] {
@@ -881,7 +903,10 @@ fn words_of_commands_come_in_any_order() {
     assert_eq!(rig.run("show ipsec sa detail"), rig.run("show ipsec sa"));
     assert!(rig.run("show ipsec protect").contains("ipip0"));
     rig.set("ipsec tunnel protect del ipip0");
-    rig.set("ipsec policy del spd 1 action protect sa 2 outbound remote-ip-range 20.9.0.0 - 20.9.9.9 priority 5");
+    rig.set(
+        "ipsec policy del spd 1 action protect sa 2 outbound remote-ip-range 20.9.0.0 - \
+        20.9.9.9 priority 5",
+    );
     let said = rig.run("ipsec policy spd 1 outbound action bypass sa 2");
-    assert!(said.contains("sa is for action protect"), "{said}");
+    assert!(said.contains("sa requires action protect"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! What takes the fast path of layer 2 and what goes node by node ends alike, and is counted alike.
+//! The fast path of layer 2 and node by node have the same results, and the same counters.
 
 use graph::testing::Caught;
 use l2::FEATURE;
@@ -34,7 +34,7 @@ fn bench(lines: &[&str]) -> Bench {
     bench
 }
 
-/// The interface that a frame comes in by: that of its sender.
+/// The receive interface of a frame: that of its sender.
 fn ports(bench: &Bench) -> impl Fn(&[u8]) -> u32 + Clone + Send + use<> {
     let ports = [0, 1, 2, 3].map(|n| bench.interface(&format!("pg{n}")).0);
     move |frame| ports[usize::from(frame[11] % 4)]

@@ -1,3 +1,5 @@
+//! Bridging and cross-connects: tests with packets.
+
 use std::net::IpAddr;
 
 use control::api::Retval;
@@ -40,7 +42,7 @@ fn bridge() -> Bench {
     bench
 }
 
-/// Sends frames that come in on an interface; returns which interfaces send what, in order of both.
+/// Sends frames received on an interface; returns which interfaces send what, in order of both.
 fn send(bench: &mut Bench, on: &str, frames: &[Vec<u8>]) -> Vec<(String, Vec<u8>)> {
     let rx = bench.interface(on).0;
     let caught = bench.send_as("ethernet-input", frames, move |p| p.set_rx(rx));
@@ -102,6 +104,11 @@ fn unknown_addresses_are_flooded_or_not_as_the_domain_says() {
     b.set("set interface l2 bridge pg3 1 uu-fwd");
     assert_eq!(outputs(&send(&mut b, "pg0", &unknown)), ["pg3"]);
     assert_eq!(outputs(&send(&mut b, "pg0", &[plain(ALL, mac(1))])), ["pg1", "pg2"]);
+    b.graph.moved_counters();
+    for to in [ALL, mac(9), mac(1)] {
+        assert!(send(&mut b, "pg3", &[plain(to, mac(5))]).is_empty(), "nothing comes from there");
+    }
+    b.expect(&[("l2-input", "L2 input drops", 3), ("l2-input", "L2 input packets", 3)]);
     b.set("set bridge-domain flood 1 disable");
     assert!(send(&mut b, "pg0", &[plain(ALL, mac(1))]).is_empty());
     b.set("set interface l2 forward pg0 disable");
@@ -314,7 +321,7 @@ fn old_addresses_are_forgotten_and_clients_told() {
     assert!(b.run("show l2fib").unwrap().contains("entries: 0/0"));
 }
 
-/// Has control look through the addresses, as it does all the time beside the threads.
+/// Makes control scan the addresses, as it does all the time beside the threads.
 fn look_through(b: &mut Bench) {
     b.control(|router| {
         router.handle_events();
@@ -364,7 +371,7 @@ fn storms_in_one_domain_leave_others_alone() {
         assert_eq!(send(&mut b, "pg0", &storm).len(), 256);
         undisturbed(&mut b);
     }
-    // All of the domain are forgotten in time; the other one forgets nobody.
+    // All of the domain age out in time; the other one keeps all.
     for _ in 0..3 {
         b.graph.engine.clock().adjust(65.0);
         look_through(&mut b);
@@ -405,6 +412,11 @@ fn the_router_is_a_port_by_its_virtual_interface() {
     b.set("bvi delete bvi0");
     assert!(b.run("bvi delete pg0").is_err());
     assert!(b.run("show bridge-domain 1").unwrap().contains("N/A"));
+    let shown = b.run("show bridge-domain 1 det").unwrap();
+    assert_eq!(b.run("show bridge-domain arp detail 1").unwrap(), shown, "in any order");
+    assert_eq!(b.run("create bridge-domain learn 0 bd-tag x").unwrap(), "bridge-domain 2\n");
+    assert!(b.run("show bridge-domain bd-tag 2").unwrap().contains("BD-Tag: x"));
+    assert!(b.run("create bridge-domain").unwrap_err().contains("missing bridge-domain-id"));
 }
 
 fn arp_request(src: [u8; 6], from: &str, target: &str) -> Vec<u8> {
@@ -462,6 +474,41 @@ fn requests_are_answered_where_the_owner_is_known() {
         let gone = local.call(router, &BdIpMacAddDel { is_add: false, entry }).err();
         assert_eq!(gone, Some(Retval::NO_SUCH_ENTRY));
     });
+}
+
+/// A message about neighbours with the link-layer address of its sender.
+fn discovery(from: &str, to: &str, kind: icmp6::Type, target: &str) -> Vec<u8> {
+    let target: std::net::Ipv6Addr = target.parse().unwrap();
+    let rest = [&[0; 4][..], &target.octets(), &[1, 1], &mac(1)].concat();
+    let message = packets::changed6(packets::icmp6(from, to, kind, &rest), |h| h.hop_limit = 255);
+    let mut bytes = frame([0x33, 0x33, 0xff, 0, 0, 5], mac(1), &[], &message);
+    bytes[12..14].copy_from_slice(&[0x86, 0xdd]);
+    bytes
+}
+
+#[test]
+fn announcements_and_probes_go_to_all_and_their_hosts_are_heard_of() {
+    let (solicitation, advertisement) =
+        (icmp6::Type::NEIGHBOR_SOLICITATION, icmp6::Type::NEIGHBOR_ADVERTISEMENT);
+    let mut reply = arp_request(mac(1), "10.9.0.8", "10.9.0.5");
+    reply[21] = 2;
+    for (what, is_heard) in [
+        (arp_request(mac(1), "10.9.0.5", "10.9.0.5"), true),
+        (reply, true),
+        (discovery("::", "ff02::1:ff00:5", solicitation, "2001:db8:9::5"), false),
+        (discovery("2001:db8:9::7", "ff02::1", advertisement, "2001:db8:9::7"), true),
+    ] {
+        let mut b = bridge();
+        b.set("set bridge-domain arp term 1");
+        b.set("set bridge-domain arp entry 1 10.9.0.5 02:00:00:01:00:05");
+        b.set("set bridge-domain arp entry 1 2001:db8:9::5 02:00:00:01:00:05");
+        assert_eq!(outputs(&send(&mut b, "pg0", &[what])), ["pg1", "pg2", "pg3"]);
+        b.talk(|local, router| {
+            local.call(router, &WantL2ArpTermEvents { enable: true, pid: 7 }).unwrap();
+            router.handle_events();
+            assert_eq!(router.clients.waiting(local.index()) > 0, is_heard);
+        });
+    }
 }
 
 #[test]
@@ -576,7 +623,7 @@ fn tags_are_rewritten_and_the_other_way_back() {
         ("l2-output", "L2 output packets", 1),
     ]);
     for (words, error) in [
-        ("pg1 pop 1", "exactly so many tags"),
+        ("pg1 pop 1", "does not match so many tags"),
         ("pg0.1 push dot1q 5000", "at most 4095"),
         ("pg0.1 push vlan 5", "dot1q or dot1ad"),
         ("pg0.1 pop 3", "1 or 2"),
@@ -584,6 +631,36 @@ fn tags_are_rewritten_and_the_other_way_back() {
         let text = b.run(&format!("set interface l2 tag-rewrite {words}")).unwrap_err();
         assert!(text.contains(error), "{words}: {text}");
     }
+}
+
+#[test]
+fn tags_are_rewritten_where_frames_may_have_more_of_them() {
+    const Q: u16 = 0x8100;
+    let mut b = bridge();
+    b.control(|r| {
+        let pg0 = r.interfaces.named("pg0").unwrap().index;
+        let sub = SubInterface { is_exact: false, ..SubInterface::dot1q(1, 200) };
+        let sub = r.add_sub_interface(pg0, sub).unwrap();
+        r.set_admin(sub, true);
+    });
+    b.set("set interface l2 xconnect pg0.1 pg1");
+    b.set("set interface l2 xconnect pg1 pg0.1");
+    for more in [&[][..], &[(Q, 7)], &[(Q, 7), (Q, 8)]] {
+        let outside = frame(mac(2), mac(1), &[&[(Q, 200)], more].concat(), &[7; 46]);
+        for (words, push) in
+            [("pop 1", &[][..]), ("translate 1-1 dot1q 9", &[(Q, 9)]), ("push dot1q 9", &[(Q, 9)])]
+        {
+            b.set(&format!("set interface l2 tag-rewrite pg0.1 {words}"));
+            let kept = if words.starts_with("push") { &[(Q, 200)][..] } else { &[] };
+            let inside = frame(mac(2), mac(1), &[push, kept, more].concat(), &[7; 46]);
+            let sent = send(&mut b, "pg0", std::slice::from_ref(&outside));
+            assert_eq!(sent, [("pg1".to_owned(), inside.clone())], "{words}");
+            let sent = send(&mut b, "pg1", &[inside]);
+            assert_eq!(sent, [("pg0.1".to_owned(), outside.clone())], "{words}");
+        }
+    }
+    let text = b.run("set interface l2 tag-rewrite pg0.1 pop 2").unwrap_err();
+    assert!(text.contains("does not match so many tags"), "{text}");
 }
 
 #[test]
@@ -599,7 +676,9 @@ fn backbone_headers_are_put_in_front_and_taken_off() {
     assert_eq!(send(&mut b, "pg0", std::slice::from_ref(&inner)), [("pg1".into(), outer.clone())]);
     assert_eq!(send(&mut b, "pg1", std::slice::from_ref(&outer)), [("pg0".into(), inner.clone())]);
     assert_eq!(send(&mut b, "pg1", std::slice::from_ref(&inner)), [], "it has no such header");
-    b.set(&format!("set interface l2 pbb-tag-rewrite pg0 pop {words}"));
+    assert_eq!(b.run("show interface pg0 vtr").unwrap(), "pg0:  VTR pbb push\n");
+    b.set(&format!("set interface l2 pbb-tag-rewrite pop {words} pg0"));
+    assert_eq!(b.run("show interface vtr pg0 pg1").unwrap(), "pg0:  VTR pbb pop\npg1:  VTR none\n");
     assert_eq!(send(&mut b, "pg0", std::slice::from_ref(&outer)), [("pg1".into(), inner.clone())]);
     assert_eq!(send(&mut b, "pg1", &[inner]), [("pg0".into(), outer)]);
 }

@@ -106,7 +106,8 @@ fn what_is_not_heard_of_any_more_expires_and_is_forgotten() {
     talk(&mut ports, 13.2, 3.2, true);
     assert_eq!((ports[0].rx, ports[0].mux), (Rx::Defaulted, Mux::Detached));
     assert!(ports[0].actor.has(state::DEFAULTED) && !ports[0].actor.has(state::EXPIRED));
-    assert_eq!(ports[0].partner, Party::default());
+    let of_none = Party { system: MacAddr::ZERO, state: 0, ..ports[0].actor };
+    assert_eq!(ports[0].partner, of_none);
     talk(&mut ports, 17.0, 40.0, false);
     assert!(ports[0].is_distributing(), "and it comes back");
 }
@@ -148,7 +149,7 @@ fn said(out: &[Caught], by: InterfaceIndex) -> Vec<Pdu> {
     out.iter().filter(slow).map(|c| Pdu::read_from_bytes(&c.bytes[14..]).unwrap()).collect()
 }
 
-/// Has a member hear something.
+/// Makes a member receive a frame.
 fn hear(b: &mut Bench, on: InterfaceIndex, what: &[u8]) -> Vec<Caught> {
     let header = Header::new(SLOW_PROTOCOLS, HOST, EtherType::SLOW_PROTOCOLS);
     let frame = [header.as_bytes(), what].concat();
@@ -186,7 +187,11 @@ fn a_bond_carries_packets_by_members_whose_other_ends_agree() {
     let out = b.wait(1.0);
     let first = said(&out, pg1)[0];
     assert_eq!((first.actor.system, first.actor.port.get()), (PG1, pg1.0 as u16));
-    assert_eq!((first.actor.system_priority.get(), first.actor.key.get()), (0xffff, 0));
+    let bond = b.interface("BondEthernet0").0 as u16;
+    assert_eq!((first.actor.system_priority.get(), first.actor.key.get()), (0xffff, bond));
+    let other = (first.partner.port.get(), first.partner.key.get(), first.partner.system);
+    assert_eq!(other, (pg1.0 as u16, bond, MacAddr::ZERO), "one like this end, of no system");
+    assert!(first.actor.has(state::DEFAULTED | state::EXPIRED));
     let frame = out.iter().find(|c| c.tx == pg2.0 && c.bytes[12..14] == [0x88, 9]).unwrap();
     assert_eq!(frame.bytes[..12], [SLOW_PROTOCOLS.0, [2, 0, 0, 0, 0, 0xac]].concat());
     assert_eq!(frame.bytes.len(), 124);
@@ -297,6 +302,11 @@ fn markers_are_answered_and_the_rest_is_counted() {
     }
     let answers: Vec<_> = out.iter().filter(|c| c.bytes[12..15] == [0x88, 9, 2]).collect();
     assert_eq!(answers.len(), 1);
+    assert_eq!(
+        answers[0].bytes[6..12],
+        PG1.0,
+        "from the bond, which has its first member's address"
+    );
     let answer = Marker::read_from_bytes(&answers[0].bytes[14..]).unwrap();
     assert_eq!(answer, Marker { kind: 2, ..marker });
     b.graph.moved_counters();
@@ -321,11 +331,11 @@ fn markers_are_answered_and_the_rest_is_counted() {
     }
     assert_eq!(moved.len(), 6);
     for (line, error) in [
-        ("debug lacp pg0 on", "no member of a bond in mode lacp"),
+        ("debug lacp pg0 on", "is not an LACP member"),
         ("debug lacp pg1", "expected on or off"),
         ("debug lacp", "expected on or off"),
         ("debug lacp pg9 on", "unknown interface `pg9 on'"),
-        ("show lacp pg0", "no member of a bond in mode lacp"),
+        ("show lacp pg0", "is not an LACP member"),
         ("show lacp pg9", "unknown interface"),
     ] {
         let said = b.cli(line);

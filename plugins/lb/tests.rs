@@ -102,13 +102,22 @@ fn packets_for_a_vip_go_to_its_servers_in_gre() {
         for (encap, servers) in
             [("gre4", ["10.0.1.2", "10.0.1.3"]), ("gre6", ["2001:db8:1::2", "2001:db8:1::3"])]
         {
-            for port in ["", " protocol udp port 80"] {
+            for (port, is_last) in
+                [("", false), (" protocol udp port 80", false), (" protocol udp port 80", true)]
+            {
                 let name = format!("{node}-{encap}{}", if port.is_empty() { "" } else { "-port" });
                 let [first, second] = servers;
-                let mut b = bench(&[
-                    &format!("lb vip {prefix}{port} encap {encap}"),
-                    &format!("lb as {prefix}{port} {first} {second}"),
-                ]);
+                let lines = match is_last {
+                    false => [
+                        format!("lb vip {prefix}{port} encap {encap}"),
+                        format!("lb as {prefix}{port} {first} {second}"),
+                    ],
+                    true => [
+                        format!("lb vip encap {encap}{port} {prefix}"),
+                        format!("lb as {first}{port} {prefix} {second}"),
+                    ],
+                };
+                let mut b = bench(&lines.each_ref().map(String::as_str));
                 for n in [1, 3, 4, 255, 256] {
                     let packets = flows(n, client, (vip, 80));
                     let out = through(&mut b, false, &packets);
@@ -193,7 +202,7 @@ fn servers_that_translate_answer_as_the_vip() {
             let other = key.replace("port 80", "port 81");
             b.set(&format!("lb vip {other} encap {nat} target_port 3307"));
             let told = b.cli(&format!("lb as {other} {server}"));
-            assert!(told.contains(&format!("{server} answers on that port")), "{told}");
+            assert!(told.contains(&format!("{server} serves another VIP on that port")), "{told}");
         }
     }
 }
@@ -222,12 +231,12 @@ fn a_node_port_is_met_at_any_address_of_the_router() {
         assert_eq!(ends(&back[0]), (end(vip_addr, 30080), end(client, 5)));
         let other = vip.replace("::7", "::8").replace(".7", ".8");
         let second = format!("lb vip {other} protocol udp port 80 {service}");
-        assert!(b.cli(&second).contains("port 30080 of the router's own addresses is taken"));
+        assert!(b.cli(&second).contains("node port 30080 is in use"));
         let tcp = format!("lb vip {other} protocol tcp port 80 {service}");
-        assert!(b.cli(&tcp).contains("are of UDP only"));
+        assert!(b.cli(&tcp).contains("are UDP only"));
         b.set(&format!("lb vip {key} del"));
         b.graph.moved_counters();
-        // Nobody listens there now: the router says so itself.
+        // No listener there now: the router itself answers.
         let back = through(&mut b, false, &[ask]);
         assert_eq!(ends(&back[0]).0.0, end(router, 0).0);
         b.set(&second);
@@ -250,12 +259,12 @@ fn flows_keep_their_server_until_they_are_silent_flushed_or_the_server_goes() {
     let shown = b.cli("show lb vips verbose");
     assert!(shown.contains("  10.0.1.2 leaving weight 100 0 buckets 64 flows"), "{shown}");
     assert!(shown.contains("  known flows: 64\n  first packets: 64\n"), "{shown}");
-    assert!(b.cli("lb as 90.0.0.0/8 10.0.1.2 del").contains("the VIP has no server 10.0.1.2"));
+    assert!(b.cli("lb as 90.0.0.0/8 10.0.1.2 del").contains("no server 10.0.1.2"));
     b.wait(10.0);
     let shown = b.cli("show lb vips verbose");
     assert!(!shown.contains("10.0.1.2"), "its last flow is over: {shown}");
     assert_eq!(spread(&through(&mut b, false, &all)), BTreeMap::from([(second, 64)]));
-    // It comes back, and flushing spreads the flows anew.
+    // It returns, and flushing redistributes the flows.
     b.set("lb as 90.0.0.0/8 10.0.1.2");
     assert_eq!(spread(&through(&mut b, false, &all)), BTreeMap::from([(second, 64)]));
     b.set("lb flush vip 90.0.0.0/8");
@@ -310,27 +319,27 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let mut b = bench(&["lb vip 90.0.0.0/8 encap gre4", "lb vip 91.0.0.0/8 protocol tcp port 80"]);
     let before = b.cli("show configuration lb");
     for (line, why) in [
-        ("lb vip 90.0.0.0/8", "there is such a VIP"),
-        ("lb vip 90.0.0.0/8 protocol udp port 5", "one VIP for all ports or several"),
-        ("lb vip 91.0.0.0/8", "one VIP for all ports or several"),
-        ("lb vip 91.0.0.0/8 protocol udp port 5 encap gre6", "have one encapsulation"),
-        ("lb vip 2001:db9::/32 encap l3dsr", "l3dsr is not for VIPs of this version"),
-        ("lb vip 92.0.0.0/8 encap nat6", "nat6 is not for VIPs of this version"),
-        ("lb vip 92.0.0.0/8 encap l3dsr dscp 64", "dscp 64 is not from 0 to 63"),
-        ("lb vip 92.0.0.0/8 new_len 1000", "a power of two of places"),
+        ("lb vip 90.0.0.0/8", "the VIP exists"),
+        ("lb vip 90.0.0.0/8 protocol udp port 5", "either one VIP for all ports or one per port"),
+        ("lb vip 91.0.0.0/8", "either one VIP for all ports or one per port"),
+        ("lb vip 91.0.0.0/8 protocol udp port 5 encap gre6", "must have the same encapsulation"),
+        ("lb vip 2001:db9::/32 encap l3dsr", "l3dsr is not available for this IP version"),
+        ("lb vip 92.0.0.0/8 encap nat6", "nat6 is not available for this IP version"),
+        ("lb vip 92.0.0.0/8 encap l3dsr dscp 64", "dscp 64 is not 0 to 63"),
+        ("lb vip 92.0.0.0/8 new_len 1000", "table length must be a power of 2"),
         ("lb vip 92.0.0.0/8 encap nat4 target_port 5", "protocol and port are missing"),
         ("lb vip 92.0.0.0/8 protocol udp port 5 encap nat4", "target_port is missing"),
         ("lb vip 92.0.0.0/8 protocol udp port 0", "protocol and port are missing"),
         ("lb vip 92.0.0.0/8 protocol sctp port 5", "expected tcp or udp"),
         ("lb vip 93.0.0.0/8 del", "no such VIP"),
         ("lb as 93.0.0.0/8 10.0.1.2", "no such VIP"),
-        ("lb as 90.0.0.0/8 10.0.1.2 2001:db8::1", "2001:db8::1 is of the other version"),
-        ("lb as 90.0.0.0/8 10.0.1.2 10.0.1.2", "the VIP has server 10.0.1.2"),
-        ("lb as 90.0.0.0/8 10.0.1.2 weight 101", "weight 101 is not from 0 to 100"),
-        ("lb as 90.0.0.0/8 10.0.1.2 del", "the VIP has no server 10.0.1.2"),
+        ("lb as 90.0.0.0/8 10.0.1.2 2001:db8::1", "2001:db8::1 is of another IP version"),
+        ("lb as 90.0.0.0/8 10.0.1.2 10.0.1.2", "server 10.0.1.2 exists"),
+        ("lb as 90.0.0.0/8 10.0.1.2 weight 101", "weight 101 is not 0 to 100"),
+        ("lb as 90.0.0.0/8 10.0.1.2 del", "no server 10.0.1.2"),
         ("lb as 90.0.0.0/8", "expected the address of a server"),
-        ("lb conf buckets 3", "a power of two of buckets"),
-        ("lb conf timeout 0", "a timeout has at least a second"),
+        ("lb conf buckets 3", "sticky buckets must be a power of 2"),
+        ("lb conf timeout 0", "a timeout is at least one second"),
         ("lb flush vip 93.0.0.0/8", "no such VIP"),
     ] {
         let told = b.cli(line);

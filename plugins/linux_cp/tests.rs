@@ -42,7 +42,7 @@ fn what_nobody_here_takes_goes_to_the_host_unchanged() {
             assert!(sent(&out).iter().all(|bytes| bytes == frame));
         }
     }
-    // Other interfaces have no host: a port that nobody listens on is told.
+    // Other interfaces have no host: a port without a listener causes an error.
     let pg1 = b.pg1;
     let mut other = packet("10.0.1.1");
     other[..6].copy_from_slice(&net::testing::whole::PG1.0);
@@ -117,7 +117,7 @@ fn broadcasts_reach_the_host_as_long_as_there_is_a_pair() {
         shown.contains("dpo-punt")
     };
     assert_eq!((everybody(&mut b, 0), everybody(&mut b, 7)), (false, true));
-    // Nobody is told another address of layer 2 for it.
+    // No other MAC address is announced for it.
     let ask = bytes(request(HOST, "10.0.0.2", "10.0.0.255"));
     assert!(b.receive(pg0, &[ask]).iter().all(|c| c.tx != pg0.0));
     assert_eq!(b.cli("test lcp del phy pg0 host host"), "");
@@ -256,8 +256,8 @@ fn frames_of_chosen_types_pass_both_ways() {
     assert_eq!((passes(&mut b, pg0, host), passes(&mut b, host, pg0)), (3, 3));
     assert_eq!(b.cli("show lcp ethertype"), "0x8809\n");
     assert_eq!(b.cli("show lcp osi-proto"), "0x83\n");
-    assert!(b.cli("lcp osi-proto enable 255").contains("no protocol of OSI"));
-    assert!(b.cli("lcp ethertype enable 0x800").contains("no types to be passed on"));
+    assert!(b.cli("lcp osi-proto enable 255").contains("unknown OSI protocol"));
+    assert!(b.cli("lcp ethertype enable 0x800").contains("cannot be passed"));
     assert_eq!(b.graph.buffers_used(), 0);
 }
 
@@ -301,10 +301,10 @@ fn messages_answer_as_clients_know_them() {
 fn what_is_wrong_is_named_and_nothing_changes() {
     let (mut b, _) = bench();
     for (line, text) in [
-        ("lcp create pg0 host-if x", "in a pair already"),
+        ("lcp create pg0 host-if x", "already in a pair"),
         ("lcp create pg1 host-if toolongforadevice", "1 to 15 characters"),
         ("lcp create pg9 host-if x", "pg9"),
-        ("lcp delete pg1", "in no pair"),
+        ("lcp delete pg1", "is not in a pair"),
         ("lcp lcp-sync maybe", "expected on or off"),
         ("lcp default netns a-name-that-is-longer-than-31-characters", "at most 31 characters"),
     ] {

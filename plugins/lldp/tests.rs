@@ -1,3 +1,5 @@
+//! Link layer discovery protocol: tests with packets.
+
 use control::api::Retval;
 use lldp::*;
 use net::InterfaceIndex;

@@ -135,8 +135,11 @@ fn clients_declare_and_list_devices() {
     for (line, why) in [
         ("set mactime device 02:00:00:00:00:01", "expected allow or drop"),
         ("set mactime device 02:00:00:00:00:01 allow range 5 604801", "0 to 604800"),
-        ("set mactime device 02:00:00:00:00:01 drop range 5 6 quota 7", "a quota is for ranges"),
-        ("set mactime device ff:ff:ff:ff:ff:ff drop", "an address of its own"),
+        (
+            "set mactime device 02:00:00:00:00:01 drop range 5 6 quota 7",
+            "a quota requires allowed ranges",
+        ),
+        ("set mactime device ff:ff:ff:ff:ff:ff drop", "a unicast MAC address"),
     ] {
         let said = b.cli(line);
         assert!(said.contains(why), "{line}: {said}");

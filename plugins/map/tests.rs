@@ -1,3 +1,5 @@
+//! Addresses and ports of IPv4 mapped into IPv6: MAP-E, MAP-T, LW4o6: tests with packets.
+
 use control::api::Retval;
 use map::*;
 use net::InterfaceIndex;
@@ -28,7 +30,7 @@ fn bench(domain: &str, word: &str) -> Bench {
     b
 }
 
-/// The packets that leave for one that comes in on `pg0`, or on `pg1`.
+/// The packets that leave for one received on `pg0`, or on `pg1`.
 fn through(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<Vec<u8>> {
     whole::through(b, on_pg1, &[packet.to_vec()])
 }
@@ -245,7 +247,7 @@ fn packets_are_translated_both_ways() {
     assert_eq!((&back[12..16], &back[16..20]), (&[192, 168, 0, 1][..], &[10, 0, 0, 2][..]));
     assert_eq!((back[8], &back[4..8]), (63, &[0; 4][..]));
     assert!(sum4(&back).is_valid());
-    // A port of somebody else.
+    // Another customer's port.
     assert_eq!(through(&mut b, true, &tcp6(CUSTOMER_T, OUTSIDE_T, (0xdcba, 80))).len(), 0);
     b.expect(&[("ip6-map-t", "sec_check", 1)]);
     b.set("map params icmp6 unreachables on");

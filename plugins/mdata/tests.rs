@@ -34,7 +34,7 @@ fn fields_that_a_node_changes_are_found_while_they_are_tracked() {
         assert!(has("sw_if_index[VLIB_TX]") && !has("sw_if_index[VLIB_RX]"), "{rewritten}");
         assert_eq!(line(&mut bench, "pg1-tx"), Some(format!("none ({n} packets)")));
         assert_eq!(line(&mut bench, "ip4-lookup"), None);
-        // What was found stays until it begins anew.
+        // Findings stay until tracking restarts.
         bench.set("buffer metadata tracking off");
         send(&mut bench, n);
         assert_eq!(line(&mut bench, "ip4-rewrite"), Some(rewritten));

@@ -1,5 +1,4 @@
-//! What takes the fast path of labelled packets and what goes node by node ends alike, and is
-//! counted alike.
+//! The fast path of labelled packets and node by node have the same results, and the same counters.
 
 use graph::testing::Caught;
 use mpls::FEATURE;

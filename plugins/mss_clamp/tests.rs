@@ -1,3 +1,5 @@
+//! TCP MSS clamping: tests with packets.
+
 use control::api::Retval;
 use mss_clamp::*;
 use net::InterfaceIndex;

@@ -1,5 +1,4 @@
-//! What takes the fast path through NAT and what goes node by node ends alike, and is counted
-//! alike.
+//! The fast path through NAT and node by node have the same results, and the same counters.
 
 use nat44_ed::FEATURE;
 use net::testing::alike::{self, Seen, numbers};

@@ -21,7 +21,7 @@ fn bench(more: &[&str]) -> Bench {
     between(FEATURE, &first, more)
 }
 
-/// What leaves, without Ethernet headers, all sums checked.
+/// The transmitted packets, without Ethernet headers, all checksums verified.
 pub(super) fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let to: MacAddr = if on == b.pg0 { PG0 } else { PG1 };
     let header = ethernet::Header::new(to, HOST, EtherType::IP4);
@@ -343,7 +343,7 @@ fn a_full_table_says_so_and_its_memory_serves_those_who_come_later() {
     ]);
     let before = table_of(&mut b, "nat44-ed");
     assert_eq!((before[0], before[3], before[6]), (100, 100, 150));
-    // Who has a session keeps it.
+    // Existing sessions stay.
     assert_eq!(pass(&mut b, pg0, &flows(2000)[..100]).iter().filter(is_error).count(), 0);
     // The clock is moved: no answer finds a session that is over, and others have their places.
     b.control(|r, _| r.engine.clock().adjust(30.0));
@@ -368,6 +368,62 @@ fn no_packet_is_translated_by_what_belongs_to_an_interface_that_is_gone() {
     assert_eq!(table_of(&mut b, "nat44-ed")[0], 0, "its address is gone");
     assert!(!b.cli("show nat44 addresses").contains("10.0.1.1"));
     assert!(!b.cli("show nat44 interfaces").contains("pg1"));
-    // Whoever still sends to the address from inside gets nothing.
+    // Packets to the address from inside have no effect.
     assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.3", 53), outside)]).len(), 0);
+}
+
+#[test]
+fn sessions_are_listed_a_page_at_a_time_and_searched() {
+    let mut b = bench(&["nat44 add address 192.0.2.1"]);
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    for port in 0..7 {
+        assert_eq!(pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000 + port), server)]).len(), 1);
+    }
+    pass(&mut b, pg0, &[tcp(end("10.0.0.3", 5000), end("10.0.1.2", 80), 2)]);
+    let mut list = |words: &str| {
+        let line = format!("show session list nat44-ed {words}");
+        let reply = b.control(|router, cli| cli.run(router, &line));
+        let page = reply.output.to_json();
+        let rows = page["sessions"].as_array().unwrap().clone();
+        (rows, page["next"].as_str().map(str::to_owned), page["total"].as_u64())
+    };
+    let (mut seen, mut from, mut pages) = (Vec::new(), Some("0.0".to_owned()), 0);
+    while let Some(at) = from {
+        let (rows, next, total) = list(&format!("from {at} count 3"));
+        assert_eq!(total, Some(8));
+        assert!(rows.len() <= 3);
+        seen.extend(rows.iter().map(|row| row["src"].to_string()));
+        (from, pages) = (next, pages + 1);
+    }
+    assert!(pages >= 3);
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 8, "each session is listed once");
+    for (words, count) in [
+        ("address 10.0.0.3", 1),
+        ("address 192.0.2.1", 8),
+        ("port 4002", 1),
+        ("port 53 protocol udp", 7),
+        ("protocol tcp", 1),
+        ("protocol 17 port 80", 0),
+        ("address 10.9.9.9", 0),
+    ] {
+        assert_eq!(list(words).0.len(), count, "{words}");
+    }
+    let row = &list("protocol tcp").0[0];
+    assert_eq!(row["src"].to_string(), r#"["10.0.0.3",5000]"#);
+    assert_eq!(row["dst"].to_string(), r#"["10.0.1.2",80]"#);
+    assert_eq!(row["translated_src"][0], "192.0.2.1");
+    assert!(row["translated_dst"].is_null());
+    assert_eq!(row["state"], "transitory");
+    for (words, named) in [
+        ("nosuch", "`nosuch'"),
+        ("nat44-ed count 0", "`0'"),
+        ("nat44-ed count 1001", "`1001'"),
+        ("nat44-ed from x", "`x"),
+        ("nat44-ed protocol x", "`x'"),
+    ] {
+        let why = b.attempt(&format!("show session list {words}")).unwrap_err().to_string();
+        assert!(why.contains(named), "{words}: {why}");
+    }
 }

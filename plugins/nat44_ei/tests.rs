@@ -66,7 +66,7 @@ fn mappings_lead_inside_and_hosts_there_meet_by_addresses_outside() {
     assert_eq!((from.0, to), (outside.0, server));
     let back = pass(&mut b, pg0, &[udp(server, from)]);
     assert_eq!(ends(&back[0]), [outside, host]);
-    // The port of a mapping is nobody else's.
+    // The port of a mapping has no other user.
     let out = pass(&mut b, pg0, &[udp(end("10.0.0.3", 5353), client)]);
     assert_ne!(ends(&out[0])[0], outside);
     assert_eq!(b.cli("nat44 ei del user 10.0.0.3"), "");
@@ -294,7 +294,7 @@ fn message(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), bytes: &[u8]) -> Vec<u8> 
 /// An active router and its standby; each is 10.0.0.1 to the other one, 10.0.0.3.
 fn pair() -> [Bench; 2] {
     let lines =
-        ["nat44 ei add address 192.0.2.1", "nat44 ei ha listener 10.0.0.1:12345 path-mtu 172"];
+        ["nat44 ei add address 192.0.2.1", "nat44 ei ha listener path-mtu 172 10.0.0.1:12345"];
     [bench(&lines), bench(&lines)]
 }
 
@@ -303,7 +303,7 @@ fn a_standby_has_the_sessions_of_the_active_router_and_goes_on_with_them() {
     let [mut active, mut standby] = pair();
     let (own, other) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
     let (host, server) = ("10.0.0.2", end("10.0.1.2", 53));
-    assert_eq!(active.cli("nat44 ei ha failover 10.0.0.3:12346 refresh-interval 5"), "");
+    assert_eq!(active.cli("nat44 ei ha failover refresh-interval 5 10.0.0.3:12346"), "");
     let pg0 = active.pg0;
     // So many have room in a message.
     let out = pass(&mut active, pg0, &[1, 2, 3].map(|port| udp(end(host, port), server)));
@@ -374,7 +374,7 @@ fn a_message_that_is_not_acknowledged_is_sent_again_three_times_and_then_missed(
     // All sessions again, for a standby that was away.
     assert_eq!(active.cli("nat44 ei ha resync"), "");
     let busy = active.cli("nat44 ei ha resync");
-    assert!(busy.contains("sessions are being sent already"), "{busy}");
+    assert!(busy.contains("a resynchronization is already running"), "{busy}");
     let all = messages(&sent_in(&mut active, 0.1), other.1);
     assert_eq!((all.len(), all[0][3], all[0][12]), (1, 1, 1));
 }
@@ -383,10 +383,10 @@ fn a_message_that_is_not_acknowledged_is_sent_again_three_times_and_then_missed(
 fn ends_of_a_pair_of_routers_are_checked_shown_and_printed() {
     let mut b = bench(&["nat44 ei ha listener 10.0.0.1:9 path-mtu 300"]);
     for (line, why) in [
-        ("nat44 ei ha listener 10.0.0.1:9 path-mtu 83", "83 bytes has no room for a session"),
-        ("nat44 ei ha listener 224.0.0.1:9", "224.0.0.1 is no address of a router"),
+        ("nat44 ei ha listener 10.0.0.1:9 path-mtu 83", "83 bytes are too short for a session"),
+        ("nat44 ei ha listener 224.0.0.1:9", "224.0.0.1 cannot be the address of a router"),
         ("nat44 ei ha failover 10.0.0.3", "an address and a port"),
-        ("nat44 ei ha resync", "set both first"),
+        ("nat44 ei ha resync", "set both the listener and"),
     ] {
         let said = b.cli(line);
         assert!(said.contains(why), "{line}: {said}");

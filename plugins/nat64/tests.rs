@@ -39,7 +39,7 @@ fn bench(more: &[&str]) -> Bench {
     b
 }
 
-/// The packets that leave for those that come in on `pg0`, or on `pg1`; all sums are checked.
+/// The packets that leave for those received on `pg0`, or on `pg1`; all checksums are verified.
 fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let out = whole::through(b, on_pg1, packets);
     out.iter().for_each(|packet| check(packet));
@@ -180,7 +180,7 @@ fn an_error_quotes_the_packet_that_its_receiver_sent() {
     let told = one(&mut b, false, &told);
     assert_eq!((&told[12..16], told[20]), (&[192, 0, 2, 1][..], 3));
     assert_eq!(ends(&told[28..]), [end(SERVER, 53), end(OUTSIDE, port)]);
-    // About what nobody sent.
+    // About a packet that was never sent.
     let stray = icmp6(B, SERVER6, icmp6::Type::TIME_EXCEEDED, &[&[0; 4], &got[..]].concat());
     let mut stray = stray;
     stray[48 + 43] ^= 1;
@@ -279,7 +279,7 @@ fn mappings_stay_and_lead_inside_and_between_hosts() {
     let back = one(&mut b, false, &reply);
     assert_eq!(ends(&back), [end(OUTSIDE6, 5353), end(A, 1234)]);
     let again = b.cli("nat64 add static bib 2001:db8::2 53 192.0.2.1 5353 udp");
-    assert!(again.contains("mapping already"), "{again}");
+    assert!(again.contains("already has a mapping"), "{again}");
     b.set("nat64 add static bib 2001:db8::3 53 192.0.2.1 5353 udp del");
     assert_eq!(through(&mut b, true, &[answer((SERVER, 99), 5353)]).len(), 0);
 }
@@ -330,7 +330,7 @@ fn sessions_end_with_their_timeout_and_their_address() {
 #[test]
 fn there_are_as_many_sessions_and_bindings_as_there_may_be() {
     let mut b = bench(&[]);
-    // Hosts that find no room are told: address unreachable (RFC 6146 section 3.5.1.1).
+    // Hosts without room get an error: address unreachable (RFC 6146 section 3.5.1.1).
     let of_4 = |packets: &[Vec<u8>]| {
         let is_told = |p: &&Vec<u8>| p[0] >> 4 == 6 && p[6] == 58 && p[40..42] == [1, 3];
         let of_4 = packets.iter().filter(|p| p[0] >> 4 == 4).count();

@@ -1,3 +1,5 @@
+//! Stateless translation of single IPv6 addresses: tests with packets.
+
 use control::api::Retval;
 use nat66::*;
 use net::InterfaceIndex;
@@ -32,7 +34,7 @@ fn framed(to_pg1: bool, packet: &[u8]) -> Vec<u8> {
     [Header::new(mac, HOST, EtherType::IP6).as_bytes(), packet].concat()
 }
 
-/// The packet that leaves for one that comes in on `pg1` or `pg0`.
+/// The packet that leaves for one received on `pg1` or `pg0`.
 #[track_caller]
 fn through(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
     let on = if on_pg1 { b.pg1 } else { b.pg0 };

@@ -113,22 +113,22 @@ fn what_is_in_use_stays_and_wrong_requests_name_what_is_wrong() {
     assert_eq!(b.cli("npol policy add tx 0"), "0\n");
     b.set("npol interface configure pg0 tx 1 0");
     for (line, why) in [
-        ("npol ipset add 10.0.0.1 10.0.0.0/8", "one kind"),
-        ("npol ipset add member 0 10.0.0.1", "set 0 is of another kind"),
+        ("npol ipset add 10.0.0.1 10.0.0.0/8", "one type"),
+        ("npol ipset add member 0 10.0.0.1", "set 0 is of another type"),
         ("npol ipset del member 0 udp 10.0.0.1 80", "set 0 has no such member"),
-        ("npol ipset del 0", "rule 0 compares with it"),
-        ("npol rule add allow src==set 0", "set 0 is of another kind"),
+        ("npol ipset del 0", "in use by rule 0"),
+        ("npol rule add allow src==set 0", "set 0 is of another type"),
         ("npol rule add allow src==set 8", "no set 8"),
-        ("npol rule add allow src==[9-8]", "ports end before"),
+        ("npol rule add allow src==[9-8]", "range ends before"),
         ("npol rule add allow sport==9", "sport"),
-        ("npol rule del 0", "policy 0 has it"),
+        ("npol rule del 0", "in use by policy 0"),
         ("npol policy add rx 7", "no rule 7"),
         ("npol policy del 7", "no policy 7"),
         ("npol interface configure pg0 rx 1 7", "no policy 7"),
         ("npol interface configure pg0 rx 2 0", "fewer policies"),
         ("npol interface configure pg0 rx-profile-def pass", "allow or deny"),
-        ("npol match pg0 inbound tcp 10.0.0.1;1->::1;2", "one IP version"),
-        ("npol match pg0 inbound ip6 tcp 10.0.0.1;1->10.0.0.2;2", "other IP version"),
+        ("npol match pg0 inbound tcp 10.0.0.1;1->::1;2", "the same IP version"),
+        ("npol match pg0 inbound ip6 tcp 10.0.0.1;1->10.0.0.2;2", "not of the IP version given"),
     ] {
         let answer = b.cli(line);
         assert!(answer.contains(why), "{line}: {answer}");

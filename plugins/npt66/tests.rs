@@ -1,3 +1,5 @@
+//! Network prefix translation of IPv6: tests with packets.
+
 use std::net::Ipv6Addr;
 
 use control::api::Retval;

@@ -1,3 +1,5 @@
+//! Simulates delay, loss and reordering on links: tests with packets.
+
 use control::api::Retval;
 use net::testing::packets::*;
 use net::testing::whole::{Bench, HOST, PG0, sent};

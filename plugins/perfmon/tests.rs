@@ -1,4 +1,4 @@
-//! What Linux counts for threads.
+//! Counters of Linux for threads.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -25,13 +25,13 @@ fn a_thread_that_sleeps_is_counted_until_the_end() {
     let shown = bench.run("show perfmon statistics raw").unwrap();
     assert!(shown.starts_with("per-thread context switches in "), "{shown}");
     let busy = bench.run("perfmon start bundle page-faults").unwrap_err();
-    assert!(busy.contains("`context-switches' is measured"), "{busy}");
+    assert!(busy.contains("`context-switches' is being measured"), "{busy}");
     bench.run("perfmon stop").unwrap();
     assert_eq!(bench.run("show perfmon active-bundle").unwrap(), "");
     let last = bench.run("show perfmon statistics").unwrap();
     sleep(Duration::from_millis(20));
     assert_eq!(bench.run("show perfmon statistics").unwrap(), last, "nothing is counted any more");
-    assert!(bench.run("perfmon stop").unwrap_err().contains("nothing is measured"));
+    assert!(bench.run("perfmon stop").unwrap_err().contains("no measurement is active"));
     bench.run("perfmon start bundle page-faults").unwrap();
     let shown = bench.run("show perfmon statistics").unwrap();
     assert!(shown.contains("Minor") && shown.contains("vpp_main"), "{shown}");
@@ -69,7 +69,7 @@ fn what_there_is_not_is_named() {
     assert!(source.contains("description: Linux kernel performance counters"), "{source}");
     for (line, word) in [
         ("perfmon start bundle cycles", "`cycles'"),
-        ("perfmon start bundle page-faults type node", "no counters by node"),
+        ("perfmon start bundle page-faults type node", "no per-node counters"),
         ("perfmon start bundle page-faults type core", "`core'"),
         ("show perfmon bundle cycles", "`cycles'"),
         ("show perfmon source intel-core", "`intel-core'"),

@@ -1,3 +1,5 @@
+//! Stateless matching and rewriting of IPv4 packets: tests with packets.
+
 use control::api::Retval;
 use control::api::types::IpProto;
 use net::InterfaceIndex;

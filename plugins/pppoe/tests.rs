@@ -77,7 +77,7 @@ fn discovery_goes_to_the_control_plane_and_back() {
     assert_eq!(moved, expected.map(|(text, n)| (text.to_owned(), n)));
     let shown = b.cli("show pppoe fib");
     assert!(shown.contains("02:00:00:00:00:01") && shown.contains("pg0"), "{shown}");
-    b.set("create pppoe cp cp-if-index pg1 del");
+    b.set(&format!("create pppoe cp del cp-if-index {}", pg1.0));
     assert!(b.receive(pg0, &[framed(MacAddr::BROADCAST, HOST, &PADI)]).is_empty());
 }
 

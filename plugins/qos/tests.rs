@@ -39,7 +39,7 @@ fn ip6_with(class: u8) -> Vec<u8> {
     changed6(udp6("2001:db8::2", "2001:db8:9::9", 9, &[7; 20]), |h| h.set_traffic_class(class))
 }
 
-/// The only frame that leaves for one that comes in.
+/// The only frame that leaves for a received one.
 #[track_caller]
 fn through(b: &mut Bench, frame: Vec<u8>) -> Vec<u8> {
     let pg0 = b.pg0;
@@ -169,7 +169,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
     assert!(error(&mut b, "qos egress map id 1 delete").contains('1'));
     b.set("qos egress map id 1 [ip][1]=4");
     b.set("qos mark ip pg1 id 1");
-    assert!(error(&mut b, "qos egress map id 1 delete").contains("marks packets"));
+    assert!(error(&mut b, "qos egress map id 1 delete").contains("in use by an interface"));
     assert!(b.run("show qos egress map id 1").contains("Map-ID:1"));
     assert_eq!(b.run("show qos mark"), " pg1:\n  ip -> 1\n");
     b.set("qos mark ip pg1 disable");

@@ -2,6 +2,9 @@
 
 use std::net::Ipv6Addr;
 
+pub mod advertisement;
+
+use advertisement::advertisement;
 use control::api::Retval;
 use net::InterfaceIndex;
 use net::nd::frame;
@@ -131,7 +134,7 @@ fn prefixes_are_told_with_their_flags_and_lifetimes() {
     assert_eq!(nd::options(&told(&out[0].bytes).2).count(), 2, "MTU and one prefix");
     for (line, error) in [
         ("ip6 nd pg0 no prefix 2001:db8::1/64", "no such prefix"),
-        ("ip6 nd pg0 prefix fe80::/64", "not a prefix that hosts can be told"),
+        ("ip6 nd pg0 prefix fe80::/64", "not a valid prefix to advertise"),
         ("ip6 nd pg0 ra-interval 3", "longest interval is 4 to 1800 seconds"),
         ("ip6 nd pg0 bogus", "unknown input `bogus'"),
         ("ip6 nd local0 ra-suppress", "IPv6 is not enabled on the interface"),
@@ -202,30 +205,6 @@ fn advertisements_of_others_are_read_with_all_they_say() {
     let frame = advertisement("2001:db8::2", 1800, &[]);
     b.receive(b.pg0, &[frame]);
     b.expect(&[("ip6-icmp-input", "router_advertisement_source_not_link_local", 1)]);
-}
-
-/// An advertisement of another router.
-pub(crate) fn advertisement(
-    src: &str,
-    lifetime: u16,
-    prefixes: &[(&str, u8, u8, u32, u32)],
-) -> Vec<u8> {
-    let head = nd::RouterAdvertisement {
-        icmp: icmp6::Header::new(icmp6::Type::ROUTER_ADVERTISEMENT, 0),
-        hop_limit: 64,
-        flags: 8,
-        router_lifetime: lifetime.into(),
-        reachable_time: 0.into(),
-        retrans_timer: 0.into(),
-    };
-    let mut message = [head.as_bytes(), nd::LinkLayer::source(HOST).as_bytes()].concat();
-    for (addr, len, flags, valid, preferred) in prefixes {
-        let prefix = format!("{addr}/{len}").parse().unwrap();
-        let option = nd::PrefixInformation::new(prefix, *flags, *valid, *preferred);
-        message.extend_from_slice(option.as_bytes());
-    }
-    let all = ip6("ff02::1");
-    frame((HOST, ip6(src)), (MacAddr::for_ip6_group(all), all), message)
 }
 
 fn nothing(sw_if_index: InterfaceIndex) -> SwInterfaceIp6ndRaConfig {

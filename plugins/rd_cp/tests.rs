@@ -5,7 +5,7 @@ use net::InterfaceIndex;
 use net::testing::whole::*;
 use rd_cp::*;
 
-use crate::ra::advertisement;
+use super::ra::advertisement::advertisement;
 
 const ROUTER: &str = "fe80::ff:fe00:1";
 const MADE: &str = "2001:db8:7::ff:fe00:aa/64";
@@ -47,7 +47,7 @@ fn packets_come_from_addresses_that_are_not_deprecated() {
         b.receive(b.pg0, &[advertisement(ROUTER, 1800, &[prefix])]);
         b.wait(0.0);
     };
-    // An address of the network itself is the best to ask somebody there from.
+    // An address of the network itself is the best source of a request there.
     let source = |b: &mut Bench| {
         let (on, me) = (b.pg0.0, infra::rcu::Participant::join());
         let all = b.control(|router, _| router.addresses.reader());

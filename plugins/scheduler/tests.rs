@@ -1,5 +1,5 @@
-//! What is routed from `pg0` leaves by `pg1` at the rate, in the order and in the shares that its
-//! scheduler is set to.
+//! Packets routed from `pg0` leave by `pg1` at the rate, in the order and in the shares of its
+//! scheduler.
 
 use control::api::Retval;
 use net::testing::packets::*;
@@ -369,7 +369,7 @@ fn bad_requests_change_nothing() {
         ("scheduler port pg0 packets 0", "packets"),
         ("scheduler port pg0 overhead 999", "overhead"),
         ("scheduler port pg0 pipes 99999", "pipes"),
-        ("scheduler subport pg0 1", "not scheduled"),
+        ("scheduler subport pg0 1", "has no scheduler"),
         ("scheduler subport pg1 0 del", "subport 0"),
         ("scheduler pipe pg1 3 1", "subport 3"),
         ("scheduler pipe pg1 0 1 profile 8", "profile 8"),
@@ -377,8 +377,8 @@ fn bad_requests_change_nothing() {
         ("scheduler map pg1 ip from 9 to 1 tc 1 queue 0", "before the first"),
         ("scheduler class pg1 256 subport 0 pipe 0", "0 to 255"),
         ("scheduler vlan pg1 5 subport 0 pipe 8", "pipe 8"),
-        ("scheduler sub-interface pg1 subport 0 pipe 0", "no sub-interface"),
-        ("scheduler red pg1 tc 0 green min 9 max 9", "min is below max"),
+        ("scheduler sub-interface pg1 subport 0 pipe 0", "not a sub-interface"),
+        ("scheduler red pg1 tc 0 green min 9 max 9", "min must be below max"),
         ("scheduler profile 1 tc0-weights 0:1:1:1", "at least 1"),
         ("scheduler profile 1 tc0-weights 1:1:1", "1:1:1"),
     ] {

@@ -31,7 +31,7 @@ struct Kind<'a> {
 const KIND: Kind<'static> =
     Kind { plugins: &[], lines: &[], is_from_pg1: false, others_pass: false, ask: ask4 };
 
-/// A session: packets that come in on either side, and what they leave as.
+/// A session: packets received on either side, and their translations.
 struct Known {
     ask: Vec<u8>,
     out: Vec<u8>,
@@ -74,8 +74,8 @@ fn answer(to: &[u8]) -> Vec<u8> {
     packet(protocol, (&far, dst.1), (&near, src.1))
 }
 
-/// Has sessions begin on any number of threads, and sees that each lives on with any other: packets
-/// leave as before, whichever thread receives them. What is no answer does not pass.
+/// Creates sessions on any number of threads, and checks that each survives with any other: packets
+/// leave as before, whichever thread receives them. Packets other than replies do not pass.
 fn live_on(kind: &Kind<'_>) {
     let mut b = bench(kind);
     let mut all: Vec<Known> = Vec::new();

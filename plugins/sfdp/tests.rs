@@ -172,9 +172,9 @@ fn tenants_with_contexts_of_their_own_do_not_share_sessions() {
     through(&mut b, true, &[answer(&ask)]);
     assert_eq!(dump(&mut b).len(), 2);
     let refused = b.cli("set sfdp interface-input pg1 tenant 3");
-    assert!(refused.contains("another tenant: 2"), "{refused}");
+    assert!(refused.contains("belongs to tenant 2"), "{refused}");
     let refused = b.cli("set sfdp interface-input pg1 tenant 1 disable");
-    assert!(refused.contains("does not have that tenant"), "{refused}");
+    assert!(refused.contains("does not belong to that tenant"), "{refused}");
     set(&mut b, "set sfdp interface-input pg1 tenant 2 disable");
     set(&mut b, "set sfdp interface-input pg1 tenant 2 disable");
     set(&mut b, "set sfdp interface-input pg1 tenant 3");
@@ -310,7 +310,7 @@ fn the_check_and_the_life_of_a_session_agree_in_one_chain() {
         assert_eq!(send(&mut b, false, RST, [5, 5]), 0);
         b.wait(0.01);
         assert_eq!(dump(&mut b).len(), 0);
-        // A handshake, a FIN of either end, and a SYN anew.
+        // A handshake, a FIN of either end, and another SYN.
         for (from_outside, flags, numbers, expected) in [
             (false, SYN, [100, 0], Some((0, 5))),
             (true, SYN_ACK, [900, 101], Some((1, 5))),
@@ -384,7 +384,7 @@ fn sources_are_translated_and_answers_back() {
     let all = dump(&mut b);
     assert_eq!((all.len(), all[0].keys.len()), (1, 2));
     assert!(b.cli("sfdp nat alloc-pool del 7").contains("pool 7 is used by tenant 1"));
-    // What nobody asked for finds no session, and its tenant has no services.
+    // An unsolicited packet finds no session, and its tenant has no services.
     b.graph.moved_counters();
     assert_eq!(through(&mut b, true, &[datagram([OUT[0], "192.0.2.1"], 99)]).len(), 0);
     b.expect(&[("sfdp-lookup-ip4", "flow miss", 1), ("sfdp-drop", "drop", 1)]);
@@ -400,7 +400,7 @@ fn a_full_table_lets_the_oldest_go_and_counts_what_finds_no_room() {
     assert_eq!(dump(&mut b).len(), 64);
     set(&mut b, "kill sfdp session all");
     assert_eq!(dump(&mut b).len(), 0);
-    // Flows that ended are nobody's any more: the same begin anew.
+    // Ended flows are free: the same start again.
     assert_eq!(through(&mut b, false, &packets).len(), 64);
     let number = dump(&mut b)[3].session_idx;
     set(&mut b, &format!("kill sfdp session index {number}"));
@@ -458,6 +458,38 @@ fn the_access_list_of_a_tenant_says_what_passes() {
 }
 
 #[test]
+fn words_of_commands_come_in_any_order() {
+    let mut b = bench(&[]);
+    for line in [
+        "sfdp tenant context 7 77 add",
+        "set sfdp services sfdp-l4-lifecycle forward tenant 77",
+        "set sfdp timeout embryonic 9 tenant 77",
+        "set sfdp sp-node node ip4-lookup ip4-unknown-proto tenant 77",
+        "set sfdp icmp-error-node node ip4-lookup ip4 tenant 77",
+        "set sfdp interface-input ip6 tenant 77 pg0",
+        "sfdp nat alloc-pool 3 10.9.9.1 add 10.9.9.2",
+        "set sfdp nat snat alloc-pool 3 outside-tenant 2 tenant 1 table 0",
+        "set sfdp nat external-interface tenant 2 pg1",
+    ] {
+        set(&mut b, line);
+    }
+    let shown = b.cli("show sfdp tenant detail 77");
+    for part in ["sfdp-l4-lifecycle", "embryonic: 9", "ip4-lookup"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    for line in [
+        "set sfdp nat external-interface disable tenant 2 pg1",
+        "set sfdp nat snat disable tenant 1",
+        "sfdp nat alloc-pool 3 del",
+        "set sfdp interface-input disable pg0 tenant 77 ip6",
+        "sfdp tenant 77 del",
+    ] {
+        set(&mut b, line);
+    }
+    assert!(b.cli("sfdp tenant del 77").contains("no tenant 77"));
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_and_change_nothing() {
     let mut b = bench(&[]);
     for (line, why) in [
@@ -474,8 +506,8 @@ fn requests_that_make_no_sense_are_refused_and_change_nothing() {
         ("set sfdp acl tenant 9 acl_index 0", "no tenant 9"),
         ("set sfdp acl tenant 1 acl_index 0", "no access list 0"),
         ("set sfdp acl tenant 1 acl_index 0 disable", "does not have access list 0"),
-        ("set sfdp acl tenant 1", "expected acl_index"),
-        ("set sfdp nat snat tenant 1 disable", "not translated"),
+        ("set sfdp acl tenant 1", "missing acl-index"),
+        ("set sfdp nat snat tenant 1 disable", "not enabled for tenant 1"),
         ("sfdp nat alloc-pool add 1", "1 to 65536 addresses"),
         ("set sfdp eviction sessions-margin 99999999", "at most"),
         ("show sfdp session-detail 77", "0x"),

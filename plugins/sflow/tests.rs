@@ -27,7 +27,7 @@ fn moved(bench: &mut Bench, node: &str) -> Vec<(&'static str, u64)> {
     all.into_iter().filter(|(at, ..)| at == node).map(|(_, name, n)| (name, n)).collect()
 }
 
-/// Has control send what there is; how much was sent or not.
+/// Makes control send everything; returns how much was sent or not.
 fn told(bench: &mut Bench, node: &str) -> u64 {
     bench.control(|router| router.handle_events());
     let is_about = |name: &str| name.contains("PSAMPLE") || name.contains("DROPMON");

@@ -1,3 +1,5 @@
+//! Mirrors: copies of what interfaces receive and send: tests with packets.
+
 use control::api::Retval;
 use graph::testing::Caught;
 use net::InterfaceIndex;

@@ -304,7 +304,7 @@ fn a_header_is_put_into_a_packet_and_ends_with_its_own_destination() {
     let last = place.segment(0).unwrap();
     assert_eq!(out[0][last..last + 16], packet[24..40]);
     let four = bench.run("sr steer l3 20.0.0.0/8 via bsid a9::9").unwrap_err();
-    assert!(four.contains("only IPv6"), "{four}");
+    assert!(four.contains("IPv6 packets only"), "{four}");
     bench.graph.moved_counters();
     // The binding SID: the packet's own header has where it goes on.
     let inner = udp6(HOST6, "9::9", 7, b"data");
@@ -402,9 +402,9 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     let mut bench = bench();
     set(&mut bench, "sr localsid address a3::1 behavior end");
     for (line, why) in [
-        ("sr localsid address a3::1 behavior end", "there is such"),
+        ("sr localsid address a3::1 behavior end", "the local SID exists"),
         ("sr localsid address a3::2 behavior end.zz", "no such behavior"),
-        ("sr localsid address a3::2 behavior end.dx4 pg1 2001:db8:1::2", "other version"),
+        ("sr localsid address a3::2 behavior end.dx4 pg1 2001:db8:1::2", "other IP version"),
         ("sr localsid address a3::2 behavior end fib-table 7", "no such table"),
         ("sr localsid del address a3::2", "no such local SID"),
         ("sr policy add bsid a9::9", "1 to 16 segments"),

@@ -244,8 +244,8 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
     set(&mut bench, "sr policy add bsid 5:: behavior t.m.gtp4.d 4::/32");
     for (line, why) in [
         ("sr policy mod bsid 5:: add sl next 6::", "has no segment lists"),
-        ("sr steer l3 6::/16 via bsid 5::", "takes no packets of this kind"),
-        ("sr steer l2 pg0 via bsid 5::", "takes no packets of this kind"),
+        ("sr steer l3 6::/16 via bsid 5::", "does not accept this type of traffic"),
+        ("sr steer l2 pg0 via bsid 5::", "does not accept this type of traffic"),
     ] {
         let refused = bench.run(line).unwrap_err();
         assert!(refused.contains(why), "{line}: {refused}");

@@ -1,3 +1,5 @@
+//! Tables chosen by the sources of packets: tests with packets.
+
 use control::api::Retval;
 use control::api::types::AddressFamily;
 use net::testing::packets::*;

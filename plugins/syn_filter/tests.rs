@@ -1,3 +1,5 @@
+//! Limits connections of TCP to the router: tests with packets.
+
 use net::testing::packets::*;
 use net::testing::whole::{Bench, HOST, PG0};
 use syn_filter::*;

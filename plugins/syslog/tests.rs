@@ -1,3 +1,5 @@
+//! Messages to a syslog collector: tests with packets.
+
 use control::api::Retval;
 use net::testing::packets::*;
 use net::testing::whole::{Bench, sent};
@@ -44,7 +46,12 @@ fn an_event_can_be_sent_by_command() {
             "kern err - - sd-id a sd-id b sd-param x 1 sd-param y 2",
             "<3>1 - 2 - [a][b x=\"1\" y=\"2\"]",
         ),
-        ("cron info app ID all  went well", "<126>1 app 3 ID - all  went well"),
+        (
+            "security-authorization critical app ID sd-id a sd-param x 1 text",
+            "<34>1 app 3 ID [a x=\"1\"] text",
+        ),
+        ("log-alert error app ID", "<115>1 app 4 ID -"),
+        ("cron info app ID all  went well", "<126>1 app 5 ID - all  went well"),
     ] {
         b.set(&format!("test syslog {line}"));
         let out = b.settle();
@@ -54,13 +61,13 @@ fn an_event_can_be_sent_by_command() {
         let (priority, _) = head.split_once(' ').unwrap();
         assert_eq!(format!("{priority} {rest}"), text);
     }
-    b.set("test syslog user dbg app ID");
+    b.set("test syslog user-level debug app ID");
     assert!(sent(&b.settle()).is_empty(), "less severe than the filter says");
     for (line, error) in [
         ("test syslog nosuch err a b", "invalid facility `nosuch err a b'"),
         ("test syslog user loud a b", "invalid severity `loud a b'"),
         ("test syslog user err a", "missing message-id"),
-        ("test syslog user err a b sd-param x 1", "no sd-id before `sd-param x 1'"),
+        ("test syslog user err a b sd-param x 1", "missing sd-id before `sd-param x 1'"),
     ] {
         assert!(b.attempt(line).unwrap_err().contains(error), "{line}");
     }
@@ -101,8 +108,23 @@ fn sender_and_filter_are_set_shown_and_refused() {
     });
     assert_eq!(
         b.run("show configuration syslog"),
-        "set syslog filter severity warn\n\
+        "set syslog filter severity warning\n\
          set syslog sender collector 10.0.0.2 port 600 src 10.0.0.1 max-msg-size 500\n"
     );
+    for (word, long) in [
+        ("emergency", "emergency"),
+        ("emerg", "emergency"),
+        ("alert", "alert"),
+        ("critical", "critical"),
+        ("error", "error"),
+        ("warn", "warning"),
+        ("notice", "notice"),
+        ("debug", "debug"),
+    ] {
+        b.set(&format!("set syslog filter severity {word}"));
+        let told = b.attempt("show syslog filter").unwrap();
+        assert_eq!(told, format!("severity-filter: {long}\n"));
+    }
+    b.set("set syslog filter severity warning");
     assert!(b.attempt("set syslog filter severity loud").unwrap_err().contains("loud"));
 }

@@ -1,3 +1,5 @@
+//! Traces that begin in the middle of the graph: tests with packets.
+
 use control::api::Retval;
 use net::InterfaceIndex;
 use net::testing::Bench;

@@ -1,3 +1,5 @@
+//! Paths of traced packets: tests with packets.
+
 use net::testing::Bench;
 use net::testing::packets::*;
 use tracepath::TracepathDump;
@@ -33,7 +35,7 @@ fn paths_are_shown_and_drawn() {
     let json = bench.connected(|rig| rig.cli.run(&mut rig.router, "show trace paths"));
     assert_eq!(json.output.to_json()[0]["packets"], 3);
     let error = bench.run("show trace path 1").unwrap_err();
-    assert!(error.contains("no path has the number 1"), "{error}");
+    assert!(error.contains("no path 1"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `traceroute` through routers that answer, hosts that do, and nobody.
+//! `traceroute` through routers that answer, hosts that do, and silence.
 
 use std::net::IpAddr;
 
@@ -184,11 +184,11 @@ fn what_cannot_be_traced() {
         (" nonsense", "unknown input `nonsense'"),
         (" 10.9.0.9 source nosuch", "unknown interface `nosuch'"),
         (" 10.9.0.9 table-id 77", "Nonexistent table id 77"),
-        (" 10.9.0.9 queries 0", "not from 1 to 10 `0'"),
+        (" 10.9.0.9 queries 0", "must be 1 to 10 `0'"),
         (" 10.9.0.9 first 9 max 8", "`first' is more than `max'"),
-        (" 10.9.0.9 size 65001", "not from 0 to 65000 `65001'"),
+        (" 10.9.0.9 size 65001", "must be 0 to 65000 `65001'"),
         (" 10.0.0.1", "10.0.0.1 is an address of this router"),
-        (" 239.1.1.1", "239.1.1.1 is a group"),
+        (" 239.1.1.1", "239.1.1.1 is a multicast address"),
         (" fe80::2", "a link-local address or a group needs a source interface"),
         (" 99.0.0.1", "no source address or no route to the host"),
     ] {

@@ -1,4 +1,4 @@
-//! What endpoint-dependent and endpoint-independent NAT do alike.
+//! Common tests of endpoint-dependent and endpoint-independent NAT.
 
 use std::net::Ipv4Addr;
 
@@ -294,7 +294,7 @@ fn words_about_far_ends_and_several_hosts_come_in_any_order() {
     }
     let both = "nat44 add static mapping twice-nat self-twice-nat local 10.0.0.2 external 1.2.3.4";
     let said = b.attempt(both).unwrap_err();
-    assert!(said.contains("exclude each other"), "{said}");
+    assert!(said.contains("mutually exclusive"), "{said}");
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn a_mapping_ends_sessions_of_its_host_that_have_another_translation() {
         b.set(&format!("{same} del"));
         outside(&mut b, host);
         let add = format!("{} add static mapping local 10.0.0.2 external 192.0.2.9", kind.0);
-        assert_eq!(b.cli(&add), "1 sessions with another translation ended\n", "{}", kind.0);
+        assert_eq!(b.cli(&add), "1 conflicting sessions ended\n", "{}", kind.0);
         assert_eq!(outside(&mut b, host), end("192.0.2.9", 4000), "{}", kind.0);
         assert_eq!(outside(&mut b, other), before[1], "{}", kind.0);
     }
@@ -334,7 +334,7 @@ fn answers_to_this_router_itself_reach_it_where_packets_are_translated_as_they_a
         let out = b.wait(0.1);
         let sent: Vec<_> = out.iter().filter(|c| c.at == "sent").collect();
         assert_eq!(ends(&sent[0].bytes[14..]), [own, server], "{}", kind.0);
-        // Nobody listens there, and says so.
+        // No listener there, which causes an error.
         let pg1 = b.pg1;
         let told = pass(&mut b, pg1, &[udp(server, own)]);
         assert_eq!((told.len(), &told[0][20..22]), (1, &[3, 3][..]), "{}", kind.0);

@@ -111,7 +111,7 @@ fn full(b: &mut Bench, table: &str, refusal: (&str, &str), ask: impl Fn(u16) -> 
     let all = |b: &mut Bench| -> Vec<End> {
         let blocks = (0..4u16).map(|block| (0..250).map(|n| ask(block * 250 + n).packet).collect());
         let out: Vec<_> = blocks.flat_map(|p: Vec<_>| through(b, false, &p)).collect();
-        // Hosts that find no room are told.
+        // Hosts without room get an error.
         let both = out.iter().map(|p| ends(p));
         both.filter(|[_, to]| *to == server).map(|[from, _]| from).collect()
     };
@@ -120,6 +120,9 @@ fn full(b: &mut Bench, table: &str, refusal: (&str, &str), ask: impl Fn(u16) -> 
     b.expect(&[("ip4-icmp-error", "dest_unreach_sent", 500), (refusal.0, refusal.1, 500)]);
     let [_, sessions, limit, bytes, ..] = row(b, table)[..] else { panic!("no row") };
     assert_eq!((sessions, limit), (500, 500));
+    let health = b.cli("show health");
+    let line = health.lines().find(|line| line.contains("session-tables")).unwrap_or_default();
+    assert!(line.contains(table) && line.contains("refused 500 new ones"), "{health}");
     b.graph.engine.clock().adjust(100_000.0);
     let stale: Vec<_> = old.iter().take(200).map(|from| udp(server, *from)).collect();
     assert!(through(b, true, &stale).is_empty(), "a translation that is over");
@@ -460,7 +463,7 @@ fn records_of_sessions_that_end_with_their_nat_are_sent_at_once() {
         for line in [
             "set ip neighbor pg1 10.0.1.3 02:00:00:00:00:01",
             "set ipfix exporter collector 10.0.1.3 src 10.0.1.1",
-            "nat ipfix logging enable",
+            "nat ipfix logging src-port 4739 enable",
         ] {
             assert_eq!(b.cli(line), "", "{line}");
         }

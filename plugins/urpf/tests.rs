@@ -19,7 +19,7 @@ fn bench() -> Rig {
     b
 }
 
-/// Whether a packet from `src` that comes in on an interface gets further than the checks.
+/// Whether a packet from `src` received on an interface passes the checks.
 fn may_pass(b: &mut Rig, rx: &str, src: &str) -> bool {
     let rx = b.interface(rx).0;
     let (at, packet) = packet(src);

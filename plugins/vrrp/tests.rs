@@ -39,7 +39,7 @@ fn sent(out: &[Caught]) -> Vec<Vec<u8>> {
     out.iter().filter(|c| c.at == "sent").map(|c| c.bytes.clone()).collect()
 }
 
-/// Has control do what is to be done; frames that are sent.
+/// Makes control do its work; returns the frames sent.
 fn settle(rig: &mut Rig) -> Vec<Vec<u8>> {
     let mut all = sent(&rig.graph.run());
     for _ in 0..4 {
@@ -86,7 +86,7 @@ fn advertisement(from: &str, said: (u8, u8, u16), addrs: &[&str], hops: u8) -> V
     }
 }
 
-/// A packet comes in on pg0; frames that are sent then.
+/// A packet is received on pg0; returns the frames sent then.
 fn receive(rig: &mut Rig, packet: &[u8]) -> Vec<Vec<u8>> {
     let rx = rig.interface("pg0").0;
     let at = if packet[0] >> 4 == 6 { "ip6-input" } else { "ip4-input" };
@@ -221,7 +221,7 @@ fn bad_advertisements_are_counted() {
     }
 }
 
-/// An ARP request for an address comes in on pg0; who answers.
+/// An ARP request for an address is received on pg0; returns the sender of the reply.
 fn asked(rig: &mut Rig, target: [u8; 4]) -> Vec<Vec<u8>> {
     let sender = wire::arp::Peer::new(MacAddr([8; 6]), [10, 0, 0, 2].into());
     let arp = wire::arp::Header::request(sender, target.into());

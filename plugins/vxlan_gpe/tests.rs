@@ -1,3 +1,5 @@
+//! Tunnels of vxlan_gpe: tests with packets.
+
 use control::api::Retval;
 use control::api::types::IpProto;
 use net::InterfaceIndex;
@@ -92,6 +94,6 @@ fn words_of_commands_are_those_of_the_original() {
     let line = "create vxlan-gpe tunnel remote_port 5 local 10.0.1.1 local_port 4 vni 7 \
         remote 20.0.0.1";
     let said = rig.run(&format!("{line} next-nsh"));
-    assert!(said.contains("no node takes these packets"), "{said}");
+    assert!(said.contains("no node accepts these packets"), "{said}");
     assert_eq!(rig.run(line), "vxlan_gpe_tunnel0\n");
 }

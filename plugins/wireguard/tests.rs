@@ -52,7 +52,7 @@ impl Far {
         ));
         Self { rig, tunn, over }
     }
-    /// Has control do what is to be done; what the router sends, from the outer header on.
+    /// Makes control do its work; returns the router's packets, from the outer header on.
     fn settle(&mut self) -> Vec<Vec<u8>> {
         let mut all = datagrams(&self.rig.graph.run());
         for _ in 0..3 {
@@ -78,7 +78,7 @@ impl Far {
         made[ports..ports + 2].copy_from_slice(&900_u16.to_be_bytes());
         send(&mut self.rig, ["ip4-receive", "ip6-receive"][self.over], &[made])
     }
-    /// Carries out a handshake that the router begins.
+    /// Runs a handshake that the router starts.
     fn connect(&mut self) {
         let sent = self.settle();
         assert_eq!(sent.len(), 1, "an initiation");
@@ -215,7 +215,7 @@ fn what_is_wrong_is_counted() {
         let sent = |out: Vec<Caught>| out.iter().filter(|c| c.at == "sent").count();
         assert_eq!(sent(far.receive(&good)), 1);
         assert_eq!(sent(far.receive(&good)), 0, "a second time");
-        // Nobody is allowed this address.
+        // No peer is allowed this address.
         far.rig.set("ip route add 40.0.0.0/8 via 40.0.0.1 wg0");
         far.rig.graph.moved_counters();
         send(&mut far.rig, "ip4-input", &[udp4(HOST4, "40.1.1.1", 5, &[])]);

@@ -186,7 +186,7 @@ pub type Changed =
 /// Called when a timer is due.
 pub type Due = unsafe extern "C" fn(cx: *mut Cx, state: *mut c_void);
 
-/// `fv_host`: what the router offers.
+/// `fv_host`: functions of the router.
 #[repr(C)]
 #[allow(missing_docs)]
 #[rustfmt::skip]

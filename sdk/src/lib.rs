@@ -145,7 +145,7 @@ pub struct Message<'a> {
     pub module: &'a str,
     /// Its version, such as `1.0.0`.
     pub version: &'a str,
-    /// Its name.
+    /// Name.
     pub name: &'a str,
     /// Its purpose.
     pub about: &'a str,
@@ -172,7 +172,7 @@ pub enum Stage {
 /// An interface that a plugin makes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewInterface<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
     /// Hardware class for `show hardware-interfaces`.
     pub hardware: &'a str,
@@ -185,9 +185,9 @@ pub struct NewInterface<'a> {
 /// A change of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was added.
+    /// Added.
     Added,
-    /// It is about to be deleted.
+    /// About to be deleted.
     Deleting,
     /// Admin or link state.
     State,

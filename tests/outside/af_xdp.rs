@@ -113,8 +113,8 @@ fn a_device_is_the_hosts_again_when_its_interface_is_deleted_or_the_router_dies(
     for (line, why) in [
         ("create interface af_xdp host-if nosuch0", "host-if"),
         ("create interface af_xdp host-if lo rx-queue-size 100", "power of 2"),
-        ("create interface af_xdp host-if lo num-rx-queues 0", "queues are 1 to 64"),
-        ("create interface af_xdp host-if lo num-rx-queues x", "no number of queues"),
+        ("create interface af_xdp host-if lo num-rx-queues 0", "queues must be 1 to 64"),
+        ("create interface af_xdp host-if lo num-rx-queues x", "is not a number of queues"),
         ("create interface af_xdp host-if lo zero-copy no-zero-copy", "not both"),
         ("create interface af_xdp host-if lo netns nosuch", "host-if"),
         ("delete interface af_xdp local0", "not an af_xdp interface"),

@@ -103,16 +103,16 @@ impl Peer for Switch {
     }
 }
 
-/// DPDK's bonding device: testpmd over packet sockets, which sends frames for nobody as long as the
-/// other end is there.
+/// DPDK's bonding device: testpmd over packet sockets, which sends unaddressed frames as long as
+/// the other end exists.
 fn testpmd(links: &Links) -> Option<Running> {
     if !has("dpdk-testpmd") {
         return None;
     }
     links.there.run("ip link set p0 up");
     links.there.run("ip link set p1 up");
-    // It polls without a pause: others go first. Frames of the protocol leave only while it
-    // sends others, and come in only while it receives.
+    // It polls without a pause: others have priority. Frames of the protocol are sent only while it
+    // sends others, and received only while it receives.
     Some(links.there.start(&format!(
         "nice -n 5 dpdk-testpmd -l 0,1 --no-huge -m 256 --no-pci --file-prefix {} \
          --vdev net_af_packet0,iface=p0 --vdev net_af_packet1,iface=p1 \

@@ -113,7 +113,7 @@ fn between_trunk(switch: &Host, access: &Host) {
     access.run("ip link set uplink mtu 1508");
 }
 
-/// Whether a frame asks who has an IPv4 address.
+/// Whether a frame requests an IPv4 address.
 fn asks_for(frame: &[u8], host: u8) -> bool {
     frame.get(12..14) == Some(&[8, 6])
         && frame.get(20..22) == Some(&[0, 1])

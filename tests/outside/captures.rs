@@ -49,7 +49,7 @@ fn what_comes_and_goes_is_captured() {
     let on = format!("pcap trace rx tx max 500 intfc any file {}", file.display());
     assert_eq!(daemon.tell(&on).trim(), "pcap rx tx capture on...");
     let again = daemon.ask(&on);
-    assert!(again.error.contains("a capture is running already"), "{again:?}");
+    assert!(again.error.contains("a capture is already running"), "{again:?}");
     generate(&daemon);
     let status = daemon.tell("pcap trace status");
     let shown = format!("max is 500, for any interface to file {}\n", file.display());
@@ -58,8 +58,8 @@ fn what_comes_and_goes_is_captured() {
     let off = daemon.tell("pcap trace rx tx off");
     let written = format!("packets to {}, and stop capture...", file.display());
     assert!(off.starts_with("Write ") && off.trim().ends_with(&written), "{off}");
-    // Ten are sent, and come in again as they are. Interfaces may have something of their own to
-    // say, but nothing of this size.
+    // Ten are sent, and received again unchanged. Interfaces may have other traffic, but none of
+    // this size.
     let all: Vec<_> = frames(&file).into_iter().filter(|frame| frame.len() == 128).collect();
     assert_eq!(all.len(), 20);
     assert!(all.iter().all(|frame| frame == &all[0]));
@@ -96,7 +96,7 @@ fn what_comes_and_goes_is_captured() {
         ("pcap trace drop error nosuch", "unknown reason `nosuch'"),
         ("pcap trace drop error {no}.{such}", "unknown reason `no.such'"),
         ("pcap trace drop error {no} such", "invalid error `{no} such'"),
-        ("pcap trace rx file ../x", "is no name for a file"),
+        ("pcap trace rx file ../x", "is not a valid file name"),
         ("pcap trace rx filter", "No filter of captures is configured"),
         ("pcap dispatch trace max 3", "expected on, off or status"),
         ("pcap dispatch trace on buffer-trace nosuch 3", "unknown input node `nosuch"),
@@ -221,7 +221,7 @@ fn captures_are_files_with_interfaces_nodes_and_reasons() {
         start("few", &format!("packets 4 rx filter {udp}")),
     ];
     let taken = daemon.ask("capture start name few file nothing.pcapng");
-    assert!(taken.error.contains("a capture `few' is running already"), "{taken:?}");
+    assert!(taken.error.contains("capture `few' is already running"), "{taken:?}");
     generate(&daemon);
     let has_ended = || daemon.tell("show captures").contains("few: ended: that many packets");
     assert!(eventually(has_ended), "{}", daemon.tell("show captures"));
@@ -244,16 +244,16 @@ fn captures_are_files_with_interfaces_nodes_and_reasons() {
     assert_eq!(few, vec![row("loop1", 128, "node ethernet-input, thread 0"); 4]);
     for (line, error) in [
         ("capture stop", "no capture is running"),
-        ("capture stop nosuch", "no capture is called `nosuch'"),
+        ("capture stop nosuch", "no capture `nosuch'"),
         ("capture start", "expected file NAME or stream"),
         ("capture start file nothing.pcapng stream", "expected file NAME or stream"),
         ("capture start file nothing.pcapng files 3", "expected file-size with files"),
-        ("capture start file ../x", "is no name for a file"),
+        ("capture start file ../x", "is not a valid file name"),
         ("capture start file /nonexistent/x", "write `/nonexistent/x': No such file"),
         ("capture start file nothing.pcapng node nosuch", "unknown node `nosuch'"),
         (
             "capture start file nothing.pcapng node pg-input",
-            "`pg-input' brings packets in and is given none",
+            "`pg-input' is an input node: use capture rx instead",
         ),
         ("capture start file nothing.pcapng arc nosuch", "unknown arc `nosuch'"),
         ("capture start file nothing.pcapng reason nosuch", "unknown reason `nosuch'"),
@@ -318,7 +318,7 @@ fn packets_come_to_who_looks_on() {
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it is our child");
     assert!(one.wait().expect("it is our child").success());
     assert_eq!(packets(&file).len(), 10);
-    // Who has seen enough hangs up, and the capture is over.
+    // A reader that has enough disconnects, and the capture is over.
     let mut other = capture(&["capture"]);
     assert!(eventually(|| daemon.tell("show captures").contains("stream-2: running")));
     std::mem::drop(other.stdout.take());

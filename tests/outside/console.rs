@@ -133,7 +133,7 @@ fn the_originals_client_at_a_terminal_has_echo_pages_and_an_end() {
     assert_eq!(client.types("\r", "vpp# "), "\r\nx\r\nvpp# ");
     client.types("show vlib graph\r", "-- more -- ");
     client.types("q", "vpp# ");
-    // The window grows: more fits on a page. An option nobody knows changes nothing.
+    // The window grows: more fits on a page. An unknown option changes nothing.
     client.0.write_all(b"\xff\xfa\x1f\x00\x50\xff\xff\x00\xff\xf0\xff\xfb\x63").unwrap();
     let text = client.types("show vlib graph\r", "vpp# ");
     assert!(!text.contains("-- more --") && text.lines().count() > 100);
@@ -257,10 +257,10 @@ fn a_prompt_outlives_the_router() {
     let config = daemon.folder().join("startup.conf");
     let second = Command::new(program("ferrovia")).arg("-c").arg(config).spawn();
     let _second = Ended(second.unwrap());
-    person.shows("connected again");
+    person.shows("reconnected");
     person.types("echo ba\"ck\r");
     person.shows("\nba\"ck");
-    // Who is sent away stays away.
+    // A closed session stays closed.
     let table = daemon.tell("show cli-sessions");
     let row = table.lines().find(|line| line.contains(" framed ") && !line.contains("show cli"));
     let number = row.unwrap().split(' ').next().unwrap();
@@ -291,7 +291,7 @@ fn a_long_file_is_stopped_between_two_lines() {
     for _ in 0..20 {
         other.types("show version\n\0", "\0");
     }
-    // 6 ms where nobody else wants the processors.
+    // 6 ms on an idle machine.
     let each = start.elapsed() / 20;
     assert!(!is_timing_wanted() || each < Duration::from_millis(100), "{each:?}");
     let text = person.types("\x03", "# ");

@@ -199,7 +199,7 @@ fn ip_packets_of_a_device_without_ethernet_are_taken() {
     if !is_root() {
         return;
     }
-    // The device is a tun of the same router: what leaves by one comes in by the other.
+    // The device is a tun of the same router: packets sent by one are received by the other.
     let host = Host::alone();
     let router = Daemon::start_in(
         host.namespace(),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tests::{Daemon, Host, eventually, has, is_root, skip, unique};
 
-/// Builds what the daemon loads; false, having said why, where DPDK is not there.
+/// Builds the daemon's library; false, with a message, where DPDK is missing.
 fn build(folder: &Path) -> bool {
     let there = Command::new("pkg-config").args(["--exists", "libdpdk >= 22.11"]).status();
     if !there.is_ok_and(|status| status.success()) {
@@ -137,13 +137,10 @@ fn memif_of_dpdk_is_a_peer_and_rings_are_loops() {
     let router = Daemon::start_with(&stanza(&folder, "vdev net_ring0 vdev net_null0"), &[]);
     for (line, why) in [
         ("create interface dpdk net_nothing0", "net_nothing0: No such device"),
-        (
-            "create interface dpdk net_ring0 name other",
-            "there is an interface on net_ring0 already",
-        ),
+        ("create interface dpdk net_ring0 name other", "net_ring0 already has an interface"),
         ("create interface dpdk net_ring7 name net_null0", "interface name `net_null0' is in use"),
         ("create interface dpdk net_ring7 num-rx-queues 0", "num-rx-queues is not 0"),
-        ("create interface dpdk net_ring7 num-rx-queues 17", "it has 16 receive queues at most"),
+        ("create interface dpdk net_ring7 num-rx-queues 17", "at most 16 receive queues"),
         ("delete interface dpdk local0", "not an interface on a DPDK device"),
     ] {
         let answer = router.ask(line);
@@ -167,7 +164,7 @@ fn memif_of_dpdk_is_a_peer_and_rings_are_loops() {
         };
         assert!(eventually(is_linked), "{}", router.tell("show hardware-interfaces"));
         router.tell("clear interfaces");
-        // What goes to one end comes in at the other, long packets in pieces.
+        // Packets to one end are received at the other, long packets in pieces.
         for (from, to, size) in [
             ("memif1/0", "theirs", "60-1500"),
             ("theirs", "memif1/0", "60-1500"),
@@ -203,7 +200,7 @@ fn without_dpdk_the_router_runs_and_says_so() {
     let folder = Folder::new();
     let router = Daemon::start_with(&stanza(&folder, "vdev net_null0"), &[]);
     let log = router.tell("show logging");
-    assert!(log.contains("there is no ") && log.contains("ferrovia_dpdk.so"), "{log}");
+    assert!(log.contains("DPDK: no ") && log.contains("ferrovia_dpdk.so"), "{log}");
     let answer = router.ask("create interface dpdk net_null0");
     assert!(answer.error.contains("ferrovia_dpdk.so"), "{}", answer.error);
     assert!(router.tell("show interface").contains("local0"));

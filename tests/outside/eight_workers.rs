@@ -48,7 +48,7 @@ impl Rig {
         });
         rig
     }
-    /// Has so many workers, and no others.
+    /// Sets the number of workers.
     fn keep(&mut self, count: usize) {
         let plan = Plan { cpu: None, shares: true };
         self.0.router.set_threads(1, &vec![plan; count]).unwrap();
@@ -89,7 +89,7 @@ impl Rig {
         }
         self.tell("packet-generator enable");
     }
-    /// Has other numbers of workers, one after the other, while packets pass.
+    /// Changes the number of workers, one after the other, while packets pass.
     fn change(&mut self, counts: &[usize]) {
         for count in counts {
             let before = self.counted("pg1", "tx packets");

@@ -149,7 +149,7 @@ fn every_request_is_answered() {
         wrong.extend(found.map(|what| format!("{}: {what}", request.name)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Whatever is neither a request nor named by one is called by nobody.
+    // Messages that are neither requests nor named by one have no caller.
     let answered = model.messages.iter().flat_map(|m| match &m.answer {
         Answer::None => vec![],
         Answer::Reply(name) | Answer::Dump(name) => vec![name.as_str()],
@@ -164,7 +164,7 @@ fn every_request_is_answered() {
     assert!(called.len() > 150, "{} requests", called.len());
 }
 
-/// Whether somebody is to answer it: it says so, or it is answered by nothing at all.
+/// Whether it is to be answered: it says so, or it is no answer itself.
 fn is_request(model: &Model, message: &Message) -> bool {
     let is_silent = || {
         let is_named = |m: &Message| match &m.answer {

@@ -50,7 +50,7 @@ fn drops_are_found_and_make_scripts_stop() {
     assert!(eventually(has_sample), "{}", daemon.tell("show drops verbose"));
     let drops = daemon.tell("show drops");
     assert!(drops.contains("null-node") && drops.contains("7 on pg0"), "{drops}");
-    assert!(daemon.tell("show health").contains("drops packets, among them some from pg0"));
+    assert!(daemon.tell("show health").contains("drops packets, some of them from pg0"));
     assert!(daemon.fvctl(&["show", "health", "strict"]).is_ok, "a warning is no error");
 
     daemon.tell("ip route add 16.8.0.0/24 via 10.0.1.77 pg1");

@@ -181,7 +181,7 @@ fn folders_of_the_configuration_are_searched_and_plugins_switched() {
     let row = shown.lines().find(|line| line.contains("nth_drop.so")).unwrap();
     assert!(row.contains(&file.display().to_string()) && row.contains(" 1.0.0 "), "{row}");
     let log = router.tell("show logging");
-    assert!(log.contains("broken.so: it is no shared object"), "{log}");
+    assert!(log.contains("broken.so: not a shared object"), "{log}");
     assert!(router.tell("show configuration").contains(&format!("plugin load {dir}/nth_drop.so")));
     router.tell("plugin unload nth_drop");
     assert!(!router.tell("show plugins").contains("nth_drop"));

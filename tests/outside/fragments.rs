@@ -134,7 +134,7 @@ fn fragments_on_two_workers_become_one_packet() {
     daemon.tell(&format!("packet-generator capture pg1 pcap {}", path.display()));
     daemon.tell("trace add pg-input 20");
     let ids = 1..=200_u16;
-    // The first ones come in on one worker, those behind them on the other, the rest on any.
+    // The first ones are received on one worker, later ones on the other, the rest on any.
     let wave = |at: usize| ids.clone().map(move |id| fragment(id, at));
     let rest = |worker| wave(2).zip(ids.clone()).filter(move |(_, id)| id % 2 == worker);
     let rest = |worker| rest(worker).map(|(fragment, _)| fragment);

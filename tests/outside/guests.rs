@@ -59,7 +59,7 @@ impl Rig {
     }
 }
 
-/// Has a host be 10.1.1.2 and 2001:db8:2::2, behind interface tap1 of the router.
+/// Makes a host 10.1.1.2 and 2001:db8:2::2, behind interface tap1 of the router.
 fn behind_tap(host: &Host) -> [String; 4] {
     [
         format!(

@@ -46,14 +46,19 @@ impl Served {
     }
 
     /// The JSON of a request with everything right.
-    fn json(&self, line: &str, body: &str) -> (u16, Value) {
+    pub fn json(&self, line: &str, body: &str) -> (u16, Value) {
         let headers = format!("{}Content-Type: application/json\r\n", self.headers());
         let (status, text) = self.ask(line, &headers, body);
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 }
 
-fn converse(mut stream: impl Read + Write, line: &str, headers: &str, body: &str) -> (u16, String) {
+pub fn converse(
+    mut stream: impl Read + Write,
+    line: &str,
+    headers: &str,
+    body: &str,
+) -> (u16, String) {
     let length = body.len();
     let request = format!(
         "{line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -87,7 +92,11 @@ fn commands_statistics_and_configurations_go_over_http() {
          data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.1 \
          UDP: 1 -> 2 incrementing 30 } }",
     );
-    served.json("POST /api/v1/capture", r#"{"rx": true, "interface": "pg0"}"#);
+    let capture = r#"{"rx": true, "interface": "pg0", "filter": "udp and dst host 16.0.0.1"}"#;
+    let (status, said) = served.json("POST /api/v1/capture", capture);
+    assert_eq!(status, 200, "{said}");
+    let (_, captures) = served.json("GET /api/v1/capture", "");
+    assert_eq!(captures[0]["name"], "http", "{captures}");
     served.daemon.generate();
     let (_, sample) = served.json("GET /api/v1/statistics", "");
     let edges = sample["edges"].as_array().unwrap();
@@ -129,6 +138,53 @@ fn commands_statistics_and_configurations_go_over_http() {
     assert!(why.contains("nosuch") && !why.contains("/configuration-"), "{why}");
     let left = fs::read_dir(served.daemon.folder().join("http")).unwrap().count();
     assert_eq!(left, 1, "the capture is all that is left");
+}
+
+#[test]
+fn state_history_and_pages_are_served() {
+    let served = Served::start("");
+    served.daemon.tell("nat44 plugin enable sessions 1000");
+    served.daemon.tell("nat44 add interface address pg1");
+    served.daemon.tell("set interface nat44 in pg0 out pg1");
+    served.daemon.tell(
+        "packet-generator new { name s limit 30 size 100-100 interface pg0 node ethernet-input \
+         data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa UDP: 10.0.0.2 -> 16.0.0.1 \
+         UDP: 1001-1030 -> 53 incrementing 30 } }",
+    );
+    served.daemon.generate();
+    let page = |words: &str| served.json(&format!("GET /api/v1/sessions/list?{words}"), "").1;
+    let first = page("table=nat44-ed&count=20");
+    assert_eq!(first["sessions"].as_array().map(Vec::len), Some(20), "{first}");
+    let next = first["next"].as_str().unwrap();
+    let second = page(&format!("table=nat44-ed&count=20&from={next}"));
+    assert_eq!((&second["total"], &second["next"]), (&30.into(), &Value::Null), "{second}");
+    let found = page("table=nat44-ed&port=1007&protocol=udp");
+    assert_eq!(found["sessions"][0]["src"], serde_json::json!(["10.0.0.2", 1007]), "{found}");
+    assert!(page("table=nosuch").to_string().contains("nosuch"));
+
+    let has_state = || {
+        let (_, state) = served.json("GET /api/v1/overview", "");
+        state["sessions"][0]["value"] == 30.0 && state["health"]["findings"].is_array()
+    };
+    assert!(eventually(has_state));
+    let has_history = || {
+        let (_, past) = served.json("GET /api/v1/history?interface=pg0", "");
+        past["rx"].as_array().is_some_and(|steps| !steps.is_empty())
+    };
+    assert!(eventually(has_history));
+    let (status, _) = served.json("GET /api/v1/history?interface=nosuch", "");
+    assert_eq!(status, 404);
+    let (_, past) = served.json("GET /api/v1/history", "");
+    for name in ["rx_bytes", "tx", "drops", "cpu", "buffers", "sessions"] {
+        assert!(past[name].is_array(), "{name} in {past}");
+    }
+    let (_, words) = served.json("GET /api/v1/complete?line=show+vers", "");
+    assert_eq!(words[0]["word"], "version", "{words}");
+    let (_, one) = served.json("GET /api/v1/interfaces?name=pg0", "");
+    assert_eq!((one.as_array().map(Vec::len), &one[0]["name"]), (Some(1), &"pg0".into()));
+    let (_, routes) = served.json("GET /api/v1/fib?table=0&count=2&after=10.0.0.0/24", "");
+    let prefixes = routes.as_array().unwrap().iter().filter(|r| r["prefix"].is_string()).count();
+    assert_eq!(prefixes, 2, "{routes}");
 }
 
 #[test]
@@ -273,7 +329,7 @@ fn files_of_tokens_say_who_may_only_look() {
     assert!(why.contains("needs a token-file and TLS"), "{why}");
     mode(0o644).unwrap();
     let why = refused(&format!("listen 8443 token-file {}", file.display()));
-    assert!(why.contains("can be read by everybody"), "{why}");
+    assert!(why.contains("is world-readable"), "{why}");
     let why = refused(&format!("listen {}", served.port));
     assert!(why.contains("address is already in use") || why.contains("in use"), "{why}");
     fs::remove_dir_all(&folder).unwrap();
@@ -332,7 +388,7 @@ fn other_machines_come_over_tls() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Sends once more, byte by byte, what a client has sent over TLS: nothing of it is carried out.
+/// Replays, byte by byte, a client's data over TLS: nothing of it has an effect.
 fn is_not_replayed(port: u16, daemon: &Daemon, trust: &[&str]) {
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let by = proxy.local_addr().unwrap().port();

@@ -49,7 +49,7 @@ impl Lab {
         left.run("ip -6 route add default via 2001:db8:1::1");
         Self { router, linux, left, right }
     }
-    /// What the router says of the route to an address or prefix.
+    /// The router's route to an address or prefix.
     pub fn route(&self, prefix: &str) -> String {
         let version = if prefix.contains(':') { "ip6" } else { "ip" };
         self.router.ask(&format!("show {version} fib {prefix}")).text
@@ -150,7 +150,7 @@ fn what_is_lost_is_read_again() {
     };
     let batch = |word: &str| {
         fs::write(&file, routes(word)).unwrap();
-        // Nobody listens meanwhile.
+        // The listener is stopped meanwhile.
         lab.router.signal(Signal::STOP);
         lab.linux.run(&format!("ip -batch {}", file.display()));
         lab.router.signal(Signal::CONT);
@@ -264,7 +264,7 @@ fn routes_with_an_encapsulation_are_left_out_and_shown() {
     for (prefix, kind) in &made {
         let shown = || lab.route(prefix);
         assert!(eventually(|| !lab.has_route(prefix)), "{kind}: {}", shown());
-        let line = format!("route {prefix}: left out, it has an encapsulation ({kind})");
+        let line = format!("route {prefix}: ignored, it has an encapsulation ({kind})");
         let differs = || lab.router.tell("show lcp diff");
         assert!(eventually(|| differs().contains(&line)), "{line}: {}", differs());
     }
@@ -344,7 +344,7 @@ fn routes_of_bird_are_the_routers_and_go_with_it() {
     let ping = || lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0;
     assert!(eventually(ping), "traffic follows the routes");
 
-    // Nothing moves when the mirror begins anew.
+    // Nothing moves when the mirror restarts.
     let shown = || {
         let text = lab.router.tell("show ip fib 10.88.0.0/16");
         text.split("to:[").next().unwrap_or_default().to_owned()

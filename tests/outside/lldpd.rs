@@ -62,7 +62,7 @@ fn lldpd_and_the_router_know_each_other() {
     let cdp = || router.tell("show cdp");
     assert!(eventually(|| cdp().contains("host-v0") && cdp().contains("p0")), "{}", cdp());
 
-    // It says goodbye when it ends; who is killed is forgotten when its time is over.
+    // It sends a shutdown frame when it ends; a killed one is deleted when its time is over.
     drop(daemon);
     assert!(eventually(|| shown().contains("Neighbor is inactive")), "{}", shown());
     router.tell("pcap trace tx off");

@@ -37,7 +37,7 @@ fn a_big_table_is_listed_while_packets_pass() {
     let segment = stats::fetch(&daemon.folder().join("stats.sock")).unwrap();
     let reader = stats::Reader::new(segment).unwrap();
     let sum = |name: &str| reader.read(name).unwrap().unwrap().sum(0);
-    // Nobody asks for neighbours now, so what goes out of pg1 is what came in by pg0.
+    // Neighbors are not resolved now, so packets sent on pg1 are those received on pg0.
     let before = (sum("/interfaces/pg0/rx"), sum("/interfaces/pg1/tx"));
     daemon.tell(
         "packet-generator new { name s limit 0 rate 20000 size 64-64 interface pg0 \

@@ -17,7 +17,7 @@ fn has_scapy() -> bool {
     has
 }
 
-/// Has a host talk to customers behind a border relay, by a kind of MAP.
+/// Makes a host talk to customers behind a border relay, by a kind of MAP.
 fn talk(kind: &str, relay: &str, word: &str) {
     if !is_root() || !has_scapy() {
         return;

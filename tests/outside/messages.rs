@@ -1,7 +1,7 @@
 //! Messages, their types and CRCs are what clients of the original know.
 //!
-//! `FERROVIA_REFERENCE` names a folder with `spec/api/{core,plugins}/*.api.json`. What the router
-//! offers is in `docs/reference/api`, reviewed; `FERROVIA_BLESS=1` writes it anew.
+//! `FERROVIA_REFERENCE` names a folder with `spec/api/{core,plugins}/*.api.json`. The router's
+//! messages are in `docs/reference/api`, reviewed; `FERROVIA_BLESS=1` updates it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -134,8 +134,8 @@ impl World {
         ];
         Some(Self { router, second, sender, near, side, far, _between: between })
     }
-    /// Has a host send datagrams of `size` bytes to a group. Those who are `to` get each of them
-    /// once, over so many routers, and nobody else gets anything.
+    /// Makes a host send datagrams of `size` bytes to a group. Hosts in `to` get each of them once,
+    /// over so many routers, and others get nothing.
     #[track_caller]
     fn send(&self, (from, source): (&Member, &str), group: &str, size: usize, to: &[(&str, u8)]) {
         let words = format!("{} send {source} {group} {COUNT} {size} {HOPS}", script());

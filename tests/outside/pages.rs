@@ -1,8 +1,9 @@
-//! Pages of tasks in `docs/tasks`: all of their commands are carried out, in namespaces of their own.
+//! Pages of tasks in `docs/tasks`: all of their commands are run, in namespaces of their own.
 //!
-//! Blocks of a page, in order: `sh` is run by a shell, `ferrovia` are commands to the router, `text`
-//! after one of them is a part of what it prints (blanks do not count, `...` leaves out lines),
-//! `startup` goes into `/etc/ferrovia/startup.conf`, `sh once` is only for readers.
+//! Blocks of a page, in order: `sh` is run by a shell, `sh with PATH` where that program is
+//! installed, `ferrovia` are commands for the router, `text` after one of them is a part of its
+//! output (blanks do not count, `...` leaves out lines), `startup` goes into
+//! `/etc/ferrovia/startup.conf`. `sh once` changes the machine: `tools/newcomer.sh` runs these.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,10 +15,17 @@ use tests::program;
 /// Text before the blocks: folders of its own, and a service without systemd.
 const HEAD: &str = r#"
 set -euo pipefail
-mkdir -p /run/netns /run/vpp /etc/ferrovia /var/lib/ferrovia
-for folder in /run/netns /run/vpp /etc/ferrovia /var/lib/ferrovia; do
+mkdir -p /etc/ferrovia /var/lib/ferrovia
+for folder in /run /etc/ferrovia /var/lib/ferrovia; do
     mount -t tmpfs none $folder
 done
+mkdir -p /run/netns /run/vpp
+# FRR has its packaged settings, and may change them and write its sockets.
+if [ -d /etc/frr ]; then
+    cp -a /etc/frr /run/frr.settings
+    mount --bind /run/frr.settings /etc/frr
+    mkdir -m 0777 /run/frr
+fi
 ip link set lo up
 echo 'unix { nodaemon }' > /etc/ferrovia/startup.conf
 export STATE_DIRECTORY=/var/lib/ferrovia
@@ -56,6 +64,14 @@ fn script(page: &str) -> String {
             has_begun = true;
         }
         writeln!(text, "echo 'line {line}'").unwrap();
+        if let Some(program) = kind.strip_prefix("sh with ") {
+            let run = format!("if [ -e {program} ]; then\nskipped=\n{{\n{body}}} > $output\nfi");
+            writeln!(text, "skipped=1\n{run}").unwrap();
+            continue;
+        }
+        if kind != "text" {
+            text.push_str("skipped=\n");
+        }
         match kind {
             "sh" => writeln!(text, "{{\n{body}}} > $output"),
             "ferrovia" => {
@@ -64,7 +80,7 @@ fn script(page: &str) -> String {
             "text" => {
                 let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
                 let body: Vec<_> = body.lines().map(words).collect();
-                writeln!(text, "contains <<'END'\n{}\nEND", body.join("\n"))
+                writeln!(text, "[ $skipped ] || contains <<'END'\n{}\nEND", body.join("\n"))
             }
             _ => Ok(()),
         }
@@ -124,6 +140,46 @@ pages! {
     quality_of_service "quality-of-service.md"
     a_laboratory "laboratory.md"
     routing_protocols "routing-protocols.md"
+    a_home_router "home-router.md"
+    wireguard "wireguard.md"
+    a_pair_with_vrrp "high-availability.md"
+    virtual_machines_and_containers "nfv.md"
+    monitoring "monitoring.md"
+    coming_from_vpp "coming-from-vpp.md"
+    upgrading "upgrading.md"
+    sizing "sizing.md"
+    platforms "platforms.md"
+}
+
+/// Paths of all pages below a folder, from `docs`.
+fn pages_below(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
+        if entry.path().is_dir() && name != "reference/api" {
+            pages_below(&entry.path(), &format!("{name}/"), found);
+        } else if name.ends_with(".md") {
+            found.push(name);
+        }
+    }
+}
+
+#[test]
+fn every_page_is_in_the_summary_and_its_links_lead_to_files() {
+    let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs"));
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut found = Vec::new();
+    pages_below(docs, "", &mut found);
+    for name in found {
+        assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
+        let page = fs::read_to_string(docs.join(&name)).unwrap();
+        let folder = docs.join(&name).parent().unwrap().to_owned();
+        for link in page.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            let is_here = file.ends_with(".md") || file.ends_with(".json");
+            let leads = link.contains("://") || !is_here || folder.join(file).exists();
+            assert!(leads, "{name}: {link}");
+        }
+    }
 }
 
 #[test]
@@ -132,4 +188,15 @@ fn a_page_that_is_wrong_is_found() {
     let script = script(page);
     assert!(script.contains("fvctl > $output") && script.contains("another router\n"), "{script}");
     assert!(script.contains("echo 'line 5'"), "{script}");
+}
+
+#[test]
+fn blocks_of_missing_programs_are_skipped_with_their_output() {
+    let page = "```sh with /missing\nfalse\n```\n```text\nx\n```\n```sh\ntrue\n```\n";
+    let script = script(page);
+    let tail = script.split_once("systemctl start ferrovia\n").unwrap().1;
+    let names = "output=/dev/null; router=1; kill() { :; }; wait() { :; }; contains() { exit 9; }";
+    let shell = format!("{names}\n{tail}");
+    let status = Command::new("bash").args(["-euc", &shell]).status().unwrap();
+    assert!(status.success(), "{shell}");
 }

@@ -1,4 +1,4 @@
-//! Keys are taken and saved, and shown to nobody.
+//! Keys are accepted and saved, and hidden.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -108,6 +108,11 @@ fn no_secret_is_in_what_the_router_shows_or_writes_for_others() {
         "show wireguard peer",
         "show memif",
         "show bfd keys",
+        "show l2tpv3",
+        "show l2tpv3 verbose",
+        "show adj",
+        "show ip6 fib",
+        "show interface",
     ] {
         hides(&all_of(&daemon, command), &all);
     }
@@ -149,4 +154,8 @@ fn messages_are_traced_without_their_keys_and_saved_for_nobody_else() {
     }
     let typed = format!("binary-api bfd_auth_set_key conf_key_id 8 key_len 99 key 0x{hex}zz");
     hides(&all_of(&daemon, &typed), &[&hex]);
+    let typed = format!("binary-api bfd_auth_set_key key 0x{hex} conf_key_id");
+    let said = all_of(&daemon, &typed);
+    assert!(said.contains("after the field `conf_key_id'"), "{said}");
+    hides(&said, &[&hex]);
 }

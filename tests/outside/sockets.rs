@@ -1,4 +1,4 @@
-//! Clients that connect and do nothing keep nobody else away.
+//! Clients that connect and do nothing do not exclude others.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

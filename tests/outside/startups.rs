@@ -98,7 +98,7 @@ fn public_files_start_and_what_has_no_effect_is_said() {
     assert!(count >= 7, "{count} files");
 }
 
-/// What a check of a configuration says, and whether the start fails with the same words.
+/// The result of a check of a configuration, and whether the start fails with the same words.
 fn refused(text: &str) -> String {
     let folder = Folder::new();
     let conf = folder.write("startup.conf", text);
@@ -118,7 +118,7 @@ fn refused(text: &str) -> String {
 fn a_check_fails_where_the_start_does() {
     const UNIX: &str = "unix { nodaemon runtime-dir DIR cli-listen DIR/cli.sock }";
     for (text, why) in [
-        ("unix { nodaemon runtime-dir DIR gid nosuchgroup }", "no group is called nosuchgroup"),
+        ("unix { nodaemon runtime-dir DIR gid nosuchgroup }", "no group nosuchgroup"),
         ("unix { nodaemon runtime-dir DIR capabilities cap_nosuch }", "capabilities: "),
         (
             "unix { nodaemon runtime-dir DIR cli-listen DIR/a/cli.sock }",
@@ -136,9 +136,10 @@ fn a_check_fails_where_the_start_does() {
         (&format!("{UNIX} cpu {{ scheduler-policy nosuch }}"), "unknown scheduler-policy 'nosuch'"),
         (
             &format!(
-                "{UNIX} plugins {{ plugin default {{ disable }} plugin nat {{ enable }} plugin sessions {{ disable }} }}"
+                "{UNIX} plugins {{ plugin default {{ disable }} plugin nat {{ enable }} plugin \
+                    sessions {{ disable }} }}"
             ),
-            "sessions is disabled, and nat requires it",
+            "sessions is disabled, but required by nat",
         ),
     ] {
         let said = refused(text);
@@ -149,10 +150,11 @@ fn a_check_fails_where_the_start_does() {
 #[test]
 fn a_check_names_plugins_that_nobody_has() {
     let folder = Folder::new();
-    let text = "unix { nodaemon runtime-dir DIR log DIR/made/log } plugins { plugin nothere_plugin.so { enable } }";
+    let text = "unix { nodaemon runtime-dir DIR log DIR/made/log } plugins { plugin \
+        nothere_plugin.so { enable } }";
     let conf = folder.write("startup.conf", text);
     let (is_well, said) = check(&conf);
-    assert!(is_well && said.contains("there is no plugin nothere_plugin.so"), "{said}");
+    assert!(is_well && said.contains("no plugin nothere_plugin.so"), "{said}");
     assert!(!folder.0.join("made").exists(), "the file of the log is not made");
 }
 
@@ -194,7 +196,7 @@ fn health_is_silent_about_what_the_start_made() {
     assert!(health.starts_with("healthy: "), "{health}");
     daemon.tell("ip route add 10.2.0.0/16 drop");
     let health = daemon.tell("show health");
-    assert!(health.contains("1 commands that run are not in it, and 0 that are"), "{health}");
+    assert!(health.contains("1 running commands are not in it, and 0 of its"), "{health}");
     daemon.tell("save");
     assert!(daemon.tell("show health").starts_with("healthy: "));
 }
@@ -211,7 +213,7 @@ fn output_is_filtered_and_wrong_words_are_marked() {
     let none = daemon.fvctl(&["show", "interface", "|", "exclude", ".", "|", "no-more"]);
     assert_eq!((none.is_ok, none.text.as_str()), (true, ""));
     let wrong = daemon.fvctl(&["show", "interface", "|", "include"]);
-    assert_eq!(wrong.error.lines().next(), Some("include needs a pattern behind it"));
+    assert_eq!(wrong.error.lines().next(), Some("include needs a pattern"));
     let json: serde_json::Value =
         serde_json::from_str(&daemon.fvctl(&["-j", "show interface | count"]).text).unwrap();
     assert!(json.is_number(), "{json}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use control::stats::reader::{Reader, Sample};
@@ -126,4 +126,85 @@ pub fn are_in_order(daemon: &Daemon, metrics: &str) {
     let said = Command::new("promtool").args(["check", "metrics"]).stdin(metrics).output();
     let said = said.unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+/// Names of metrics in an expression of Prometheus.
+fn metrics_in(expression: &str) -> BTreeSet<String> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = expression.split(|c| !word(c)).filter(|word| word.starts_with("ferrovia_"));
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_dashboard_and_the_alerts_name_metrics_that_there_are() {
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging");
+    let dashboard = fs::read_to_string(format!("{packaging}/grafana/ferrovia.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let mut named = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()) && panel["gridPos"]["w"].is_u64());
+        assert!(matches!(panel["type"].as_str(), Some("timeseries" | "stat")), "{panel}");
+        for target in panel["targets"].as_array().unwrap() {
+            named.extend(metrics_in(target["expr"].as_str().unwrap()));
+        }
+    }
+    let rules = fs::read_to_string(format!("{packaging}/prometheus/ferrovia.rules.yml")).unwrap();
+    named.extend(metrics_in(&rules));
+    assert!(named.len() > 30, "{named:?}");
+
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let stanza = format!("statseg {{ prometheus {port} per-node-counters on update-interval 1 }}");
+    let daemon = Daemon::start_with(&stanza, crate::GENERATORS);
+    for line in [
+        "bfd udp session add interface pg1 local-addr 10.0.1.1 peer-addr 10.0.1.2 \
+         desired-min-tx 400000 required-min-rx 400000 detect-mult 3",
+        "vrrp vr add pg0 vr_id 7 priority 200 10.0.0.7",
+        "nat44 plugin enable sessions 1000",
+        "nat44 add interface address pg1",
+        "set interface nat44 in pg0 out pg1",
+    ] {
+        daemon.ask(line);
+    }
+    daemon.tell(
+        "packet-generator new { name dropped limit 5 size 100-100 interface pg0 \
+         node ethernet-input data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:aa \
+         UDP: 10.0.0.2 -> 99.0.0.1 UDP: 1 -> 2 incrementing 30 } }",
+    );
+    send_five(&daemon);
+    // Of these there are none: the speed of a generator is not known.
+    let absent = ["ferrovia_interface_speed_bits_per_second"];
+    let mut missing = Vec::new();
+    let is_whole = eventually(|| {
+        let page = scrape(port);
+        let has = |name: &String| {
+            let rest = page.lines().filter_map(|line| line.strip_prefix(name.as_str()));
+            rest.into_iter().any(|rest| rest.starts_with([' ', '{']))
+        };
+        missing = named.iter().filter(|name| !has(name)).cloned().collect();
+        missing.retain(|name| !absent.contains(&name.as_str()));
+        missing.is_empty()
+    });
+    assert!(is_whole, "{missing:?} of\n{}", scrape(port));
+    let page = scrape(port);
+    are_in_order(&daemon, &page);
+    assert!(page.len() < 60_000, "{} bytes for a router with three interfaces", page.len());
+    if has("promtool") {
+        let folder = format!("{packaging}/prometheus");
+        for words in
+            [["check", "rules", "ferrovia.rules.yml"], ["test", "rules", "ferrovia.test.yml"]]
+        {
+            let said = Command::new("promtool").args(words).current_dir(&folder).output().unwrap();
+            let text = [said.stdout, said.stderr].concat();
+            assert!(said.status.success(), "{}", String::from_utf8_lossy(&text));
+        }
+    }
+}
+
+fn scrape(port: u16) -> String {
+    let mut page = String::new();
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return page };
+    let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let _ = stream.read_to_string(&mut page);
+    page.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }

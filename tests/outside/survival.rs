@@ -81,7 +81,7 @@ fn what_was_committed_is_there_after_a_kill() {
     daemon.kill_and_start();
     // Nothing has changed by the start: it is no revision.
     let last = daemon.tell("show configuration history");
-    assert!(last.lines().next().unwrap().contains("back to revision 1"), "{last}");
+    assert!(last.lines().next().unwrap().contains("rolled back to revision 1"), "{last}");
     assert!(folder.join("notes").exists());
 
     for n in 0..60 {

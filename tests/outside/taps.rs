@@ -145,12 +145,12 @@ fn devices_come_and_go_with_their_interfaces() {
     assert_eq!(router.tell("show tun"), "");
     for (line, error) in [
         ("create tap id 0", "interface 0 already exists"),
-        ("create tap id 5000", "an id is below 1024"),
+        ("create tap id 5000", "an id must be below 1024"),
         ("create tap rx-ring-size 100", "must be a power of 2"),
         ("create tap host-ns nosuch", "No such file or directory"),
         ("create tap attach", "attach needs host-if-name"),
-        ("create tap num-rx-queues 99", "no more than 64 queues"),
-        ("create tap host-mac-addr ff:ff:ff:ff:ff:ff", "no address of one interface"),
+        ("create tap num-rx-queues 99", "at most 64 queues"),
+        ("create tap host-mac-addr ff:ff:ff:ff:ff:ff", "not a unicast MAC address"),
         ("create tap gso no-gso", "not both"),
         ("delete tap local0", "not a tap interface"),
         ("delete tap nosuch", "unknown interface `nosuch'"),

@@ -125,7 +125,7 @@ fn a_hundred_closed_terminals_leave_no_client() {
     let have_ended = || people.iter_mut().all(OnTerminal::has_ended);
     assert!(eventually(have_ended));
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
-    // Nor does the router keep their sessions: one is left, who asks.
+    // Nor does the router keep their sessions: only the asking one is left.
     let is_alone = || daemon.tell("show cli-sessions").matches("framed").count() == 1;
     assert!(eventually(is_alone), "{}", daemon.tell("show cli-sessions"));
 }

@@ -255,7 +255,7 @@ fn each_of_thousands_costs_as_much_as_the_first_and_little_and_others_are_answer
         println!("to another client: {answers:?}");
         let (start, most, _) = after[0];
         let (_, _, end) = after[2];
-        // What is made once and kept came in the first round.
+        // Allocations made once and kept happened in the first round.
         let kept = if is_full { start } else { after[0].2 };
         assert!(end - kept < (most - kept) / 4, "{after:?}");
         assert!(answers.busiest < LATE, "{answers:?}");

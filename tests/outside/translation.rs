@@ -73,8 +73,8 @@ impl Drop for Resolver {
     }
 }
 
-/// Has the left host keep connections with the server busy while `change` is called again and
-/// again with the number of the call; the addresses that the server saw.
+/// Keeps connections of the left host with the server busy while `change` is called again and again
+/// with the number of the call; returns the addresses that the server saw.
 fn under_load(hosts: &TwoHosts, address: &str, mut change: impl FnMut(usize)) -> Vec<String> {
     let (connections, seconds) = load();
     let words = format!("python3 {SCRIPT} ask {address} 8080 {connections} {seconds}");
@@ -104,7 +104,7 @@ fn under_load(hosts: &TwoHosts, address: &str, mut change: impl FnMut(usize)) ->
     peers.split(',').map(str::to_owned).collect()
 }
 
-/// Has the router answer ARP for the addresses of its pools.
+/// Makes the router answer ARP for the addresses of its pools.
 const PROXY: [&str; 2] =
     ["set arp proxy start 10.1.2.10 end 10.1.2.50", "set interface proxy-arp host-right enable"];
 
@@ -123,14 +123,14 @@ fn told(hosts: TwoHosts, lines: &[&str]) -> TwoHosts {
     hosts
 }
 
-/// Has the hosts keep connections busy while there are two workers, one and none.
+/// Keeps connections of the hosts busy while there are two workers, one and none.
 fn live_on(lines: &[&str], address: &str, outside: &[&str]) {
     let Some(config) = two_workers() else { return };
     let workers = [both(&config), "set workers 0".into(), "set workers 1".into()];
     live_on_while(&config, lines, (address, outside), &workers);
 }
 
-/// Has the hosts keep connections busy while one of these commands comes after the other.
+/// Keeps connections of the hosts busy while these commands run one after the other.
 fn live_on_while(
     config: &str,
     lines: &[&str],

@@ -89,7 +89,7 @@ impl Link {
             self.router.tell(&format!("set interface l2 bridge {interface} {number}"));
             self.router.tell(&format!("set interface l2 bridge {with_address} {number} bvi"));
         } else {
-            // The switch knows frames only: packets get a header where they come in.
+            // The switch carries frames only: packets get a header on receive.
             let mac = there.run(&format!("cat /sys/class/net/{name}/address"));
             let actions = format!("actions=set_field:{}->eth_dst,LOCAL", mac.trim());
             switch.add_flow(there, name, "priority=9,in_port=LOCAL,ip,actions=output:7");

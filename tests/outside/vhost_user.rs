@@ -83,7 +83,7 @@ fn dpdk_is_a_driver_of_all_kinds() {
                  10.0.0.2 UDP: 1 -> 2 incrementing 10 } }",
             );
             daemon.generate();
-            // No more than a ring holds: none is lost while nobody looks at it.
+            // No more than a ring holds: none is lost without a reader.
             let came_back = || count(&daemon, "rx packets") - before == 200;
             let why = || format!("{}{}", daemon.tell("show interface"), daemon.tell("show errors"));
             assert!(eventually(came_back), "{ours}: {}", why());

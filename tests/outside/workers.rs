@@ -157,7 +157,7 @@ fn hosts_talk_over_two_workers_whichever_serves_a_queue() {
     ping();
     assert!(placement().contains("host-left queue 0 (interrupt)"), "{}", placement());
     let text = hosts.router.ask("set interface rx-placement host-left main");
-    assert!(text.error.contains("where there are workers, main receives no packets"), "{text:?}");
+    assert!(text.error.contains("with workers, the main thread receives no packets"), "{text:?}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn packets_queued_on_a_worker_that_goes_are_counted() {
     assert!(shown.contains(&format!("waiting 0 sent {}", sent(&shown))), "{shown}");
     assert!(shown.contains(&format!(" flushed {flushed}\n")), "{shown}");
     let errors = daemon.tell("show errors");
-    assert!(errors.contains("thread that ended"), "{errors}");
+    assert!(errors.contains("terminated thread"), "{errors}");
     assert!(daemon.tell("show buffers").trim_end().ends_with(" 0"), "a buffer was lost");
     // Another thread takes the port over.
     add_stream(&daemon, 1, 5, "");
@@ -237,7 +237,7 @@ fn sessions_of_services_are_on_the_thread_of_their_first_packet_until_it_goes() 
         text.lines().filter(of).count()
     };
     assert_eq!(on(&sessions(&daemon), "1"), 500);
-    // Answers come in on the other thread.
+    // Replies are received on the other thread.
     daemon.tell(
         "packet-generator new { name back limit 500 size 64-64 interface pg1 worker 1 \
          node ethernet-input data { IP4: 02:00:00:00:00:bb -> 02:00:00:00:00:ab \

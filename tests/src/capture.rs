@@ -40,8 +40,8 @@ pub fn write(path: &Path, frames: &[Vec<u8>]) {
     fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// The frame as a router must send it on: TTL or hop limit one less, header checksum made anew,
-/// these MAC addresses.
+/// The frame as a router must send it on: TTL or hop limit one less, new header checksum, these MAC
+/// addresses.
 ///
 /// # Panics
 /// When it is neither IPv4 nor IPv6.

@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 impl Daemon {
-    /// Starts one that has carried out `setup`.
+    /// Starts one that has run `setup`.
     ///
     /// # Panics
     /// When it does not start or a line of `setup` fails.
@@ -112,6 +112,13 @@ impl Daemon {
         });
         let is_up = !has_ended && self.ask("show version").is_ok;
         assert!(is_up, "the daemon does not start");
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&self) -> bool {
+        let state = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        let state = state.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        state.is_some_and(|state| state != 'Z')
     }
 
     /// Its folder: for files of the test.

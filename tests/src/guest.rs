@@ -135,7 +135,7 @@ impl Guest {
         self.attempt(&line).1.contains(" 0% packet loss")
     }
 
-    /// Starts its kernel anew, without a word to anybody.
+    /// Restarts its kernel, without notice.
     ///
     /// # Panics
     /// When it does not start.

@@ -20,7 +20,7 @@ pub use daemon::{Answer, Daemon, program};
 pub use guest::Guest;
 pub use hosts::{Host, Running, TwoHosts};
 
-/// A name that nobody else on this machine has.
+/// A unique name on this machine.
 pub fn unique() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("fvt{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))

@@ -7,6 +7,18 @@ export interface Interface {
   index: number; name: string; up: boolean; link: boolean; rx_packets: number; rx_bytes: number; tx_packets: number;
   tx_bytes: number; drops: number; punt: number; rx_rate: number; rx_byte_rate: number; tx_rate: number; tx_byte_rate: number; drop_rate: number;
 }
+/** Numbers of the router's state: those of the family `name` in /metrics. */
+export type State = Record<string, { labels: Record<string, string>; value: number }[]>;
+/** What the router's checks find, as of the last seconds. */
+export interface Health { healthy: boolean; findings: Finding[] }
+export async function overview(): Promise<{ numbers: State; health: Health | null }> {
+  const { health, ...numbers } = await get('overview');
+  return { numbers, health };
+}
+/** Rates of the last hour, every `step` seconds; the last one is of `time`. */
+export type History = { step: number; time: number } & Record<string, number[]>;
+export interface Route { prefix: string; sources: string[]; buckets: string[]; packets?: number; bytes?: number; table_id?: number }
+export interface Finding { severity: string; check: string; subject: string; text: string }
 export interface Counter { node: string; reason: string; severity: string; count: number; rate: number }
 export interface Sample { time: number; interval: number; threads: Thread[]; nodes: GraphNode[]; edges: Edge[]; interfaces: Interface[]; counters: Counter[] }
 
@@ -45,10 +57,10 @@ async function send(method: string, path: string, body?: unknown, signal?: Abort
 }
 
 /* eslint-disable @typescript-eslint/no-explicit-any */
-export const get = async (path: string, query: Record<string, string | number | undefined> = {}): Promise<any> => {
+export const get = async (path: string, query: Record<string, string | number | undefined> = {}, signal?: AbortSignal): Promise<any> => {
   const given = Object.entries(query).filter(([, v]) => v !== undefined && v !== '').map(([k, v]) => [k, String(v)]);
   const text = new URLSearchParams(given).toString();
-  return (await send('GET', `/api/v1/${path}${text ? `?${text}` : ''}`)).json();
+  return (await send('GET', `/api/v1/${path}${text ? `?${text}` : ''}`, undefined, signal)).json();
 };
 export const post = async (path: string, body: unknown = {}): Promise<any> => (await send('POST', `/api/v1/${path}`, body)).json();
 export const remove = async (path: string): Promise<any> => (await send('DELETE', `/api/v1/${path}`)).json();

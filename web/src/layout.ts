@@ -5,26 +5,26 @@ export interface Place { name: string; x: number; y: number; input: boolean }
 export interface Line { from: string; to: string; d: string; x: number; y: number }
 export interface Layout { width: number; height: number; places: Place[]; lines: Line[] }
 
-export const BOX = { width: 158, height: 60 };
+export const BOX = { width: 178, height: 60 };
 
-/** Nodes and edges that packets took. */
-export function drawn(s: Sample): { nodes: { name: string; input: boolean }[]; edges: { from: string; to: string }[] } {
-  const nodes = s.nodes.filter((n) => n.packets > 0).map((n) => ({ name: n.name, input: n.input }));
+/** Nodes and edges that packets took; `shown` chooses the nodes. */
+export function drawn(s: Sample, shown: (name: string) => boolean): { nodes: { name: string; input: boolean }[]; edges: { from: string; to: string }[] } {
+  const nodes = s.nodes.filter((n) => n.packets > 0 && shown(n.name)).map((n) => ({ name: n.name, input: n.input }));
   const names = new Set(nodes.map((n) => n.name));
   const edges = s.edges.filter((e) => names.has(e.from) && names.has(e.to));
   return { nodes, edges };
 }
 
-export const keyOf = (s: Sample, down: boolean) => {
-  const { nodes, edges } = drawn(s);
+export const keyOf = (s: Sample, down: boolean, shown: (name: string) => boolean) => {
+  const { nodes, edges } = drawn(s, shown);
   return `${down} ${nodes.map((n) => n.name).sort().join()} ${edges.map((e) => `${e.from}>${e.to}`).sort().join()}`;
 };
 
-export function layout(s: Sample, down: boolean): Layout {
+export function layout(s: Sample, down: boolean, shown: (name: string) => boolean): Layout {
   const g = new dagre.graphlib.Graph();
   g.setGraph({ rankdir: down ? 'TB' : 'LR', nodesep: down ? 18 : 20, ranksep: down ? 44 : 58, marginx: 14, marginy: 14 });
   g.setDefaultEdgeLabel(() => ({}));
-  const { nodes, edges } = drawn(s);
+  const { nodes, edges } = drawn(s, shown);
   for (const n of nodes) g.setNode(n.name, { ...BOX });
   for (const e of edges) g.setEdge(e.from, e.to);
   dagre.layout(g);

@@ -60,7 +60,7 @@ impl Peer {
 }
 
 impl Header {
-    /// Asks who has `target`.
+    /// A request for `target`.
     pub fn request(sender: Peer, target: Ipv4Addr) -> Self {
         Self {
             hardware: ETHERNET.into(),

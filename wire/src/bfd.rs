@@ -1,5 +1,5 @@
 //! Bidirectional forwarding detection: control packets (RFC 5880 section 4) and the echo packets of
-//! this router, whose contents nobody else reads (RFC 5880 section 5).
+//! this router, whose contents only the router itself reads (RFC 5880 section 5).
 
 use zerocopy::byteorder::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -52,7 +52,7 @@ pub mod diagnostic {
 pub mod flag {
     /// The sender wants an answer.
     pub const POLL: u8 = 1 << 5;
-    /// The answer.
+    /// Reply.
     pub const FINAL: u8 = 1 << 4;
     /// The sender's control plane shares no fate with forwarding.
     pub const INDEPENDENT: u8 = 1 << 3;
@@ -91,7 +91,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The version.
+    /// Version.
     pub fn version(&self) -> u8 {
         self.version_diagnostic >> 5
     }

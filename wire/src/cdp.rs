@@ -27,10 +27,10 @@ pub mod kind {
     pub const PLATFORM: u16 = 6;
 }
 
-/// Elements of a station about itself; empty for those that are not there.
+/// TLVs of a device; empty if missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Said<'p> {
-    /// Seconds for which it holds.
+    /// Hold time in seconds.
     pub ttl: u8,
     /// Name of the station.
     pub device: &'p [u8],

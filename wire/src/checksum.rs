@@ -126,8 +126,8 @@ impl Change {
     pub fn apply(self, checksum: U16) -> U16 {
         Sum { words: self.0 + u64::from(!ne(checksum)), is_odd: false }.checksum()
     }
-    /// The same of UDP: one that is not there stays so, and 0, which would say so, is the other
-    /// zero (RFC 768).
+    /// The same of UDP: a missing checksum (0) stays missing, and a computed 0 becomes 0xffff
+    /// (RFC 768).
     #[inline(always)]
     pub fn apply_udp(self, checksum: U16) -> U16 {
         let new = Sum { words: self.0 + u64::from(!ne(checksum)), is_odd: false }.udp_checksum();

@@ -28,7 +28,7 @@ pub mod option {
     pub const ROUTER: u8 = 3;
     /// Name servers.
     pub const DOMAIN_SERVER: u8 = 6;
-    /// Name of the client.
+    /// Client name.
     pub const HOST_NAME: u8 = 12;
     /// Domain.
     pub const DOMAIN_NAME: u8 = 15;
@@ -38,9 +38,9 @@ pub mod option {
     pub const REQUESTED_ADDRESS: u8 = 50;
     /// Seconds for which an address may be used.
     pub const LEASE_TIME: u8 = 51;
-    /// Type of the message.
+    /// Message type.
     pub const MESSAGE_TYPE: u8 = 53;
-    /// The server.
+    /// Server.
     pub const SERVER_ID: u8 = 54;
     /// Options that are asked for.
     pub const PARAMETERS: u8 = 55;
@@ -58,7 +58,7 @@ pub mod option {
     pub const END: u8 = 255;
 }
 
-/// Types of messages.
+/// Message types.
 pub mod kind {
     /// A client looks for servers.
     pub const DISCOVER: u8 = 1;

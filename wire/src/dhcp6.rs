@@ -142,7 +142,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Its bytes.
+    /// Bytes.
     pub fn bytes(&self) -> [u8; 4] {
         let [a, b, c] = self.transaction;
         [self.kind, a, b, c]
@@ -183,9 +183,9 @@ pub struct Lease {
     pub addr: Ipv6Addr,
     /// Length of the prefix, 128 of an address.
     pub len: u8,
-    /// Seconds for which it is preferred.
+    /// Preferred lifetime in seconds.
     pub preferred: u32,
-    /// Seconds for which it is valid.
+    /// Valid lifetime in seconds.
     pub valid: u32,
 }
 

@@ -12,11 +12,11 @@ use crate::MacAddr;
 )]
 #[repr(C)]
 pub struct Header {
-    /// Destination.
+    /// Destination address.
     pub dst: MacAddr,
-    /// Source.
+    /// Source address.
     pub src: MacAddr,
-    /// Type of the payload.
+    /// Payload type.
     pub ethertype: EtherType,
 }
 

@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 )]
 #[repr(C)]
 pub struct Header<Type> {
-    /// Type of the message.
+    /// Message type.
     pub kind: Type,
     /// More about it; the modules `code` of the versions name some.
     pub code: u8,

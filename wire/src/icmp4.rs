@@ -80,9 +80,9 @@ pub mod code {
     pub const NETWORK_UNREACHABLE: u8 = 0;
     /// Destination unreachable: no neighbour.
     pub const HOST_UNREACHABLE: u8 = 1;
-    /// Destination unreachable: nobody takes the protocol.
+    /// Destination unreachable: unknown protocol.
     pub const PROTOCOL_UNREACHABLE: u8 = 2;
-    /// Destination unreachable: nobody listens on the port.
+    /// Destination unreachable: closed port.
     pub const PORT_UNREACHABLE: u8 = 3;
     /// Destination unreachable: longer than the MTU and may not be fragmented.
     pub const FRAGMENTATION_NEEDED: u8 = 4;

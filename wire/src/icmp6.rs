@@ -81,7 +81,7 @@ pub mod code {
     pub const BEYOND_SCOPE: u8 = 2;
     /// Destination unreachable: no neighbour.
     pub const ADDRESS_UNREACHABLE: u8 = 3;
-    /// Destination unreachable: nobody listens on the port.
+    /// Destination unreachable: closed port.
     pub const PORT_UNREACHABLE: u8 = 4;
     /// Time exceeded: hop limit used up.
     pub const HOP_LIMIT_EXCEEDED: u8 = 0;

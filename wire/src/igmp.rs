@@ -64,7 +64,7 @@ pub struct RecordHeader {
     pub auxiliary: u8,
     /// Number of sources.
     pub sources: U16,
-    /// The group.
+    /// Group.
     pub group: [u8; 4],
 }
 
@@ -109,11 +109,11 @@ pub struct Query<'a> {
 /// A record of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// What is said of the sources.
+    /// Kind of record: include, exclude or a change.
     pub kind: RecordType,
-    /// The group.
+    /// Group.
     pub group: Ipv4Addr,
-    /// The sources.
+    /// Sources.
     pub sources: &'a [[u8; 4]],
 }
 

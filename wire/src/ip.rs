@@ -9,7 +9,7 @@ use zerocopy::FromBytes;
 use crate::number::number;
 use crate::{Prefix, ip4, ip6};
 
-/// An IP version. As a number it is the place of what there is for each: 0 and 1.
+/// An IP version. As a number, an index: 0 for IPv4, 1 for IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IpVersion {
     /// IPv4.

@@ -28,9 +28,9 @@ pub mod state {
     pub const COLLECTING: u8 = 1 << 4;
     /// Sends.
     pub const DISTRIBUTING: u8 = 1 << 5;
-    /// Heard nothing of the other end and assumes what is configured.
+    /// No PDU received from the partner: the configured default is assumed.
     pub const DEFAULTED: u8 = 1 << 6;
-    /// Has not heard of the other end for too long.
+    /// The last PDU of the partner has expired.
     pub const EXPIRED: u8 = 1 << 7;
 }
 
@@ -54,11 +54,11 @@ pub struct Party {
     pub system_priority: U16,
     /// The system.
     pub system: MacAddr,
-    /// Ports of one key can be one link.
+    /// Aggregation key.
     pub key: U16,
-    /// Preference of the port; less is more.
+    /// Port priority; the lowest wins.
     pub port_priority: U16,
-    /// The port.
+    /// Port.
     pub port: U16,
     /// Bits of [`state`].
     pub state: u8,
@@ -148,7 +148,7 @@ impl Pdu {
 pub struct Marker {
     /// [`MARKER`].
     pub subtype: u8,
-    /// Version.
+    /// Address family.
     pub version: u8,
     /// 1 in a request, 2 in an answer.
     pub kind: u8,

@@ -11,7 +11,7 @@ const LONGEST: usize = 511;
 
 /// Types of elements (section 8.4).
 pub mod kind {
-    /// The last one.
+    /// Last of the range.
     pub const END: u8 = 0;
     /// Identifier of the station.
     pub const CHASSIS_ID: u8 = 1;
@@ -19,7 +19,7 @@ pub mod kind {
     pub const PORT_ID: u8 = 2;
     /// Seconds for which all this holds.
     pub const TIME_TO_LIVE: u8 = 3;
-    /// The port in words.
+    /// Port description.
     pub const PORT_DESCRIPTION: u8 = 4;
     /// Name of the station.
     pub const SYSTEM_NAME: u8 = 5;

@@ -147,9 +147,9 @@ pub const IP: u8 = 1;
 )]
 #[repr(C)]
 pub struct AddRegion {
-    /// Its number.
+    /// Index.
     pub index: U16,
-    /// Bytes of it.
+    /// Bytes.
     pub size: U64,
 }
 

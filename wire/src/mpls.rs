@@ -33,7 +33,7 @@ impl Entry {
     pub fn of_word(word: u32) -> Self {
         Self(word.into())
     }
-    /// The label.
+    /// Label.
     #[inline]
     pub fn label(&self) -> u32 {
         self.0.get() >> 12

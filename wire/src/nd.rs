@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::MacAddr;
 use crate::icmp6::{Header, Type};
 
-/// Asks who has an address: 24 bytes before the options.
+/// Neighbor solicitation: 24 bytes before the options.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
@@ -36,7 +36,7 @@ impl NeighborSolicitation {
     }
 }
 
-/// Tells who has an address: 24 bytes before the options.
+/// Neighbor advertisement: 24 bytes before the options.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
@@ -46,7 +46,7 @@ pub struct NeighborAdvertisement {
     pub icmp: Header,
     /// [`ROUTER`], [`SOLICITED`], [`OVERRIDE`].
     pub flags: U32,
-    /// The address told about.
+    /// Target address.
     pub target: [u8; 16],
 }
 
@@ -64,7 +64,7 @@ impl NeighborAdvertisement {
         Self { icmp, flags: flags.into(), target: target.octets() }
     }
 
-    /// The address told about.
+    /// Target address.
     #[inline]
     pub fn target_addr(&self) -> Ipv6Addr {
         self.target.into()
@@ -148,7 +148,7 @@ pub struct PrefixInformation {
     /// Seconds for which addresses made from it are preferred; all ones: for ever.
     pub preferred_lifetime: U32,
     reserved: U32,
-    /// The prefix.
+    /// Prefix.
     pub prefix: [u8; 16],
 }
 

@@ -20,9 +20,9 @@ pub struct Header {
     pub version_type: u8,
     /// 0 in the session stage.
     pub code: u8,
-    /// The session.
+    /// Session.
     pub session: U16,
-    /// Bytes that follow.
+    /// Number of bytes that follow.
     pub len: U16,
 }
 
@@ -32,7 +32,7 @@ pub struct Header {
 )]
 #[repr(C)]
 pub struct SessionHeader {
-    /// The header.
+    /// Header.
     pub pppoe: Header,
     /// PPP protocol of the payload.
     pub ppp: U16,

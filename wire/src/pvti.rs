@@ -20,7 +20,7 @@ pub const PADDING: [u8; 9] = [0xca; 9];
 pub struct Header {
     /// Number of the packet in its stream.
     pub sequence: U32,
-    /// The stream: packets of one come in order.
+    /// The stream: its packets are in order.
     pub stream: u8,
     /// Chunks.
     pub chunks: u8,

@@ -130,9 +130,9 @@ const NO_OPERATION: u8 = 1;
 /// Option: maximum segment size.
 const MSS: u8 = 2;
 
-/// Lowers the maximum segment size that a SYN tells (RFC 9293 section 3.7.1) to `most` bytes, and
-/// brings the checksum up to date unless it is still to be made (`is_summed` is false). The size
-/// told before, if it was higher. `segment` begins with the TCP header.
+/// Lowers the maximum segment size option of a SYN (RFC 9293 section 3.7.1) to `most` bytes, and
+/// updates the checksum unless it is offloaded (`is_summed` is false). Returns the old size, if it
+/// was higher. `segment` begins with the TCP header.
 pub fn clamp_mss(segment: &mut [u8], most: u16, is_summed: bool) -> Option<u16> {
     let (header, rest) = Header::mut_from_prefix(segment).ok()?;
     if !header.flags.contains(Flags::SYN) {

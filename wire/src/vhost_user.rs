@@ -36,7 +36,7 @@ pub struct Header {
     pub request: U32,
     /// [`VERSION`] and [`IS_REPLY`], [`WANTS_REPLY`].
     pub flags: U32,
-    /// Bytes that follow.
+    /// Number of bytes that follow.
     pub size: U32,
 }
 
@@ -57,7 +57,7 @@ pub mod request {
     pub const SET_FEATURES: u32 = 2;
     /// The front end is the owner.
     pub const SET_OWNER: u32 = 3;
-    /// It is no longer.
+    /// The front end gives up ownership.
     pub const RESET_OWNER: u32 = 4;
     /// The memory.
     pub const SET_MEM_TABLE: u32 = 5;
@@ -233,7 +233,7 @@ pub enum Body {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its number.
+    /// Number.
     pub number: u32,
     /// Whether an answer is asked for.
     pub wants_reply: bool,

@@ -12,7 +12,7 @@ pub mod flag {
     pub const NEXT: u16 = 1;
     /// The device writes to it.
     pub const WRITE: u16 = 2;
-    /// It is a table of descriptors.
+    /// A table of descriptors.
     pub const INDIRECT: u16 = 4;
     /// In a packed ring: the driver has put it there, in turns with its absence.
     pub const AVAILABLE: u16 = 1 << 7;
@@ -100,7 +100,7 @@ pub mod feature {
     pub const EVENT_IDX: u32 = 29;
     /// vhost-user: there are features of the protocol.
     pub const PROTOCOL_FEATURES: u32 = 30;
-    /// It is a device of VIRTIO 1.
+    /// A VIRTIO 1 device.
     pub const VERSION_1: u32 = 32;
     /// Rings are packed.
     pub const RING_PACKED: u32 = 34;

@@ -77,7 +77,7 @@ pub struct InvalidId;
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a VLAN identifier is a number below 4096")
+        f.write_str("a VLAN ID must be below 4096")
     }
 }
 

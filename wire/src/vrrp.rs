@@ -35,7 +35,7 @@ pub struct Header {
     pub priority: u8,
     /// Count of addresses.
     pub count: u8,
-    /// Interval between advertisements, in hundredths of a second.
+    /// Advertisement interval in hundredths of a second.
     pub interval: U16,
     /// Checksum, over a pseudo header too.
     pub checksum: U16,

@@ -1,6 +1,6 @@
 //! Messages of WireGuard, behind UDP. Numbers are little endian.
 //!
-//! A handshake is an initiation and a response; who is under load answers either with a cookie.
+//! A handshake is an initiation and a response; a peer under load answers either with a cookie.
 //! Data messages carry one IP packet each, which may be padded, or nothing.
 
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -12,7 +12,7 @@ pub mod kind {
     pub const INITIATION: u32 = 1;
     /// Ends it.
     pub const RESPONSE: u32 = 2;
-    /// A cookie for whoever is to prove its address.
+    /// A cookie, which proves the address of the initiator.
     pub const COOKIE: u32 = 3;
     /// A packet.
     pub const DATA: u32 = 4;

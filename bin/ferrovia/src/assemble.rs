@@ -142,8 +142,7 @@ fn statistics(config: &Statistics) -> Result<net::statistics::Settings, String> 
     let default = net::statistics::Settings::default();
     let interval = config.update_interval.map(|seconds| {
         let interval = Duration::try_from_secs_f64(seconds).ok().filter(|i| *i >= SHORTEST_UPDATE);
-        interval
-            .ok_or_else(|| format!("statseg: update-interval {seconds} is too short or no time"))
+        interval.ok_or_else(|| format!("statseg: invalid update-interval {seconds}"))
     });
     let interval = interval.transpose()?.unwrap_or(default.interval);
     Ok(net::statistics::Settings { per_node: config.per_node_counters, interval })
@@ -154,7 +153,7 @@ fn settings(config: &Config, layout: &Layout, log: &Log) -> Result<Settings, Str
     let log = log.class("config", "variant");
     let variant = |name: &str| match Variant::from_name(name) {
         None if FOREIGN.contains(&name) => {
-            log.notice(format_args!("node: variant {name} is not built, the best one is used"));
+            log.notice(format_args!("node: variant {name} is not available, using the best one"));
             Ok(Variant::best())
         }
         found => found.ok_or_else(|| format!("node: unknown variant '{name}'")),
@@ -191,7 +190,7 @@ pub fn schedule(cpu: &Cpu) -> Result<Option<(Policy, u32)>, String> {
     let priority = cpu.scheduler_priority.unwrap_or(*range.start());
     if !range.contains(&priority) {
         let (low, high) = (range.start(), range.end());
-        return Err(format!("cpu: scheduler-priority is {low} to {high} here, not {priority}"));
+        return Err(format!("cpu: scheduler-priority must be {low} to {high}, not {priority}"));
     }
     Ok(Some((policy, priority)))
 }

@@ -30,7 +30,7 @@ pub fn enter() -> Result<Side, String> {
         let _ = rustix::process::setsid();
         return Ok(Side::Daemon(Ready));
     }
-    let failed = |e: std::io::Error| format!("cannot go into the background: {e}");
+    let failed = |e: std::io::Error| format!("cannot become a daemon: {e}");
     // Under its name, by which it is found among processes; the file may have been replaced.
     let program = env::current_exe().ok().filter(|path| path.exists());
     let mut args = env::args_os();
@@ -54,7 +54,7 @@ pub fn enter() -> Result<Side, String> {
 impl Ready {
     /// Tells the first process and closes the terminal.
     pub fn tell(self) {
-        // Whoever started it may be gone.
+        // The parent process may have ended.
         let _ = std::io::stdout().write_all(b"+").and_then(|()| std::io::stdout().flush());
         if let Ok(null) = open("/dev/null", OFlags::RDWR, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdout(&null);

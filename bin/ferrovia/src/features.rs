@@ -4,10 +4,9 @@ use control::config::{Plugins, Switch};
 use control::feature::unmet;
 use net::{Feature, Origin};
 
-/// The features that the configuration leaves on. `plugin default { disable }` is about plugins;
-/// everything else goes only when it is named. A plugin that is named comes with those that it
-/// requires, unless these are named as disabled; one that nobody named goes along with one that it
-/// requires.
+/// The features enabled by the configuration. `plugin default { disable }` applies to plugins;
+/// other features are disabled by name only. A named plugin enables those that it requires, unless
+/// they are disabled by name; an unnamed one is disabled along with one that it requires.
 ///
 /// # Errors
 /// One is off that another one requires: the message.
@@ -27,7 +26,7 @@ pub fn enabled(plugins: &Plugins) -> Result<Vec<&'static Feature>, String> {
         let goes_along = |f: &&Feature| f.name == name && f.origin == Origin::Plugin;
         if !on.iter().any(goes_along) || named.switch(name).is_some() {
             return Err(format!(
-                "plugins: {missing} is disabled, and {name} requires it: disable both or none"
+                "plugins: {missing} is disabled, but required by {name}: disable both or none"
             ));
         }
         on.retain(|f| f.name != name);
@@ -82,7 +81,7 @@ mod tests {
     #[test]
     fn what_others_require_stays() {
         let why = names("plugins { plugin ra { disable } }").unwrap_err();
-        assert_eq!(why, "plugins: ra is disabled, and rd-cp requires it: disable both or none");
+        assert_eq!(why, "plugins: ra is disabled, but required by rd-cp: disable both or none");
         let both = names("plugins { plugin ra { disable } plugin rd_cp_plugin.so { disable } }");
         assert!(!both.unwrap().contains(&"ra"));
     }
@@ -93,7 +92,7 @@ mod tests {
         assert!(!without.contains(&"ping") && !without.contains(&"traceroute"));
         let both = "plugins { plugin ping_plugin.so { disable } plugin traceroute { enable } }";
         let why = names(both).unwrap_err();
-        assert!(why.contains("ping is disabled, and traceroute requires it"), "{why}");
+        assert!(why.contains("ping is disabled, but required by traceroute"), "{why}");
     }
 
     #[test]
@@ -110,7 +109,7 @@ mod tests {
         let nat = only("nat_plugin.so", "").unwrap();
         assert!(nat.contains(&"sessions") && !nat.contains(&"acl"), "{nat:?}");
         let why = only("nat_plugin.so", "plugin sessions { disable }").unwrap_err();
-        assert_eq!(why, "plugins: sessions is disabled, and nat requires it: disable both or none");
+        assert_eq!(why, "plugins: sessions is disabled, but required by nat: disable both or none");
         let twice = "plugin sessions { disable } plugin sessions { enable }";
         let before = only("nat_plugin.so", twice);
         assert_eq!(before.unwrap(), nat, "the last one counts");

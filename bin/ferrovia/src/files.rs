@@ -26,7 +26,7 @@ pub fn load(config: &Plugins, router: &mut Router) {
     let found = found(&loader.folders);
     let log = router.log.class("plugin", "load");
     for name in unknown(config, found.keys()) {
-        let text = format!("there is no plugin {name}: what is said of it is ignored");
+        let text = format!("no plugin {name}: its settings are ignored");
         log.warn(format_args!("plugins: {text}"));
         // Without a plugin that is not wanted nothing is missing.
         let is_wanted = config.switch(&name) != Some(Switch::Disable);
@@ -67,11 +67,11 @@ fn unknown<'a>(config: &Plugins, files: impl Iterator<Item = &'a String>) -> Vec
     config.unknown(&known).into_iter().map(str::to_owned).collect()
 }
 
-/// Warnings of a check: names of plugins that nobody has.
+/// Warnings of a check: names of unknown plugins.
 pub fn check(config: &Plugins, router: &Router) -> Vec<String> {
     let folders = router.state::<Loader>().map(|loader| loader.folders.clone());
     let found = found(&folders.unwrap_or_default());
-    let text = |name| format!("plugins: there is no plugin {name}: what is said of it is ignored");
+    let text = |name| format!("plugins: no plugin {name}: its settings are ignored");
     unknown(config, found.keys()).into_iter().map(text).collect()
 }
 

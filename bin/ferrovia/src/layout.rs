@@ -49,11 +49,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAllowed(word, cpu, allowed) => {
-                write!(f, "cpu: {word}: CPU {cpu} is not one this process may use ({allowed:?})")
+                write!(f, "cpu: {word}: CPU {cpu} is not available to this process ({allowed:?})")
             }
-            Self::Twice(cpu) => write!(f, "cpu: CPU {cpu} cannot be main-core and a worker's"),
+            Self::Twice(cpu) => write!(f, "cpu: CPU {cpu} cannot be both main-core and a worker's"),
             Self::TooFew(workers, cpus, _) => {
-                write!(f, "cpu: {workers} workers need a CPU each, {cpus} are left for them")
+                write!(f, "cpu: {workers} workers need a CPU each, only {cpus} are left")
             }
         }
     }
@@ -92,7 +92,7 @@ impl Layout {
     /// Places the threads that `cpu { … }` asks for on the CPUs this process may use (not empty).
     ///
     /// # Errors
-    /// CPUs that are not there or not enough.
+    /// Missing CPUs, or too few.
     pub fn new(cpu: &Cpu, allowed: &[usize]) -> Result<Self, Error> {
         let place = |word, number: u32| {
             let at = number as usize;
@@ -221,16 +221,16 @@ mod tests {
         let text = |t, a: &[usize]| layout(t, a).unwrap_err().to_string();
         assert_eq!(
             text("main-core 7", &[0, 1]),
-            "cpu: main-core: CPU 7 is not one this process may use ([0, 1])"
+            "cpu: main-core: CPU 7 is not available to this process ([0, 1])"
         );
         assert_eq!(
             text("corelist-workers 0,1 main-core 1", &[0, 1]),
-            "cpu: CPU 1 cannot be main-core and a worker's"
+            "cpu: CPU 1 cannot be both main-core and a worker's"
         );
-        let few = "cpu: 4 workers need a CPU each, 1 are left for them";
+        let few = "cpu: 4 workers need a CPU each, only 1 are left";
         assert_eq!(text("workers 4", &[0, 1]), few);
         let error = layout("workers 2", &[1, 3]).unwrap_err();
-        let hint = "cpu: 2 workers need a CPU each, 1 are left for them; \
+        let hint = "cpu: 2 workers need a CPU each, only 1 are left; \
                     with `corelist 1,3' control shares their CPUs";
         assert_eq!(error.text("corelist"), hint);
         assert_eq!(parts("corelist-workers 1,3", &[1, 3]).1, [1, 3], "it does work");

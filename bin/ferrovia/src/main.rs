@@ -1,5 +1,4 @@
-//! The daemon: reads its configuration, puts the router together and serves it until it is told to
-//! end.
+//! The daemon: reads its configuration, assembles the router and serves it until it is stopped.
 //!
 //! `main` → [`config`](control::config) → [`layout`] (CPUs) → [`assemble`] (features, graph,
 //! threads) → [`serve`] (CLI, processes, signals).
@@ -49,8 +48,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the configuration and carries out its files of commands in a router without threads and
-/// devices. It fails where the start would, and touches no file.
+/// Reads the configuration and runs its files of commands in a router without threads and devices.
+/// It fails where the start would, and touches no file.
 fn check(options: &Options) -> Result<(), String> {
     let config = options.load(&[]).map_err(|e| e.to_string())?;
     config.notices.iter().for_each(|notice| eprintln!("ferrovia: {notice}"));

@@ -1,6 +1,6 @@
 //! The supervisor's view of the daemon, by systemd's notification protocol (`sd_notify(3)`): ready
-//! when the start-up configuration is carried out, alive while control and all data-plane threads
-//! answer, about to end. Without `NOTIFY_SOCKET` in the environment nothing is sent.
+//! when the startup configuration has run, alive while control and all data-plane threads answer,
+//! stopping. Without `NOTIFY_SOCKET` in the environment nothing is sent.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use net::Router;
 use sd_notify::NotifyState;
 use tokio::time::sleep;
 
-/// Says that all that was to be carried out at start is.
+/// Reports that the startup configuration has run.
 pub fn ready() {
     send(&[NotifyState::Ready, NotifyState::Status("forwarding")]);
 }
@@ -21,8 +21,8 @@ pub fn stopping() {
     send(&[NotifyState::Stopping]);
 }
 
-/// Says that the daemon is alive, twice in the time that the supervisor waits (`WATCHDOG_USEC`),
-/// as long as every data-plane thread answers. Ends at once where nobody waits for it.
+/// Reports that the daemon is alive, twice per watchdog interval (`WATCHDOG_USEC`), as long as
+/// every data-plane thread answers. Ends at once without a watchdog.
 pub async fn watchdog(router: Rc<RefCell<Router>>) {
     let Some(limit) = sd_notify::watchdog_enabled() else { return };
     loop {
@@ -33,7 +33,7 @@ pub async fn watchdog(router: Rc<RefCell<Router>>) {
     }
 }
 
-/// A supervisor that is gone is nobody's loss.
+/// A missing supervisor is no error.
 fn send(states: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(states);
 }

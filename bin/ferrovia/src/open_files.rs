@@ -7,7 +7,7 @@ use control::cli::{Cli, Command, Output};
 use net::Router;
 use serde::Serialize;
 
-/// Show the files and sockets that the router has open.
+/// Show the router's open files and sockets.
 #[derive(Command)]
 #[command("show unix files")]
 struct ShowFiles;

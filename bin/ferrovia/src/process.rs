@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use control::cli::io_text;
 use control::config::{Config, Listen, Unix};
 use control::log::Log;
-use control::socket::is_own_folder;
+use control::socket::is_trusted_folder;
 use infra::capabilities::Capabilities;
-use rustix::fs::{Access, access};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::fs::{Access, Mode, access};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 /// Panics that are not in the log yet.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -20,13 +20,14 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const MOST_PANICS: usize = 64;
 
 /// Gives up privileges that nothing here needs, takes as many file descriptors as it may have,
-/// never leaves a core file behind, and says of a panic one line only: panics are caught where they
-/// happen, and the router goes on.
+/// never leaves a core file or one that others may write, and says of a panic one line only: panics
+/// are caught where they happen, and the router goes on.
 pub fn prepare(unix: &Unix) -> Result<(), String> {
-    let failed = |e| format!("cannot give up capabilities: {}", io_text(&e));
+    let failed = |e| format!("cannot drop capabilities: {}", io_text(&e));
     kept(unix)?.and(Capabilities::START).keep_only().map_err(failed)?;
     // A limit may always be lowered.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    umask(umask(Mode::empty()) | Mode::WOTH);
     // Thousands of clients may connect.
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
@@ -36,7 +37,7 @@ pub fn prepare(unix: &Unix) -> Result<(), String> {
         let text = panic.payload_as_str().unwrap_or("panic");
         let place = panic.location().map(|l| format!(" at {l}")).unwrap_or_default();
         let line = format!("thread {name} panicked{place}: {text}").replace('\n', " ");
-        // Nobody could be told that standard error is gone.
+        // Standard error is closed: nowhere to report this.
         let _ = writeln!(std::io::stderr(), "ferrovia: {line}");
         let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
         if panics.len() < MOST_PANICS {
@@ -80,7 +81,7 @@ impl Surroundings {
 
 impl Drop for Surroundings {
     fn drop(&mut self) {
-        // Somebody may have cleaned up already, and the next router may have written its own.
+        // The file may have been removed, and the next router may have written its own.
         if let Some(path) = &self.pidfile
             && fs::read_to_string(path).is_ok_and(|n| n.trim() == std::process::id().to_string())
         {
@@ -89,21 +90,22 @@ impl Drop for Surroundings {
     }
 }
 
-/// Mode of a runtime folder that is made: one in `/tmp` is nobody else's.
+/// Mode of a runtime folder that is created: private in `/tmp`.
 fn mode_of(unix: &Unix) -> u32 {
     if unix.runtime_dir().starts_with("/tmp") && unix.runtime_dir.is_none() { 0o700 } else { 0o777 }
 }
 
-/// Whether nobody else may put sockets into the folder that was chosen for lack of a better one.
+/// Whether nobody else has the folder of the sockets where none is named.
 fn is_trusted(unix: &Unix) -> Result<(), String> {
     let folder = unix.runtime_dir();
-    if unix.runtime_dir.is_some() || !folder.starts_with("/tmp") || !folder.exists() {
+    if unix.runtime_dir.is_some() || !folder.exists() {
         return Ok(());
     }
-    is_own_folder(&folder).map_err(|why| format!("{why}: name a folder, unix {{ runtime-dir }}"))
+    let advice = "name a folder, unix { runtime-dir }";
+    is_trusted_folder(&folder).map_err(|why| format!("{why}: {advice}"))
 }
 
-/// Has the log written to a file, in a folder that is made.
+/// Writes the log to a file, in a folder that is created.
 pub fn write_log(log: &Log, path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), fs::create_dir_all);
@@ -164,7 +166,7 @@ fn group(unix: &Unix) -> Result<Option<u32>, String> {
     let Some(group) = &unix.gid else { return Ok(None) };
     let groups = fs::read_to_string("/etc/group").unwrap_or_default();
     let number = group.parse().ok().or_else(|| group_number(&groups, group));
-    number.map(Some).ok_or_else(|| format!("unix: gid: no group is called {group}"))
+    number.map(Some).ok_or_else(|| format!("unix: gid: no group {group}"))
 }
 
 /// Gives a file to the group of `unix { gid G }`, so that its members may use the sockets.
@@ -174,8 +176,8 @@ pub fn give_to_group(unix: &Unix, path: &Path) -> Result<(), String> {
     chown(path, None, Some(number)).map_err(failed)
 }
 
-/// Has sockets that commands make in a folder later belong to its group. Where that is forbidden,
-/// as by `RestrictSUIDSGID` of systemd, `Group` has to say it.
+/// Makes sockets that commands create later in a folder belong to its group. Where that is
+/// forbidden, as by `RestrictSUIDSGID` of systemd, `Group` has to be set.
 fn inherit_group(folder: &Path) {
     if let Ok(meta) = fs::metadata(folder) {
         let mode = meta.permissions().mode() | 0o2000;
@@ -191,7 +193,7 @@ pub fn kept(unix: &Unix) -> Result<Capabilities, String> {
 
 /// Gives up what only the start needed, and says in the log what is left.
 pub fn give_up(unix: &Unix, log: &Log) -> Result<(), String> {
-    let failed = |e| format!("cannot give up capabilities: {}", io_text(&e));
+    let failed = |e| format!("cannot drop capabilities: {}", io_text(&e));
     let left = kept(unix)?.keep_only().map_err(failed)?;
     log.class("main", "capabilities").notice(format_args!("kept: {left}"));
     Ok(())

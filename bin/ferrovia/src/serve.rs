@@ -33,8 +33,8 @@ use crate::background::Ready;
 use crate::{notify, process};
 
 /// First line of interactive sessions.
-const BANNER: &str = "Ferrovia: `help' lists commands, `?' what comes next, TAB completes\n";
-/// Longest wait of sessions for the files of commands that are carried out at start.
+const BANNER: &str = "Ferrovia: `help' lists commands, `?' the next words, TAB completes\n";
+/// Longest wait of sessions for the startup files of commands.
 const START: Duration = Duration::from_secs(2);
 /// Longest time between two looks at what needs tending.
 const TEND: Duration = Duration::from_secs(1);
@@ -72,14 +72,16 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         let listener = listen(&config.unix).await?;
         let statistics = statistics(&router.borrow(), config)?;
         spawn_local(tend(Rc::clone(&router), Arc::clone(&wake), log.clone()));
-        // Clients that come before the start is carried out wait until it is.
+        // Clients that connect during the start wait until it is finished.
         let api_listener = listen_api(config)?;
         is_listening.set(true);
         configure::resume(&mut router.borrow_mut());
         let work = start(&server, &router, &config.unix, &log).await;
-        process::give_up(&config.unix, &log)?;
+        // Whoever gives a socket to a group needs rights that the thread that serves it has not.
         let given = |path: &Path| process::give_to_group(&config.unix, path);
-        http_api::start(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;
+        let http = http_api::bind(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;
+        process::give_up(&config.unix, &log)?;
+        http_api::serve(&mut router.borrow_mut(), http)?;
         spawn_local(async move {
             // A panic in there is in the log.
             if let Some(work) = work {
@@ -179,7 +181,8 @@ fn statistics(
     if let Some(Endpoint(address)) = config.statseg.prometheus {
         let failed = |e| format!("statseg: prometheus {address}: {}", io_text(&e));
         let segment = router.stats.readable().map_err(failed)?;
-        prometheus::start(address, segment).map_err(failed)?;
+        let source = prometheus::Source::new(segment, router.published.clone()).map_err(failed)?;
+        prometheus::start(address, source).map_err(failed)?;
     }
     Ok(server.serve(segment))
 }
@@ -190,7 +193,7 @@ fn api_socket(config: &Config) -> PathBuf {
     config.socksvr.socket_name.clone().unwrap_or_else(default)
 }
 
-/// Opens the binary API's socket, once the files of commands are carried out.
+/// Opens the binary API's socket after the files of commands have run.
 fn listen_api(config: &Config) -> Result<Listener, String> {
     let path = api_socket(config);
     let failed = |e| format!("cannot listen on {}: {}", path.display(), io_text(&e));
@@ -206,7 +209,7 @@ fn socket_path(address: &Listen) -> Option<PathBuf> {
     }
 }
 
-/// Carries out the files of commands; a long one goes on while sessions are served: returned then.
+/// Runs the files of commands; a long one continues while sessions are served, and is returned.
 async fn start(
     server: &Server<Router>,
     router: &Rc<RefCell<Router>>,
@@ -225,7 +228,7 @@ async fn start(
         }
         for file in files {
             let reply = server.run(&exec(&file)).await;
-            // Nobody reads it? Then nobody wants it.
+            // A closed standard output needs no answer.
             let _ = std::io::stdout().write_all(reply.output.to_text().as_bytes());
             if let Err(error) = reply.result {
                 log.error(&error);
@@ -241,8 +244,8 @@ async fn start(
     timeout(START, &mut work).await.is_err().then_some(work)
 }
 
-/// Carries out the commands of a saved configuration. One that fails, as for a device that is gone,
-/// is in the log, and the others are carried out nevertheless.
+/// Runs the commands of a saved configuration. Failures, as for a missing device, are logged, and
+/// the rest is run.
 async fn load(server: &Server<Router>, router: &RefCell<Router>, file: &Path, log: &Logger) {
     let name = file.display();
     let failed = |place: String, error: String| {
@@ -271,8 +274,7 @@ async fn interactive(server: &Server<Router>, wanted: bool) -> Result<(), String
     server.serve_stdio().await.map_err(|e| format!("standard input: {}", io_text(&e)))
 }
 
-/// Runs processes when they are due, does what the data plane reports, tends what nobody else looks
-/// after.
+/// Runs due processes, handles reports of the data plane, and does the remaining upkeep.
 async fn tend(router: Rc<RefCell<Router>>, wake: Arc<Notify>, log: Log) {
     let (pool, panics) = (log.class("buffer", "default"), log.class("process", "panic"));
     let mut descriptors = None;

@@ -17,7 +17,7 @@ pub struct Placement {
     pub allowed: Vec<usize>,
 }
 
-/// Change the number of worker threads while packets flow.
+/// Change the number of workers while forwarding.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set workers")]
 #[undo("=set workers default")]
@@ -26,9 +26,9 @@ struct SetWorkers {
     /// number of workers
     #[positional]
     workers: Option<u32>,
-    /// one on each of these CPUs
+    /// one worker on each of these CPUs
     corelist: Option<CpuList>,
-    /// those of the startup configuration
+    /// as in the startup configuration
     default: bool,
 }
 
@@ -71,7 +71,7 @@ fn apply(router: &mut Router, layout: &Layout) -> Result<(), Error> {
     };
     if first + plans.len() > router.engine.thread_rows() {
         let most = router.engine.thread_rows() - 1;
-        return Err(Error::new(format!("there may be {most} workers at most")));
+        return Err(Error::new(format!("at most {most} workers")));
     }
     router.set_threads(first, &plans).map_err(|e| Error::new(e.to_string()))?;
     // Control may stay where it was if the kernel says so.

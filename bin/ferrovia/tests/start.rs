@@ -111,8 +111,8 @@ fn a_supervisors_line_starts_it_and_sigterm_ends_it() {
     assert_eq!(pid.trim(), daemon.child.id().to_string());
     assert!(daemon.ask("show threads").contains(" vpp_main "));
     let log = fs::read_to_string(daemon.folder.join("log")).unwrap();
-    assert!(log.contains("plugins: there is no plugin X.so:"), "{log}");
-    assert!(!log.contains("there is no plugin dpdk_plugin.so"), "{log}");
+    assert!(log.contains("plugins: no plugin X.so:"), "{log}");
+    assert!(!log.contains("no plugin dpdk_plugin.so"), "{log}");
     let limits = fs::read_to_string(format!("/proc/{}/limits", daemon.child.id())).unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
     assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
@@ -124,7 +124,7 @@ fn a_supervisors_line_starts_it_and_sigterm_ends_it() {
     let watcher = std::thread::spawn(|| eventually(is_removed));
     let (status, text) = daemon.end(Signal::TERM);
     assert_eq!(status, Some(0));
-    let warnings = ["plugins: there is no plugin X.so:", "line 1: `enable' in stanza `session'"];
+    let warnings = ["plugins: no plugin X.so:", "line 1: `enable' in stanza `session'"];
     let other = text.lines().find(|line| !warnings.iter().any(|warning| line.contains(warning)));
     assert_eq!(other, None, "only warnings are said");
     assert!(watcher.join().unwrap(), "sockets and pidfile are removed");
@@ -282,7 +282,7 @@ fn without(feature: &str) -> Result<(), String> {
     let mut daemon = Daemon { child, folder };
     assert!(eventually(|| socket.exists() || daemon.child.try_wait().unwrap().is_some()));
     if socket.exists() {
-        // What is not there is an unknown command.
+        // Missing features are unknown commands.
         for line in [
             "create loopback interface",
             "set interface state loop0 up",
@@ -310,7 +310,7 @@ fn without(feature: &str) -> Result<(), String> {
 #[test]
 fn any_feature_can_be_off_or_it_is_said_what_requires_it() {
     for feature in plugins::features() {
-        // A plugin that nobody named goes along with what it requires.
+        // An unnamed plugin is disabled along with one that it requires.
         let requires = |other: &&net::Feature| {
             let stays = other.default_enabled && other.origin != net::Origin::Plugin;
             stays && other.requires.contains(&feature.name)
@@ -319,7 +319,7 @@ fn any_feature_can_be_off_or_it_is_said_what_requires_it() {
         match (without(feature.name), by.is_empty()) {
             (Ok(()), true) => (),
             (Err(text), false) => {
-                let said = |by: &str| format!("{} is disabled, and {by} requires it", feature.name);
+                let said = |by: &str| format!("{} is disabled, but required by {by}", feature.name);
                 assert!(by.iter().any(|by| text.contains(&said(by.name))), "{text}");
             }
             (result, _) => panic!("{}: {result:?}", feature.name),

@@ -1,4 +1,4 @@
-//! `fvctl capture`: packets of the router as they come, in a file or for the program behind a pipe.
+//! `fvctl capture`: live packets of the router, to a file or a pipe.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -73,23 +73,23 @@ fn options() -> clap::Command {
     let many = |id, value, help| text(id, value, help).action(ArgAction::Append);
     clap::Command::new("fvctl capture")
         .about(
-            "Captures packets of the router, by default all that come in and go out, as pcapng:\n\
+            "Captures packets of the router as pcapng, by default received and transmitted ones:\n\
              fvctl capture -i eth0 tcp port 80 | wireshark -k -i -",
         )
         .arg(many("interface", "NAME", "only packets of this interface").short('i'))
         .arg(
-            text("direction", "WHICH", "packets that come in, go out, or both")
+            text("direction", "WHICH", "packets received, transmitted, or both")
                 .short('Q')
                 .value_parser(["rx", "tx", "both"]),
         )
-        .arg(many("node", "NAME", "packets that this node is given"))
-        .arg(many("arc", "NAME", "packets at the features of this arc"))
+        .arg(many("node", "NAME", "packets entering this node"))
+        .arg(many("arc", "NAME", "packets entering this feature arc"))
         .arg(Arg::new("drop").long("drop").action(ArgAction::SetTrue).help("dropped packets"))
         .arg(many("reason", "NODE.REASON", "packets dropped for this reason, or by this node"))
-        .arg(text("packets", "COUNT", "end after so many packets").short('c'))
+        .arg(text("packets", "COUNT", "stop after this many packets").short('c'))
         .arg(text("bytes", "COUNT", "end after so many bytes"))
         .arg(text("seconds", "COUNT", "end after so much time"))
-        .arg(text("snap-length", "BYTES", "bytes of a packet at most").short('s'))
+        .arg(text("snap-length", "BYTES", "maximum bytes per packet").short('s'))
         .arg(text("write", "FILE", "file to write; - for standard output").short('w'))
         .arg(
             Arg::new("filter")
@@ -99,7 +99,7 @@ fn options() -> clap::Command {
         )
 }
 
-/// Carries out `fvctl capture` with these words behind it; false when it failed.
+/// Runs `fvctl capture` with these arguments; false if it failed.
 pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
     let given = crate::given(options(), words);
     let all = |id: &str| -> Vec<String> {
@@ -135,8 +135,8 @@ fn limits(given: &ArgMatches) -> Vec<(&'static str, String)> {
     ["packets", "bytes", "seconds", "snap-length"].into_iter().filter_map(of).collect()
 }
 
-/// Has the router capture and passes on what comes, until the capture ends, a signal ends it or
-/// nobody reads any more.
+/// Starts a capture in the router and copies it until the capture ends, a signal arrives or the
+/// reader closes.
 pub fn live(socket: Option<&str>, wish: &Wish, out: &mut dyn Write) -> io::Result<bool> {
     let mut link = Link::open(socket)?;
     let (mut interrupts, signal) = UnixStream::pair()?;

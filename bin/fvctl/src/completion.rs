@@ -20,8 +20,8 @@ const OPTIONS: &[(&str, &str)] = &[
 const OWN: &[(&str, &str)] = &[
     ("capture", "capture packets into a file or for Wireshark"),
     ("doctor", "look at the set-up of this machine"),
-    ("support", "write what somebody who is to help wants to know into a file"),
-    ("top", "rates as they change"),
+    ("support", "write a support bundle to a file"),
+    ("top", "live rates"),
 ];
 
 /// Prints what may stand where `line` ends, the shell's line up to the cursor: a word and, after a

@@ -63,7 +63,7 @@ pub struct Running {
     pub process: Option<u64>,
 }
 
-/// Carries out `fvctl doctor` with these words behind it; false when something is to be mended.
+/// Runs `fvctl doctor` with these arguments; false if something is to be fixed.
 pub fn run(socket: Option<&str>, words: &[&str], json: bool) -> io::Result<bool> {
     let options = clap::Command::new("fvctl doctor")
         .about("Looks at the set-up of this machine: what it costs and how to mend it")
@@ -79,7 +79,7 @@ pub fn run(socket: Option<&str>, words: &[&str], json: bool) -> io::Result<bool>
     Ok(findings.iter().all(|f| f.state != State::Bad))
 }
 
-/// All there is to say about this machine.
+/// All findings about this machine.
 pub fn findings(socket: Option<&str>) -> Vec<Finding> {
     let machine = Machine::here();
     let (running, mut findings) = match running(socket) {
@@ -128,7 +128,7 @@ pub fn text(findings: &[Finding]) -> String {
             text += &format!("{:24}cost: {cost}\n", "");
         }
         if !mend.is_empty() {
-            text += &format!("{:24}mend: {mend}\n", "");
+            text += &format!("{:24}fix: {mend}\n", "");
         }
     }
     text

@@ -35,12 +35,12 @@ fn options() -> clap::Command {
         )
         .arg(flag("drop").help("dropped packets"))
         .arg(text("reason").help("only packets dropped for this reason, or by this node"))
-        .arg(text("node").help("packets that this node is given"))
-        .arg(text("arc").help("packets at the features of this arc"))
+        .arg(text("node").help("packets entering this node"))
+        .arg(text("arc").help("packets entering this feature arc"))
         .arg(text("router").help("path of the router's CLI socket"))
 }
 
-/// Carries out what Wireshark asks for; false when it failed.
+/// Answers Wireshark's requests; false if it failed.
 pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
     let given = crate::given(options(), words);
     let text = |id: &str| given.get_one::<String>(id).filter(|text| !text.is_empty());
@@ -78,11 +78,11 @@ pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
 
 /// Options of a capture, as Wireshark shows them: name, text, type, and what it is.
 const CONFIG: [[&str; 4]; 6] = [
-    ["direction", "Direction", "selector", "Packets that come in, go out, or both"],
+    ["direction", "Direction", "selector", "Packets received, transmitted, or both"],
     ["drop", "Dropped packets", "boolflag", "With the reason as comment"],
     ["reason", "Reason", "string", "Only packets dropped for this reason: node.reason, or node"],
-    ["node", "Node", "string", "Packets that this node is given"],
-    ["arc", "Feature arc", "string", "Packets at the features of this arc"],
+    ["node", "Node", "string", "Packets entering this node"],
+    ["arc", "Feature arc", "string", "Packets entering this feature arc"],
     ["router", "Router", "string", "Path of its CLI socket, if it is at none of the usual places"],
 ];
 /// Values of the direction; the first one is the usual one.

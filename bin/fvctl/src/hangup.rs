@@ -10,7 +10,7 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Longest time until it is seen where the kernel wakes nobody.
+/// Longest delay where the kernel sends no wake-up.
 const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Exit status of a program that SIGHUP ended, as shells show it.
 const STATUS: i32 = 128 + 1;
@@ -33,7 +33,7 @@ pub fn watch() -> io::Result<()> {
 
 /// Waits a while; whether the terminal is gone.
 fn is_gone(terminal: &OwnedFd) -> bool {
-    // Nothing is asked for: only what is always told ends the wait.
+    // No events are requested: only those that are always reported end the wait.
     let mut one = [PollFd::new(terminal, PollFlags::empty())];
     let came = poll(&mut one, Some(&LOOK));
     came.is_ok_and(|count| count > 0)

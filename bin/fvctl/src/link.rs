@@ -12,8 +12,8 @@ use control::cli::SessionRequest;
 use control::config::Listen;
 use control::session::TURNED_AWAY;
 use control::session::frame::{Answer, Request};
-use control::session::telnet::{Decoder, Event, FRAMES, IAC, WILL};
-use control::socket::is_own_folder;
+use control::session::telnet::{Decoder, Event, FRAMES, IAC, LONGEST, WILL};
+use control::socket::is_trusted_folder;
 
 /// Longest wait for the router's first bytes unless it is said.
 const GREETING: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ pub enum Outcome {
     Done,
     /// With this error text.
     Failed(String),
-    /// It asks for something that who has the terminal can do.
+    /// A request to the session that owns the terminal.
     SessionRequest(SessionRequest),
 }
 
@@ -91,7 +91,7 @@ impl Link {
                 Ok(stream) => {
                     // Others might have made a folder in /tmp, and listen to what is typed.
                     let folder = Path::new(place).parent().filter(|f| f.starts_with("/tmp"));
-                    folder.map_or(Ok(()), is_own_folder).map_err(io::Error::other)?;
+                    folder.map_or(Ok(()), is_trusted_folder).map_err(io::Error::other)?;
                     return Self::greet(Box::new(stream)).map_err(|e| at(place, &e));
                 }
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
@@ -135,7 +135,7 @@ impl Link {
         self.ended
     }
 
-    /// Carries out a command, giving its output to `print` as it comes.
+    /// Runs a command, passing its output to `print` as it arrives.
     pub fn run(
         &mut self,
         text: &str,
@@ -224,6 +224,13 @@ impl Link {
     }
 
     fn send(&mut self, request: &Request) -> io::Result<u32> {
+        if let Request::Run { text, .. } = request
+            && text.len() > LONGEST
+        {
+            let why =
+                format!("a command has at most {LONGEST} bytes here; `exec' takes longer ones");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         self.number = self.number.wrapping_add(1);
         if self.socket.write_all(&request.encode(self.number)).is_err() {
             return Err(self.last_words());
@@ -308,7 +315,7 @@ fn at(socket: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{socket}: {}", control::cli::io_text(error)))
 }
 
-/// Paths where a router listens that nobody configured otherwise.
+/// Default paths of a router's socket.
 fn places() -> Vec<String> {
     let uid = rustix::process::getuid().as_raw();
     let session = std::env::var("XDG_RUNTIME_DIR").ok();

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 /// Ends the program over its command line: one that is none, or one that asks for help.
 fn leave(error: &clap::Error) -> ! {
-    // Nobody could be told that standard error is gone.
+    // Standard error is closed: nowhere to report this.
     let _ = error.print();
     std::process::exit(if error.use_stderr() { USAGE } else { 0 })
 }
@@ -135,7 +135,7 @@ fn run(options: &ArgMatches) -> io::Result<bool> {
     script(&mut link, io::stdin().lock(), json)
 }
 
-/// Carries out a command of this program's own; `None` if it is one of the router's.
+/// Runs a command of this program itself; `None` if it is one of the router's.
 fn own(socket: Option<&str>, words: &[&str], json: bool) -> Option<io::Result<bool>> {
     let (first, rest) = words.split_first()?;
     match (*first, rest) {
@@ -175,7 +175,7 @@ fn with_input(words: &[&str], mut input: impl BufRead) -> io::Result<String> {
     Ok(format!("{before} {{ {text}\n}} {behind}"))
 }
 
-/// Carries out the commands of `input` up to the first that fails.
+/// Runs the commands of `input` up to the first error.
 fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> {
     let (mut text, mut number, mut first) = (String::new(), 0, 1);
     let mut lines = input.lines();
@@ -210,7 +210,7 @@ fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> 
     Ok(true)
 }
 
-/// Carries out one command.
+/// Runs one command.
 fn command(link: &mut Link, text: &str, json: bool) -> io::Result<Outcome> {
     let mut printer = Printer { out: io::stdout().lock(), ends_line: true };
     let outcome = link.run(text, json, &mut |text| printer.print(text))?;

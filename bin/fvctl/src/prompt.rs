@@ -47,7 +47,7 @@ struct Person<'s> {
     keys: Keys,
 }
 
-/// Reads and carries out commands until the operator leaves.
+/// Reads and runs commands until the operator leaves.
 pub fn talk(link: Link, socket: Option<&str>, json: bool) -> io::Result<()> {
     let prompt = Text { text: link.prompt().to_owned(), failed: false, plain: is_plain() };
     let link: Shared = Arc::new(Mutex::new(link));
@@ -64,7 +64,7 @@ impl Person<'_> {
             let mut link = shared.lock().unwrap_or_else(PoisonError::into_inner);
             match signal {
                 Signal::Success(line) if !line.trim().is_empty() => {
-                    // Whoever ends this program, what was typed is kept.
+                    // The history is kept, however the program ends.
                     if let Err(error) = self.editor.sync_history() {
                         writeln!(io::stderr(), "fvctl: the history is not kept: {error}")?;
                     }
@@ -75,8 +75,7 @@ impl Person<'_> {
                         }
                         Err(error) if is_lost(&error) => {
                             *link = self.again(&error)?;
-                            let text = "connected again; whether the command was carried out is \
-                                        not known";
+                            let text = "reconnected; the command may or may not have run";
                             Outcome::Failed(text.to_owned())
                         }
                         outcome => outcome?,
@@ -110,7 +109,7 @@ impl Person<'_> {
         }
     }
 
-    /// Carries out one command; what it prints stops at each page of a terminal.
+    /// Runs one command; its output is paged on a terminal.
     fn carry_out(&self, link: &mut Link, line: &str) -> io::Result<Outcome> {
         let keys = &self.keys;
         keys.clear();
@@ -134,7 +133,7 @@ impl Person<'_> {
         Ok(if seen_enough { Outcome::Done } else { outcome })
     }
 
-    /// Does what a command asks of who has the terminal; false when that cannot be.
+    /// Handles a command's request to the terminal's session; false if that is impossible.
     fn grant(&mut self, session_request: SessionRequest) -> io::Result<bool> {
         match session_request {
             SessionRequest::History => show_history(&self.editor)?,
@@ -244,7 +243,7 @@ fn history() -> io::Result<FileBackedHistory> {
     let missing = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME");
     let folder = state.or_else(home).ok_or_else(missing)?.join("ferrovia");
     let path = folder.join("history");
-    // Lines may have secrets in them: nobody else reads them, nor those of earlier versions.
+    // Lines may have secrets in them: only the owner can read them, or those of earlier versions.
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;

@@ -1,4 +1,4 @@
-//! `fvctl support`: what somebody who is to help wants to know, as one file of text, without keys.
+//! `fvctl support`: a support bundle as one text file, without keys.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -41,11 +41,11 @@ const FILES: &[&str] =
 /// Most bytes of one answer: a big configuration is cut.
 const MOST: usize = 4 << 20;
 
-/// Carries out `fvctl support` with these words behind it; false when no router answers.
+/// Runs `fvctl support` with these arguments; false if no router answers.
 pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
     let options = clap::Command::new("fvctl support")
-        .about("Writes what somebody who is to help wants to know into a file, without keys")
-        .arg(Arg::new("file").value_name("FILE").help("the file; `-' for standard output"));
+        .about("Writes a support bundle to a file, without keys")
+        .arg(Arg::new("file").value_name("FILE").help("file name; `-' for standard output"));
     let given = crate::given(options, words);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let file = given.get_one::<String>("file").cloned();
@@ -56,7 +56,7 @@ pub fn run(socket: Option<&str>, words: &[&str]) -> io::Result<bool> {
         return Ok(answers);
     }
     let at = |e: io::Error| io::Error::new(e.kind(), format!("{file}: {e}"));
-    // Names of hosts and addresses are nobody else's business.
+    // Host names and addresses are private.
     let mut options = OpenOptions::new();
     let mut out = options.write(true).create_new(true).mode(0o600).open(&file).map_err(at)?;
     out.write_all(text.as_bytes()).map_err(at)?;

@@ -81,7 +81,7 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // Nobody could be told that the terminal is gone.
+        // The terminal is closed: nowhere to report this.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

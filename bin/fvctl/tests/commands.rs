@@ -67,7 +67,7 @@ fn fvctl(socket: &PathBuf, words: &[&str], input: &str) -> Ended {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // With words on the command line nobody reads this.
+    // With words on the command line, standard input is not read.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }

@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 /* What calls return besides 0 and the router's own error numbers, which are negative. */
-#define FV_FAILED 1   /* the connection failed, errno says why; it cannot be used any more */
-#define FV_UNKNOWN 2  /* the router has no such message */
-#define FV_NONSENSE 3 /* the answer is too short, or there is no memory */
-#define FV_NOTHING 4  /* no event came in time */
+#define FV_FAILED 1     /* the connection failed, errno says why; it cannot be used any more */
+#define FV_NO_MESSAGE 2 /* the router has no such message */
+#define FV_NONSENSE 3   /* the answer is too short, or there is no memory */
+#define FV_NOTHING 4    /* no event came in time */
 
 struct fv_type;
 

@@ -381,7 +381,7 @@ int fv_call(struct fv_client *client, const struct fv_type *request_type, const 
     int id = number_of(client, request_type), last = number_of(client, reply_type);
     struct buffer out = { 0 };
     if (id < 0 || last < 0)
-        return FV_UNKNOWN;
+        return FV_NO_MESSAGE;
     client->context++;
     put_message(client, (uint16_t)id, request_type, request, &out);
     int result = send_all(client, &out);
@@ -408,7 +408,7 @@ int fv_calls(struct fv_client *client, const struct fv_type *request_type,
     void *request = malloc(request_type->size), *reply = malloc(reply_type->size);
     uint32_t sent = 0, answered = 0, first = client->context + 1;
     struct buffer out = { 0 };
-    int is_more = 1, result = id < 0 || last < 0 ? FV_UNKNOWN : request && reply ? 0 : FV_NONSENSE;
+    int is_more = 1, result = id < 0 || last < 0 ? FV_NO_MESSAGE : request && reply ? 0 : FV_NONSENSE;
     while (!result && (is_more || answered != sent)) {
         out.len = 0;
         while (is_more && sent - answered < WINDOW && out.len < BATCH) {
@@ -450,7 +450,7 @@ int fv_event(struct fv_client *client, int ms, const struct fv_type *type, void 
     struct event **at = &client->first, *message;
     struct reader fields;
     if (id < 0)
-        return FV_UNKNOWN;
+        return FV_NO_MESSAGE;
     for (;;) {
         for (; *at && !answers(0, id, type, *at, &fields); at = &(*at)->next)
             ;
@@ -488,7 +488,7 @@ int fv_dump(struct fv_client *client, const struct fv_type *request_type, const 
     int last = number_of(client, &fv_control_ping_reply_type);
     struct buffer out = { 0 };
     if (id < 0 || row_id < 0 || ping_id < 0 || last < 0)
-        return FV_UNKNOWN;
+        return FV_NO_MESSAGE;
     void *row = malloc(row_type->size);
     uint32_t asked = ++client->context;
     put_message(client, (uint16_t)id, request_type, request, &out);

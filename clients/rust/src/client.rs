@@ -44,7 +44,7 @@ pub struct Client {
     events: VecDeque<Event>,
 }
 
-/// A message that nobody asked for at that time: see [`Client::event`].
+/// An unsolicited message: see [`Client::event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     id: u16,
@@ -175,7 +175,7 @@ impl Client {
         self.rows::<M::Details, M::Reply>(each)
     }
 
-    /// The next event, if one comes in time. What it is, [`Event::decode`] finds out.
+    /// The next event, if one arrives in time. [`Event::decode`] decodes it.
     ///
     /// # Errors
     /// Those of the connection.

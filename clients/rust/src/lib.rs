@@ -18,10 +18,9 @@
 //! # Ok::<(), ferrovia_client::Error>(())
 //! ```
 //!
-//! Messages are declared in the router; their descriptions in `docs/reference/api` are what this
-//! crate's [`messages`] are written from. A router that lacks a message, or has it with other
-//! fields, is told from the table it sends when a client connects: using it is
-//! [`Error::Unknown`].
+//! Messages are declared in the router; this crate's [`messages`] are generated from their
+//! descriptions in `docs/reference/api`. The table that a router sends on connection shows whether
+//! it lacks a message, or has it with other fields: using such a message is [`Error::Unknown`].
 #![forbid(unsafe_code)]
 
 mod client;

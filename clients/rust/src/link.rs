@@ -91,7 +91,7 @@ impl Link {
     }
 }
 
-/// Has the router look, if it waits for that.
+/// Wakes the router, if it sleeps.
 fn ring(lane: &mut Lane, bell: &mut UnixStream) -> io::Result<()> {
     if lane.must_ring() { bell.write_all(&[0]) } else { Ok(()) }
 }

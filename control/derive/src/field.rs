@@ -208,42 +208,65 @@ impl Field {
         }
     }
 
-    /// Reads the value at its position, then goes on to the next word.
+    /// Whether any word is a value of it.
+    fn is_anything(&self) -> bool {
+        const ANYTHING: [&str; 5] = ["PathBuf", "Rest", "String", "Text", "Word"];
+        type_name(&self.value).is_some_and(|name| ANYTHING.contains(&name.as_str()))
+    }
+
+    /// Reads the value at its position, then goes on to the next word. What refuses the word leaves
+    /// it to later positions, and in `refused` why.
     pub fn read_position(&self) -> TokenStream {
         let (slot, name, value) = (self.slot(), self.name(), &self.value);
+        let is_free = match self.is_anything() {
+            true => quote!(#slot.is_none() && refused.is_none()),
+            false => quote!(#slot.is_none()),
+        };
+        let take = quote! {
+            match args.value(#name) {
+                Ok(value) => {
+                    *#slot = Some(value);
+                    return Ok(true);
+                }
+                Err(why) => {
+                    *args = start;
+                    refused.get_or_insert(why);
+                }
+            }
+        };
         match (&self.place, self.shape) {
             (Place::Flat, _) => quote! {
-                if <#value as ::control::cli::Arguments>::take(#slot, args)? {
-                    return Ok(true);
+                match <#value as ::control::cli::Arguments>::take(#slot, args) {
+                    Ok(false) => {}
+                    Ok(true) => return Ok(true),
+                    Err(why) => {
+                        *args = start;
+                        refused.get_or_insert(why);
+                    }
                 }
             },
             (Place::Rest, _) => quote! {
-                if #slot.is_none() {
+                if #slot.is_none() && refused.is_none() {
                     *#slot = Some(args.rest().into());
                     return Ok(true);
                 }
             },
-            (_, Shape::Required) => quote! {
-                if #slot.is_none() {
-                    *#slot = Some(args.value(#name)?);
-                    return Ok(true);
-                }
-            },
+            (_, Shape::Required) => quote!(if #is_free { #take }),
             (_, Shape::Repeated) => quote! {
-                if let Some(value) = args.optional() {
+                if refused.is_none() && let Some(value) = args.optional() {
                     #slot.push(value);
                     return Ok(true);
                 }
             },
             _ => quote! {
-                if #slot.is_none() {
-                    *#slot = if <#value as ::control::cli::Value>::IS_NAME {
-                        Some(args.value(#name)?)
+                if #is_free {
+                    if <#value as ::control::cli::Value>::IS_NAME {
+                        #take
                     } else {
-                        args.optional()
-                    };
-                    if #slot.is_some() {
-                        return Ok(true);
+                        *#slot = args.optional();
+                        if #slot.is_some() {
+                            return Ok(true);
+                        }
                     }
                 }
             },

@@ -10,6 +10,7 @@ mod refusal;
 mod words;
 
 use proc_macro::TokenStream;
+use proc_macro2::TokenStream as TokenStream2;
 use quote::{format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Error, Fields, Ident, LitStr, Token, parse_macro_input};
@@ -35,8 +36,9 @@ use field::Field;
 /// | `#[default]`, `#[default(7)]` | what a value is that is left out |
 /// | `#[flatten]` | the arguments of a struct that derives `Arguments` |
 ///
-/// Arguments come in any order. Doc comments are the help text. `#[command("a b", "c d")]` gives
-/// a command two paths, `#[command()]` none: `Cli::command_at` says where it is.
+/// Arguments come in any order; a word that the first free position refuses is for the next one
+/// that takes it. Doc comments are the help text. `#[command("a b", "c d")]` gives a command two
+/// paths, `#[command()]` none: `Cli::command_at` says where it is.
 #[proc_macro_derive(
     Command,
     attributes(
@@ -138,7 +140,7 @@ pub fn refusal(input: TokenStream) -> TokenStream {
     refusal::refusal(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+fn expand(input: &DeriveInput) -> syn::Result<TokenStream2> {
     let paths = paths(input)?;
     let about = field::doc(&input.attrs);
     if about.is_empty() {
@@ -174,7 +176,7 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
     })
 }
 
-fn expand_arguments(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+fn expand_arguments(input: &DeriveInput) -> syn::Result<TokenStream2> {
     let fields = fields(input)?;
     let Reading { infos, read, finishes, .. } = Reading::of(&fields);
     let variables: Vec<_> = fields.iter().map(Field::variable).collect();
@@ -212,13 +214,13 @@ fn expand_arguments(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream
 /// Code that reads the fields of a struct from a line.
 struct Reading {
     /// All arguments.
-    infos: proc_macro2::TokenStream,
+    infos: TokenStream2,
     /// Variables.
-    starts: Vec<proc_macro2::TokenStream>,
+    starts: Vec<TokenStream2>,
     /// Reads one argument and returns that it did.
-    read: proc_macro2::TokenStream,
+    read: TokenStream2,
     /// The struct.
-    finishes: proc_macro2::TokenStream,
+    finishes: TokenStream2,
 }
 
 impl Reading {
@@ -241,18 +243,31 @@ impl Reading {
         // Words that are none are for other positions first.
         let (last, first): (Vec<_>, Vec<_>) =
             fields.iter().filter(|f| !f.has_keyword()).partition(|f| f.is_known_by_word());
-        let positions = first.into_iter().chain(last).map(Field::read_position);
+        let positions: Vec<_> = first.into_iter().chain(last).map(Field::read_position).collect();
+        let positions = match positions.is_empty() {
+            true => TokenStream2::new(),
+            false => quote! {
+                let start = *args;
+                let mut refused: ::core::option::Option<::control::cli::Error> =
+                    ::core::option::Option::None;
+                let _ = (start, &mut refused);
+                #(#positions)*
+                if let Some(why) = refused {
+                    return Err(why);
+                }
+            },
+        };
         let finishes = fields.iter().map(Field::finish);
         Self {
             infos,
             starts: fields.iter().map(Field::start).collect(),
-            read: quote!(#(#keywords)* #(#words)* #(#positions)*),
+            read: quote!(#(#keywords)* #(#words)* #positions),
             finishes: quote!(Self { #(#finishes),* }),
         }
     }
 }
 
-fn expand_print(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+fn expand_print(input: &DeriveInput) -> syn::Result<TokenStream2> {
     let (name, fields) = (&input.ident, fields(input)?);
     let stage = input.attrs.iter().find(|a| a.path().is_ident("stage"));
     let stage = stage.map(|a| a.parse_args::<Ident>()).transpose()?;

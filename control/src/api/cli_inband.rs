@@ -8,7 +8,7 @@ use super::work::{Caller, Progress, Registries, Work};
 use crate::api::Message;
 use crate::cli::{Output, Reply, Run, Step};
 
-/// Carry out a command, or several, one a line.
+/// Run commands, one per line.
 #[derive(Message)]
 #[reply(CliInbandReply)]
 pub struct CliInband {
@@ -16,7 +16,7 @@ pub struct CliInband {
     pub cmd: String,
 }
 
-/// Output of commands, up to the first error and with its text.
+/// Output of the commands, up to the first error and including its text.
 #[derive(Message)]
 pub struct CliInbandReply {
     /// the text

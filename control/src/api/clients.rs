@@ -18,20 +18,20 @@ const INDEX_BIT: u32 = 0x8000_0000;
 /// Most bytes of events that wait for a client; more are dropped and counted.
 const MAX_WAITING: usize = 8 << 20;
 
-/// All clients. Clones are the same. Messages go out when the client reads.
+/// All clients. Clones are the same. Messages are sent when the client reads.
 #[derive(Clone, Default)]
 pub struct Clients(Rc<RefCell<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    /// Slot 0 is nobody's.
+    /// Slot 0 is unused.
     slots: Vec<Option<Client>>,
     /// Per event: the clients that want it, and the number that is returned to each.
     wanted: HashMap<&'static str, Vec<Subscription>>,
     directory: Rc<Directory>,
     /// Of requests, and of what is sent.
     traces: [Trace; 2],
-    /// Requests that are to be carried out, and who carries them out.
+    /// Requests to be run, and the task that runs them.
     injected: VecDeque<Vec<u8>>,
     is_injecting: bool,
     injector: Rc<Notify>,
@@ -62,9 +62,9 @@ struct Client {
 /// A client as `show api clients` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Its number.
+    /// Index.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Events it was not sent because it does not read.
     pub dropped: u64,
@@ -78,7 +78,7 @@ impl Clients {
         Self(Rc::new(RefCell::new(Inner { events, ..Inner::default() })))
     }
 
-    /// Notes that a request of a client is carried out.
+    /// Records that a request of a client is run.
     pub(super) fn note_request(&self, client: u32, name: &str) {
         let events = &self.0.borrow().events;
         events.note(Topic::Api, format_args!("{name} from client {client:#x}"));
@@ -89,7 +89,7 @@ impl Clients {
         self.0.borrow().client(client).is_some()
     }
 
-    /// Registers `client` for events `E` or takes it off; `pid` is told back in each.
+    /// Registers `client` for events `E` or unregisters it; `pid` is echoed in each.
     ///
     /// # Errors
     /// -7 when it is to be taken off and was not registered.
@@ -273,7 +273,7 @@ impl Clients {
         self.0.borrow_mut().turns = [0; TURNS];
     }
 
-    /// Has requests carried out by the server; whether answers are to be kept.
+    /// Makes the server run requests; `keeps` records the replies.
     pub(super) fn inject(&self, requests: Vec<Vec<u8>>, keeps: bool) {
         let mut inner = self.0.borrow_mut();
         inner.answers = keeps.then(Vec::new);

@@ -16,31 +16,31 @@ use crate::cli::{Args, Cli, Command, Error, Output, Step, Task};
 #[command("show api clients")]
 struct ShowClients;
 
-/// Show which numbers the messages of each module have.
+/// Show the message ID range of each module.
 #[derive(Command)]
 #[command("show api plugin")]
 struct ShowPlugin;
 
-/// Show the numbers, names and CRCs of all messages.
+/// Show message IDs, names and CRCs.
 #[derive(Command)]
 #[command("show api message-table")]
 struct ShowTable {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }
 
-/// Show the clients that talk through shared memory.
+/// Show clients connected through shared memory.
 #[derive(Command)]
 #[command("show api ring-stats")]
 struct ShowRings;
 
-/// Show how many requests were answered in one turn, and how often.
+/// Show a histogram of requests answered per turn.
 #[derive(Command)]
 #[command("show api histogram")]
 struct ShowHistogram;
 
-/// Forget how many requests were answered in one turn.
+/// Clear the histogram of requests answered per turn.
 #[derive(Command)]
 #[command("clear api histogram")]
 struct ClearHistogram;
@@ -55,7 +55,7 @@ struct BinaryApi {
 
 impl Command for BinaryApi {
     const PATHS: &'static [&'static str] = &["binary-api"];
-    const ABOUT: &'static str = "Send a message of the binary API and show what is answered";
+    const ABOUT: &'static str = "Send a binary API message and show the replies";
     const USAGE: &'static str = "[help] <name> [<field> <value>]...";
     const SECRET_REST: Option<usize> = Some(1);
 
@@ -71,8 +71,8 @@ impl Command for BinaryApi {
         while let Some(field) = args.word() {
             let form = || {
                 format!(
-                    "expected a value behind the field `{field}': the form is NAME FIELD VALUE…, \
-                     and `binary-api help {name}' lists the fields"
+                    "missing value after the field `{field}': the form is NAME FIELD VALUE…, and \
+                        `binary-api help {name}' lists the fields"
                 )
             };
             let value: String = args.value(field).map_err(|_| Error::new(form()).at(field))?;
@@ -194,7 +194,7 @@ fn histogram(clients: &Clients) -> Output {
 
 fn find(directory: &Directory, name: &str) -> Result<(u16, &'static MessageInfo, u32), Error> {
     let found = directory.find(name).filter(|(_, info, _)| info.head == Head::Request);
-    found.ok_or_else(|| Error::new(format!("no request is called {name}")))
+    found.ok_or_else(|| Error::new(format!("no request {name}")))
 }
 
 /// The fields of a message, one a line.
@@ -232,7 +232,7 @@ impl<C> Task<C> for Exchange {
         }
         if let Some(request) = self.request.take() {
             if self.clients.injected() > 0 {
-                return Step::Done(Err(Error::new("others are being carried out")));
+                return Step::Done(Err(Error::new("another one is running")));
             }
             self.clients.inject(vec![request], true);
         }

@@ -19,11 +19,11 @@ pub enum Ignored {
     Empty,
     /// No message has this number.
     Unknown(u16),
-    /// It is shorter than its declaration says.
+    /// Shorter than its declaration.
     Short(&'static str),
     /// No client has the number it names.
     NoClient,
-    /// It is not a request.
+    /// Not a request.
     NoRequest(&'static str),
     /// Answering it failed in a way that is our mistake.
     Panic(&'static str),
@@ -32,10 +32,10 @@ pub enum Ignored {
 impl fmt::Display for Ignored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a message without a number"),
-            Self::Unknown(id) => write!(f, "no message has the number {id}"),
+            Self::Empty => f.write_str("a message without an ID"),
+            Self::Unknown(id) => write!(f, "no message with ID {id}"),
             Self::Short(name) => write!(f, "{name} is too short"),
-            Self::NoClient => f.write_str("no client has the number in the message"),
+            Self::NoClient => f.write_str("unknown client index in the message"),
             Self::NoRequest(name) => write!(f, "{name} is not a request"),
             Self::Panic(name) => write!(f, "{name}: panicked"),
         }
@@ -160,7 +160,7 @@ impl<C: 'static> Job<C> {
         progress
     }
 
-    /// Ends it because nobody waits for it any more.
+    /// Ends it because the client is gone.
     pub fn cancel(mut self, cx: &mut C) {
         // A panic in here has nothing more to stop.
         let _ = catch_unwind(AssertUnwindSafe(|| self.work.cancel(cx)));

@@ -27,7 +27,7 @@ pub trait Field: Sized {
     const COUNT: Count = Count::One;
     /// Least bytes.
     const SIZE: usize;
-    /// Whether it is shown to nobody: a [`Secret`](crate::Secret).
+    /// Whether it is hidden: a [`Secret`](crate::Secret).
     const IS_SECRET: bool = false;
 
     /// Appends its bytes.

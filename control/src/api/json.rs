@@ -14,12 +14,12 @@ use super::schema::{Body, Count, Declaration, FieldInfo, MessageInfo, Preset, Ty
 use super::types::{Address, Prefix};
 use crate::secret::HIDDEN;
 
-/// Whether fields that are shown to nobody are read.
+/// Whether hidden fields are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrets {
     /// To be shown: they are not.
     Hidden,
-    /// To be carried out again.
+    /// To be replayed.
     Kept,
 }
 

@@ -1,11 +1,11 @@
 //! `ferrovia_lane_create`: the messages of a connection go on through memory that both sides share.
 //!
-//! A client asks behind `sockclnt_create`, when it waits for nothing else. With the reply comes the
-//! descriptor of a file (`SCM_RIGHTS`), which [`infra::memory::lane::Lane`] opens. From then on the
-//! bytes that went through the socket, headers and all, go through the lane, and a byte on the
-//! socket, whatever it is, is a bell: look into the lane. The socket is the life line as before;
-//! who closes it is gone. A bell is no eventfd because whoever shares one can fill it up and take
-//! `O_NONBLOCK` off, and then ringing it would stop the router.
+//! A client asks after `sockclnt_create`, with no request pending. The reply carries the descriptor
+//! of a file (`SCM_RIGHTS`), which [`infra::memory::lane::Lane`] opens. From then on the bytes of
+//! the socket, including headers, use the lane, and a byte on the socket, of any value, is a bell:
+//! check the lane. The socket is still the lifeline; closing it ends the connection. A bell is not
+//! an eventfd, because either side could fill it and clear `O_NONBLOCK`, and ringing it would then
+//! block the router.
 
 use super::registry::Api;
 use crate::api::Message;
@@ -15,19 +15,19 @@ pub(super) const MOST: usize = 64;
 /// Bytes each way at most.
 pub(super) const MOST_BYTES: u32 = 16 << 20;
 
-/// Go on in shared memory. Nothing else may be under way.
+/// Continue over shared memory; no other request may be pending.
 #[derive(Message)]
 #[reply(FerroviaLaneCreateReply)]
 pub struct FerroviaLaneCreate {
-    /// bytes that have room each way, up to 16777216
+    /// bytes of room in each direction, up to 16777216
     #[preset(1048576)]
     pub size: u32,
 }
 
-/// With it comes the descriptor of the memory, unless it is refused.
+/// Reply; carries the descriptor of the memory unless refused.
 #[derive(Message)]
 pub struct FerroviaLaneCreateReply {
-    /// bytes that have room each way
+    /// bytes of room in each direction
     pub size: u32,
 }
 

@@ -31,7 +31,7 @@ impl<'a, C: 'static> Local<'a, C> {
         Self { api, cli, clients: clients.clone(), index }
     }
 
-    /// The client's number.
+    /// Client index.
     pub fn index(&self) -> u32 {
         self.index
     }

@@ -1,7 +1,6 @@
 //! The messages that connections are made of, with fixed numbers 1 to 28 in this order.
 //!
-//! What only makes sense with the original's shared memory is refused; nobody who talks through a
-//! socket asks for it.
+//! Messages that need the original's shared memory are refused; clients of sockets never send them.
 
 use super::describe;
 use super::field::{Reader, Short, Text};
@@ -28,13 +27,13 @@ struct MemclntCreate {
     api_versions: [u32; 8],
 }
 
-/// Refused: there is no shared memory.
+/// Refused: shared memory is not available.
 #[derive(Message)]
 #[head(bare)]
 #[option("deprecated")]
 struct MemclntCreateReply {
     context: u32,
-    /// the error number
+    /// error number
     response: i32,
     handle: u64,
     index: u32,
@@ -51,16 +50,16 @@ struct MemclntDelete {
     do_cleanup: bool,
 }
 
-/// Refused: there is no shared memory.
+/// Refused: shared memory is not available.
 #[derive(Message)]
 #[head(bare)]
 struct MemclntDeleteReply {
-    /// the error number
+    /// error number
     response: i32,
     handle: u64,
 }
 
-/// A message between threads of a client.
+/// Message between threads of a client.
 #[derive(Message)]
 #[head(bare)]
 #[silent]
@@ -68,7 +67,7 @@ struct RxThreadExit {
     dummy: u8,
 }
 
-/// A message between threads of a client.
+/// Message between threads of a client.
 #[derive(Message)]
 #[head(bare)]
 #[silent]
@@ -76,7 +75,7 @@ struct MemclntRxThreadSuspend {
     dummy: u8,
 }
 
-/// A message between threads of a client.
+/// Message between threads of a client.
 #[derive(Message)]
 #[head(bare)]
 #[silent]
@@ -84,7 +83,7 @@ struct MemclntReadTimeout {
     dummy: u8,
 }
 
-/// Call a function by its address: refused.
+/// Call a function by address: refused.
 #[derive(Message)]
 struct RpcCall {
     function: u64,
@@ -95,27 +94,27 @@ struct RpcCall {
     data: Vec<u8>,
 }
 
-/// Ask for the number of a module's first message.
+/// Get a module's first message ID.
 #[derive(Message)]
 #[reply(GetFirstMsgIdReply)]
 struct GetFirstMsgId {
-    /// the module's name, `_` and the CRC of its file
+    /// module name, `_` and the CRC of its file
     name: Text<64>,
 }
 
-/// The number of a module's first message.
+/// A module's first message ID.
 #[derive(Message)]
 struct GetFirstMsgIdReply {
-    /// 65535 when there is no such module
+    /// 65535 if there is no such module
     first_msg_id: u16,
 }
 
-/// Ask for the versions of modules.
+/// Get the versions of modules.
 #[derive(Message)]
 #[reply(ApiVersionsReply)]
 struct ApiVersions {}
 
-/// The version of a module.
+/// Version of a module.
 #[derive(Record)]
 struct ModuleVersion {
     major: u32,
@@ -124,14 +123,14 @@ struct ModuleVersion {
     name: Text<64>,
 }
 
-/// The versions of modules; clients go by CRCs and expect none.
+/// Versions of modules; clients go by CRCs and expect none.
 #[derive(Message)]
 struct ApiVersionsReply {
     #[counted(count: u32)]
     api_versions: Vec<ModuleVersion>,
 }
 
-/// Range of the numbers of a plugin's messages; for the trace of the original's tools.
+/// Message ID range of a plugin, for the original's trace tools.
 #[derive(Message)]
 #[silent]
 struct TracePluginMsgIds {
@@ -146,11 +145,11 @@ struct TracePluginMsgIds {
 #[reply(SockclntCreateReply)]
 pub(super) struct SockclntCreate {
     pub context: u32,
-    /// name of the client
+    /// client name
     pub name: Text<64>,
 }
 
-/// Number and name of a message.
+/// ID and name of a message.
 #[derive(Record)]
 pub(super) struct MessageTableEntry {
     /// the number
@@ -159,7 +158,7 @@ pub(super) struct MessageTableEntry {
     pub name: Text<64>,
 }
 
-/// The client is connected.
+/// Reply: the client is connected.
 #[derive(Message)]
 #[head(bare)]
 pub(super) struct SockclntCreateReply {
@@ -167,9 +166,9 @@ pub(super) struct SockclntCreateReply {
     pub context: u32,
     /// 0
     pub response: i32,
-    /// number of the client, for its requests
+    /// client index, for requests
     pub index: u32,
-    /// all messages there are
+    /// all messages
     #[counted(count: u16)]
     pub message_table: Vec<MessageTableEntry>,
 }
@@ -178,19 +177,19 @@ pub(super) struct SockclntCreateReply {
 #[derive(Message)]
 #[reply(SockclntDeleteReply)]
 pub(super) struct SockclntDelete {
-    /// the client's number
+    /// client index
     pub index: u32,
 }
 
-/// The client is no longer known.
+/// Reply: the client is disconnected.
 #[derive(Message)]
 #[head(details)]
 pub(super) struct SockclntDeleteReply {
-    /// 1, or -1 when no client has the number
+    /// 1, or -1 if there is no such client
     pub response: i32,
 }
 
-/// Ask for shared memory: refused.
+/// Request shared memory: refused.
 #[derive(Message)]
 struct SockInitShm {
     requested_size: u32,
@@ -198,20 +197,20 @@ struct SockInitShm {
     configs: Vec<u64>,
 }
 
-/// Ask whether the other side is alive.
+/// Check that the other side is alive.
 #[derive(Message)]
 struct MemclntKeepalive {}
 
-/// Ask for an answer behind all answers to what was asked before.
+/// Request a reply after the replies to all earlier requests.
 #[derive(Message)]
 #[reply(ControlPingReply)]
 struct ControlPing {}
 
-/// All that was asked before is answered.
+/// Reply to a ping: all earlier requests have been answered.
 #[derive(Message)]
 struct ControlPingReply {
     client_index: u32,
-    /// the router's process
+    /// process ID of the router
     vpe_pid: u32,
 }
 
@@ -230,24 +229,24 @@ struct MemclntCreateV2 {
     keepalive: bool,
 }
 
-/// Refused: there is no shared memory.
+/// Refused: shared memory is not available.
 #[derive(Message)]
 #[head(bare)]
 struct MemclntCreateV2Reply {
     context: u32,
-    /// the error number
+    /// error number
     response: i32,
     handle: u64,
     index: u32,
     message_table: u64,
 }
 
-/// Ask for the declarations of all messages.
+/// Get the definitions of all messages.
 #[derive(Message)]
 #[reply(GetApiJsonReply)]
 struct GetApiJson {}
 
-/// The declarations of all messages, as an array of what is in the files of modules.
+/// Definitions of all messages, as an array of the contents of the module files.
 #[derive(Message)]
 struct GetApiJsonReply {
     json: String,

@@ -123,13 +123,13 @@
 //! its own (by address, say) keeps [`Caller::client`], sends with [`Clients::send_to`] and forgets
 //! those for which that is false.
 //!
-//! **Tests** talk through [`Local`]: `parts.api.finish(&parts.router.clients)`, then
-//! `let local = Local::new(&parts.api, &parts.cli, &parts.router.clients)` and
-//! `local.call(&mut parts.router, &ThingDel { index: 7 })`. A message that differs from the
-//! original's fails a test of `tests/outside` when `FERROVIA_REFERENCE` is set. (Fields that agree
-//! under a CRC that does not: an enumeration has names that came `later`, see
-//! [`numbers!`](crate::numbers).) All that is offered is in `docs/reference/api`, reviewed:
-//! `FERROVIA_BLESS=1 cargo test -p tests --test outside messages` writes it anew.
+//! **Tests** use [`Local`]: `parts.api.finish(&parts.router.clients)`, then `let local =
+//! Local::new(&parts.api, &parts.cli, &parts.router.clients)` and `local.call(&mut parts.router,
+//! &ThingDel { index: 7 })`. A message that differs from the original's fails a test of
+//! `tests/outside` when `FERROVIA_REFERENCE` is set. (Fields that agree under a CRC that does not:
+//! an enumeration has names that were added `later`, see [`numbers!`](crate::numbers).) All
+//! messages are in `docs/reference/api`, reviewed: `FERROVIA_BLESS=1 cargo test -p tests --test
+//! outside messages` updates it.
 
 mod cli_inband;
 mod clients;

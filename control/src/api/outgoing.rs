@@ -17,7 +17,7 @@ pub struct Outgoing {
 /// Values for the head of a message; those that it has no place for are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadValues {
-    /// The client's number.
+    /// Client index.
     pub client_index: u32,
     /// The request's.
     pub context: u32,

@@ -16,7 +16,7 @@ pub fn of(
 ) -> String {
     let mut page = format!("# {name}\n");
     if version.is_empty() {
-        page.push_str("\nTypes that messages of several modules are made of.\n");
+        page.push_str("\nTypes shared by several modules.\n");
     } else {
         let _ = write!(page, "\nMessages of the module `{name}`, version {version}.\n");
     }
@@ -49,8 +49,8 @@ fn answer(service: Option<&Service>) -> String {
     let reply = service.reply.unwrap_or_default();
     let events: Vec<_> = service.events.iter().map(|event| format!("`{}`", event.name)).collect();
     let answered = match (service.rows, service.is_stream) {
-        (Some(rows), _) => format!("Answered by some `{rows}` and a `{reply}`."),
-        (None, true) => format!("Answered by some `{reply}`."),
+        (Some(rows), _) => format!("Answered by `{rows}` messages and a `{reply}`."),
+        (None, true) => format!("Answered by `{reply}` messages."),
         (None, false) if reply.is_empty() => "Not answered.".to_owned(),
         (None, false) => format!("Answered by `{reply}`."),
     };

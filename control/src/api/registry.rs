@@ -22,7 +22,7 @@ pub const STREAM_PIECE: usize = 1024;
 pub struct Piece<D> {
     from: u32,
     rows: Vec<D>,
-    /// The first that is for the next piece.
+    /// The first one for the next piece.
     next: Option<u32>,
 }
 
@@ -220,8 +220,8 @@ impl<C: 'static> Default for Api<C> {
 }
 
 impl<C: 'static> Module<'_, C> {
-    /// A request that is carried out at once, in well under 2 ms. On `Err` the reply has this
-    /// number and all other fields are zero.
+    /// A request that runs at once, in well under 2 ms. On `Err` the reply has this number and all
+    /// other fields are zero.
     pub fn call<M: Call>(
         &mut self,
         answer: impl Fn(&mut C, M) -> Result<M::Reply, Retval> + 'static,
@@ -229,7 +229,7 @@ impl<C: 'static> Module<'_, C> {
         self.call_by(move |cx, _, request| answer(cx, request))
     }
 
-    /// As [`Module::call`] for who needs to know who asks.
+    /// As [`Module::call`], with the calling client.
     pub fn call_by<M: Call>(
         &mut self,
         answer: impl Fn(&mut C, Caller, M) -> Result<M::Reply, Retval> + 'static,

@@ -74,7 +74,7 @@ pub struct FieldInfo {
     pub options: Options,
     /// Its meaning.
     pub about: &'static str,
-    /// Whether its value is shown to nobody.
+    /// Whether its value is hidden.
     pub is_secret: bool,
 }
 
@@ -192,7 +192,7 @@ impl Head {
         }
     }
 
-    /// Its bytes.
+    /// Bytes.
     pub const fn size(self) -> usize {
         4 * self.fields().len()
     }

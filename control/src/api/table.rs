@@ -107,8 +107,8 @@ pub enum Unnumbered {
 impl fmt::Display for Unnumbered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Duplicate(name) => write!(f, "two messages are called {name}"),
-            Self::TooMany(name) => write!(f, "there is no number left for the message {name}"),
+            Self::Duplicate(name) => write!(f, "duplicate message name {name}"),
+            Self::TooMany(name) => write!(f, "no message ID left for {name}"),
         }
     }
 }
@@ -179,7 +179,7 @@ impl<C: 'static> Table<C> {
         Ok(())
     }
 
-    /// Says anew where the messages are.
+    /// Rebuilds the index of messages.
     fn index(&mut self) {
         self.by_id = vec![None; usize::from(self.next)];
         self.by_name.clear();

@@ -124,7 +124,7 @@ enum Arms {
     Large([u8; 6]),
 }
 
-/// Has a union.
+/// A message with a union.
 #[derive(Message)]
 struct UnionSet {
     #[discriminator("kind")]

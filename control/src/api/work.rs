@@ -13,7 +13,7 @@ use crate::cli::Cli;
 /// The client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Number of the client.
+    /// Client index.
     pub client: u32,
     /// The client's number for the request.
     pub context: u32,

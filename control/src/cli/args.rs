@@ -164,7 +164,7 @@ impl<'a> Args<'a> {
         Err(self.error("missing `}' in"))
     }
 
-    /// An error about what comes next: ``<what> `<the remaining words>'``.
+    /// An error about the next words: ``<what> `<the remaining words>'``.
     pub fn error(&self, what: impl Display) -> Error {
         let what = what.to_string();
         let text = match self.is_empty() && what.starts_with("expected") {
@@ -174,7 +174,7 @@ impl<'a> Args<'a> {
         Error::new(text).at(self.next())
     }
 
-    /// An error about a value that is not there.
+    /// An error about a missing value.
     fn missing(&self, what: &str) -> Error {
         Error::new(format!("missing {what}")).at(self.next())
     }
@@ -184,7 +184,7 @@ impl<'a> Args<'a> {
         &self.line[self.at..self.end.max(self.at)]
     }
 
-    /// The error for a word nobody takes.
+    /// The error for an unknown word.
     pub fn unknown(&self) -> Error {
         self.error("unknown input")
     }
@@ -218,10 +218,9 @@ impl fmt::Debug for Args<'_> {
 /// A type that a command's argument may have. Every `FromStr` type is one, read from one word;
 /// implement it by hand for values of several words.
 pub trait Value: Sized {
-    /// Whether a word that comes where one may stand is meant to be one: the name of something that
-    /// is or is not there.
+    /// Whether a word at this place is a name: of something that exists or not.
     const IS_NAME: bool = false;
-    /// Whether it is shown to nobody: a [`Secret`](crate::Secret).
+    /// Whether it is hidden: a [`Secret`](crate::Secret).
     const IS_SECRET: bool = false;
 
     /// Takes the value; `what` names it in errors. On error the place in `args` is of no meaning.
@@ -234,7 +233,8 @@ impl<T: FromStr> Value for T {
         let Some(word) = args.word() else {
             return Err(start.missing(what));
         };
-        if let Ok(value) = word.parse() {
+        let hex = || hex_number(word).and_then(|number| number.parse().ok());
+        if let Some(value) = word.parse().ok().or_else(hex) {
             return Ok(value);
         }
         let cut = if start.is_glued { cut(word) } else { None };
@@ -242,6 +242,12 @@ impl<T: FromStr> Value for T {
         args.go_to(start.at + len);
         Ok(value)
     }
+}
+
+/// The decimal digits of a number that is written as `0x…`.
+fn hex_number(word: &str) -> Option<String> {
+    let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))?;
+    u64::from_str_radix(digits, 16).ok().map(|number| number.to_string())
 }
 
 /// Whether this may follow a keyword without a blank.

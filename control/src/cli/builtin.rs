@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::command::Effect;
 use super::{Args, Cli, Command, Error, Output, Step, Task};
 
-/// List commands, or what may follow the given words.
+/// List commands, or the words that can follow the given ones.
 #[derive(Command)]
 #[command("help")]
 struct Help {
@@ -38,7 +38,7 @@ struct Echo {
     text: Option<String>,
 }
 
-/// Carry out the commands of a file.
+/// Run the commands in a file.
 #[derive(Command)]
 #[command("exec")]
 struct Exec {
@@ -52,7 +52,7 @@ struct Exec {
 #[command("show cli")]
 struct ShowCli;
 
-/// Do nothing for a time.
+/// Wait.
 #[derive(Command)]
 #[command("wait")]
 struct Wait {
@@ -61,7 +61,7 @@ struct Wait {
     sec: f64,
 }
 
-/// Let others have their turn for 30 ms.
+/// Yield to other sessions for 30 ms.
 #[derive(Command)]
 #[command("suspend")]
 struct Suspend;

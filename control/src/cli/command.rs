@@ -23,10 +23,10 @@ pub trait Command: Sized {
     /// Usage line behind the path, in the notation of `cli/pattern.rs`; made from
     /// [`ARGS`](Self::ARGS) when empty. Completion follows it.
     const USAGE: &'static str = "";
-    /// Keywords before values that are shown to nobody, where [`ARGS`](Self::ARGS) does not say it.
+    /// Keywords before hidden values that are not in [`ARGS`](Self::ARGS).
     const SECRETS: &'static [&'static str] = &[];
-    /// The word behind the path, counted from 0, from which on all are shown to nobody. The command
-    /// leaves what is secret in them out of its errors.
+    /// The first hidden word after the path, counted from 0; all later ones are hidden as well. The
+    /// command omits secrets from its errors.
     const SECRET_REST: Option<usize> = None;
 
     /// Reads the arguments. Words left over are refused by the caller.
@@ -134,7 +134,7 @@ pub struct ArgInfo {
     pub values: &'static str,
     /// Lowest and highest number it may be, such as `0-255`; empty when it is no number.
     pub range: &'static str,
-    /// Whether its value is shown to nobody.
+    /// Whether its value is hidden.
     pub is_secret: bool,
 }
 
@@ -248,8 +248,8 @@ impl<C> Entry<C> {
     }
 }
 
-/// Has `read` take all of a command's arguments, in a second try as if blanks were missing. The
-/// error is that of the first.
+/// Parses all of a command's arguments with `read`, trying a second time as if blanks were missing.
+/// The error is that of the first try.
 fn read_twice(
     words: Args<'_>,
     known: &'static [ArgInfo],

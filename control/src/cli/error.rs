@@ -16,11 +16,11 @@ pub struct Error {
     bare: bool,
     /// The word that is wrong, where it is known.
     place: Option<Place>,
-    /// What only people are shown.
+    /// Shown to people only.
     about: Option<Box<About>>,
 }
 
-/// The part of an error that helps whoever typed the line.
+/// The part of an error for the operator who typed the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct About {
     /// Suggestion for a misspelled word.
@@ -186,13 +186,19 @@ impl Error {
         self
     }
 
-    /// Leaves out these words, which are shown to nobody.
+    /// Omits these hidden words.
     pub(super) fn hiding<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
         for secret in secrets {
             self.message = without(&self.message, secret);
-            if let Some(about) = &mut self.about {
-                (about.mark, about.tail) = (None, None);
-            }
+            self = self.without_line();
+        }
+        self
+    }
+
+    /// Leaves out the line that has the wrong word in it.
+    pub(super) fn without_line(mut self) -> Self {
+        if let Some(about) = &mut self.about {
+            (about.mark, about.tail) = (None, None);
         }
         self
     }

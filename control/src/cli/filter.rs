@@ -77,12 +77,12 @@ fn split(line: &str) -> Result<(&str, Vec<&str>), Error> {
     let filters = bars[first..].iter().zip(ends).map(|(at, end)| line[at + 1..end].trim());
     let filters: Vec<_> = filters.collect();
     if filters.len() > MOST {
-        return Err(Error::bare(format!("there may be {MOST} filters behind a command")));
+        return Err(Error::bare(format!("at most {MOST} filters per command")));
     }
     Ok((&line[..bars[first]], filters))
 }
 
-/// What may stand where `line` ends, if that is behind a bar.
+/// Completions at the end of `line`, if that is after a bar.
 pub(super) fn complete(line: &str) -> Option<Vec<Candidate>> {
     let at = *bars(line).last()?;
     let behind = line[at + 1..].trim_start();
@@ -114,7 +114,7 @@ impl Filters {
             let (name, pattern) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
             let pattern = unquoted(pattern.trim());
             let matcher = || match pattern {
-                "" => Err(Error::bare(format!("{name} needs a pattern behind it")).at(name)),
+                "" => Err(Error::bare(format!("{name} needs a pattern")).at(name)),
                 pattern => Matcher::new(pattern)
                     .map_err(|why| Error::bare(format!("{name}: {why}")).at(pattern)),
             };
@@ -133,7 +133,7 @@ impl Filters {
                 }
                 _ => {
                     let names = NAMES.map(|(name, _)| name);
-                    let why = format!("expected {} behind `|', got `{name}'", names.join(", "));
+                    let why = format!("expected {} after `|', got `{name}'", names.join(", "));
                     return Err(Error::bare(why).meaning(Some(name), names).at(name));
                 }
             };
@@ -267,16 +267,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let error = |line: &str| Filters::of(line).unwrap_err().for_person();
-        assert_eq!(error("show x | include"), "include needs a pattern behind it");
+        assert_eq!(error("show x | include"), "include needs a pattern");
         assert_eq!(error("show x | count 3"), "count: unknown input `3'");
         assert_eq!(error("show x | include [a"), "include: `[' without `]' in the pattern");
         assert_eq!(
             error("sh x | inclued a"),
-            "expected include, exclude, begin, count, no-more behind `|', got `inclued' (did you \
+            "expected include, exclude, begin, count, no-more after `|', got `inclued' (did you \
              mean `include'?)"
         );
         let many = "show x".to_owned() + &" | count".repeat(9);
-        assert_eq!(error(&many), "there may be 8 filters behind a command");
+        assert_eq!(error(&many), "at most 8 filters per command");
     }
 
     #[test]

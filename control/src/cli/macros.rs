@@ -18,32 +18,32 @@ const MOST_ROUNDS: usize = 8;
 /// Longest a command may become; what would be longer stays as it is.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// Define a variable: $name in commands stands for its value.
+/// Define a variable: $name in a command is replaced by its value.
 #[derive(Command)]
 #[command("define")]
 struct Define {
-    /// its name: letters, digits, `_` and `-`
+    /// variable name: letters, digits, `_` and `-`
     #[positional]
     variable_name: String,
-    /// words that it stands for
+    /// value
     #[rest]
     value: Option<String>,
 }
 
-/// Forget a variable.
+/// Undefine a variable.
 #[derive(Command)]
 #[command("undefine")]
 struct Undefine {
-    /// its name
+    /// name
     #[positional]
     variable_name: String,
 }
 
-/// Show the variables.
+/// Show variables.
 #[derive(Command)]
 #[command("show macro")]
 struct Show {
-    /// values as they were given, with the variables in them
+    /// values as defined, without expanding variables in them
     #[alias("noeval")]
     noevaluate: bool,
 }

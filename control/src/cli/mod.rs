@@ -1,8 +1,8 @@
 //! The command line: a command is a struct, its grammar, help and completion follow from its
 //! fields.
 //!
-//! A [`Cli`] holds the commands in a tree of words. A [`Run`] carries out one text (a line, several
-//! lines, or through `exec` a file) in slices; [`Cli::run`] does it in one go.
+//! A [`Cli`] holds the commands in a tree of words. A [`Run`] runs one text (a line, several lines,
+//! or through `exec` a file) in slices; [`Cli::run`] runs it in one go.
 
 mod args;
 mod builtin;
@@ -68,8 +68,8 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicatePath(path) => write!(f, "two commands have the path `{path}'"),
-            Self::Usage(path) => write!(f, "the usage line of `{path}' cannot be read"),
+            Self::DuplicatePath(path) => write!(f, "duplicate command `{path}'"),
+            Self::Usage(path) => write!(f, "the usage line of `{path}' is invalid"),
         }
     }
 }
@@ -88,8 +88,8 @@ struct Names<C> {
     owner: Owner,
 }
 
-/// All commands of a router whose state is a `C`. Clones are the same: commands come and go while
-/// others are carried out.
+/// All commands of a router whose state is a `C`. Clones are the same: commands are added and
+/// removed while others run.
 pub struct Cli<C> {
     commands: Rc<RefCell<Commands<C>>>,
     macros: Rc<Macros>,
@@ -109,7 +109,7 @@ struct Commands<C> {
     limit: Option<Limit>,
 }
 
-/// Decision whether the command with a path may be carried out.
+/// Decides whether the command with a path may run.
 type Limit = fn(&str) -> Result<(), Error>;
 
 impl<C> Clone for Cli<C> {
@@ -145,7 +145,7 @@ impl<C: 'static> Cli<C> {
         cli
     }
 
-    /// Adds a command that is carried out at once, in well under 2 ms.
+    /// Adds a command that runs at once, in well under 2 ms.
     pub fn command<T, O, F>(&mut self, handler: F) -> &mut Self
     where
         T: Command,
@@ -198,7 +198,7 @@ impl<C: 'static> Cli<C> {
         self
     }
 
-    /// Has commands carried out only if `limit` allows their paths; help is asked for as `help`.
+    /// Limits commands to paths that `limit` allows; help is checked as `help`.
     pub fn limit(&mut self, limit: fn(&str) -> Result<(), Error>) {
         self.commands.borrow_mut().limit = Some(limit);
     }
@@ -225,20 +225,20 @@ impl<C: 'static> Cli<C> {
         }
     }
 
-    /// Commands, one a line, as they may be shown: without what is shown to nobody.
+    /// Commands, one per line, without hidden values.
     pub fn shown(&self, text: &str) -> String {
         let values = |line| self.secret_values(line, |secrets| secrets);
         let shown = text.split('\n').map(|line| secret::hide(line, values(line)));
         shown.collect::<Vec<_>>().join("\n")
     }
 
-    /// Arguments of a command that are shown to nobody; none when it is not known.
+    /// Hidden arguments of a command; none if it is unknown.
     pub fn secrets(&self, line: &str) -> Secrets {
         self.known(line).map_or(Secrets::NONE, |(entry, _)| entry.secrets)
     }
 
-    /// Places in a command of values that are shown to nobody. Where the command is not known it
-    /// may be a misspelled one, with the arguments of any.
+    /// Places of hidden values in a command. An unknown command may be a misspelled one, with the
+    /// arguments of any.
     fn secret_values(&self, line: &str, of: fn(Secrets) -> Secrets) -> Vec<Range<usize>> {
         if let Some((entry, path)) = self.known(line) {
             let secrets = of(entry.secrets);
@@ -247,8 +247,8 @@ impl<C: 'static> Cli<C> {
             }
             let usage = entry.usage();
             let is_end = |c: char| !c.is_alphanumeric() && c != '-';
-            let is_known = |word: &str| usage.split(is_end).any(|known| known == word);
-            return secrets.values(line, path, is_known);
+            let known: HashSet<_> = usage.split(is_end).collect();
+            return secrets.values(line, path, |word| known.contains(word));
         }
         let tree = self.tree();
         let path = tree.descend(&mut Args::new(line)).map_or("", |at| &tree.node(at).path);
@@ -257,8 +257,14 @@ impl<C: 'static> Cli<C> {
         secret::values(line, usize::MAX, |word| keywords.contains(word))
     }
 
-    /// The error of a command without what is shown to nobody.
+    /// The error of a command without hidden values.
     fn without_secrets(&self, error: Error, line: &str) -> Error {
+        // Where any word may be one, the line around the wrong word is not shown.
+        let secrets = self.secrets(line);
+        let error = if secrets.are_rest() { error.without_line() } else { error };
+        if line.len() > SHOWN && !secrets.in_errors().is_none() {
+            return error.without_words();
+        }
         let places = self.secret_values(line, Secrets::in_errors);
         if line.len() > SHOWN && !places.is_empty() {
             return error.without_words();
@@ -288,8 +294,8 @@ impl<C: 'static> Cli<C> {
         self.tree().entries().map(|(path, _)| path.to_owned()).collect()
     }
 
-    /// Takes away all commands and names of an owner, and the fault that its commands made. What is
-    /// being carried out of them ends with an error at its next slice.
+    /// Removes all commands and names of an owner, and the fault that its commands caused. Running
+    /// commands of it end with an error at their next slice.
     pub fn remove_all_of(&mut self, owner: Owner) {
         let mut commands = self.commands.borrow_mut();
         Rc::make_mut(&mut commands.tree).remove(|entry| entry.owner == owner);

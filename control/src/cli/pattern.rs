@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `word`, `one\|other` | this word, one of these |
 //! | `<name>`, `<name:1-4094>` | a value |
-//! | `[…]` | may be left out; what may be left out comes in any order |
+//! | `[…]` | optional; optional parts are accepted in any order |
 //! | `{…}` | belongs together |
 //! | `… \| …` | one or the other |
 //! | `x...` | any number of times |

@@ -20,8 +20,8 @@ pub trait Task<C> {
     /// Does the next slice. Output may be sent on before the task is done.
     fn step(&mut self, cx: &mut C, out: &mut Output) -> Step;
 
-    /// Undoes what must not outlive the task, and says what there is to say so far; called when the
-    /// operator cancels it or goes away, after which the task is dropped.
+    /// Undoes everything that must not outlive the task, and reports the result so far; called when
+    /// the operator cancels it or disconnects, after which the task is dropped.
     fn cancel(&mut self, cx: &mut C, out: &mut Output) {
         let _ = (cx, out);
     }
@@ -97,8 +97,8 @@ impl Reply {
 }
 
 impl<C: 'static> Cli<C> {
-    /// Carries out `text` (one command or several lines) to its end or to the first error. Blocks
-    /// while tasks wait: for start-up and tests.
+    /// Runs `text` (one command or several lines) to its end or to the first error. Blocks while
+    /// tasks wait: for startup and tests.
     pub fn run(&self, cx: &mut C, text: &str) -> Reply {
         let mut run = Run::new(text);
         let mut output = Output::none();
@@ -134,14 +134,26 @@ impl<C: 'static> Cli<C> {
         if !["show", "save", "commit", "configure"].contains(&first) {
             origin::note_change();
         }
-        guarded(|| (entry.run)(cx, &mut args))
-            .map(|effect| (at, effect))
-            .map_err(|e| e.under(&node.path))
+        let words = args;
+        let mut run = |at: usize, entry: &Entry<C>, args: &mut Args<'_>| {
+            guarded(|| (entry.run)(cx, args))
+                .map(|effect| (at, effect))
+                .map_err(|e| e.under(&tree.node(at).path))
+        };
+        run(at, entry, &mut args).or_else(|why| {
+            // What only shows may be tried again: `show interface pg0 address`.
+            let longer = (first == "show").then(|| tree.longer(at, words)).flatten();
+            let Some((at, line)) = longer else { return Err(why) };
+            let node = tree.node(at);
+            let Some(entry) = &node.entry else { return Err(why) };
+            limit(&node.path)?;
+            run(at, entry, &mut Args::new(&line)).map_err(|_| why)
+        })
     }
 }
 
 impl<C: 'static> Run<C> {
-    /// Prepares to carry out the commands of `text`.
+    /// Prepares to run the commands of `text`.
     pub fn new(text: &str) -> Self {
         Self {
             sources: vec![Source::text(text.to_owned())],
@@ -180,8 +192,8 @@ impl<C: 'static> Run<C> {
         self.session_request.take()
     }
 
-    /// Ends it at once. A task in progress is told, and may have something to say; of a file it is
-    /// said how far it came.
+    /// Ends it at once. A running task is notified, and may have output; for a file, the position
+    /// is reported.
     pub fn cancel(mut self, cx: &mut C, out: &mut Output) {
         use std::fmt::Write;
         if let Some(mut running) = self.task.take() {
@@ -198,7 +210,7 @@ impl<C: 'static> Run<C> {
             // The command that called the file is none of its.
             let (path, done) = (path.display(), self.commands - 1);
             // An `Output` takes all text.
-            let _ = writeln!(out, "exec: {path}:{line}: stopped; {done} commands were carried out");
+            let _ = writeln!(out, "exec: {path}:{line}: stopped; {done} commands were run");
         }
     }
 
@@ -218,7 +230,7 @@ impl<C: 'static> Run<C> {
             return self.slice(running, cli, cx, out);
         }
         if self.session_request.is_some() {
-            return Err(Error::new("there is no terminal"));
+            return Err(Error::new("the session has no terminal"));
         }
         let Some(source) = self.sources.last_mut() else { return Ok(Step::Done(Ok(()))) };
         let Some(line) = source.next()? else {
@@ -241,7 +253,7 @@ impl<C: 'static> Run<C> {
         );
         if !is_output && !filters.is_none() {
             return Err(
-                Error::new("its output cannot be filtered").under(&cli.tree().node(at).path)
+                Error::new("the output cannot be filtered").under(&cli.tree().node(at).path)
             );
         }
         let mut shown = Output::none();
@@ -256,7 +268,7 @@ impl<C: 'static> Run<C> {
                 let nested = if self.sources.len() < MAX_FILES {
                     Source::file(&path)
                 } else {
-                    Err(Error::new("files call each other too deeply"))
+                    Err(Error::new("files are nested too deeply"))
                 };
                 self.sources.push(nested.map_err(|e| e.under("exec"))?);
             }
@@ -293,7 +305,7 @@ impl<C: 'static> Run<C> {
                 running.task.cancel(cx, out);
                 Ok(())
             });
-            return Err(Error::new("the command is gone: its plugin is unloaded"));
+            return Err(Error::new("the command was removed: its plugin is unloaded"));
         }
         let mut shown = Output::none();
         let step = guarded(|| Ok(running.task.step(cx, &mut shown)));

@@ -15,16 +15,16 @@ use crate::wall::{self, Civil};
 /// Most characters of a command that are shown.
 const SHOWN: usize = 60;
 
-/// Show who gives commands.
+/// Show CLI sessions.
 #[derive(Command)]
 #[command("show cli-sessions")]
 struct Show;
 
-/// End a session, and what it has under way.
+/// End a session and the command it is running.
 #[derive(Command)]
 #[command("kill cli-session")]
 struct Kill {
-    /// its number, as `show cli-sessions` has it
+    /// session number, as in `show cli-sessions`
     #[positional]
     #[values("cli-session")]
     session: u32,
@@ -113,7 +113,7 @@ impl Sessions {
         found.map(|session| session.end(why)).is_some()
     }
 
-    /// Has that session ended that did nothing for longest. False when all carry out commands.
+    /// Closes the session idle longest; false if all are running commands.
     pub fn kill_idle(&self, why: &'static str) -> bool {
         let mut inner = self.0.borrow_mut();
         let all = inner.open.values_mut();
@@ -173,7 +173,7 @@ impl Session {
         self.change(|status| status.running.clear());
     }
 
-    /// Notified when somebody wants it to end.
+    /// Notified when the session is to end.
     pub fn killed(&self) -> Rc<Notify> {
         Rc::clone(&self.killed)
     }

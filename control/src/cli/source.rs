@@ -153,7 +153,7 @@ impl Source {
     }
 }
 
-/// What some editors put before a text.
+/// Byte order mark that some editors write.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A command without a comment at the end of its last line: `#` between blanks, outside of braces.

@@ -54,53 +54,53 @@ impl FromStr for SessionRequest {
 /// Lines that are kept when their number is not said.
 const HISTORY: usize = 50;
 
-/// Show the lines that were typed in this session.
+/// Show the command history of this session.
 #[derive(Command)]
 #[command("history", "show history")]
 struct History;
 
-/// Show what is known of this session's terminal.
+/// Show the terminal settings of this session.
 #[derive(Command)]
 #[command("show terminal")]
 struct Show;
 
-/// Say whether lines that are typed in this session are kept, and how many.
+/// Set whether this session keeps a command history, and how long.
 #[derive(Command)]
 #[command("set terminal history")]
 struct SetHistory {
-    /// keep them
+    /// keep a history
     on: bool,
-    /// forget them
+    /// keep no history
     off: bool,
-    /// most lines
+    /// maximum number of lines
     limit: Option<usize>,
 }
 
-/// Say whether this session's terminal knows escape sequences.
+/// Set whether this session's terminal supports escape sequences.
 #[derive(Command)]
 #[command("set terminal ansi")]
 struct SetAnsi {
-    /// it does
+    /// enable
     on: bool,
-    /// it does not
+    /// disable
     off: bool,
 }
 
-/// Say whether output of this session stops at each page.
+/// Set whether this session pages its output.
 #[derive(Command)]
 #[command("set terminal pager")]
 struct SetPager {
-    /// it does
+    /// enable
     on: bool,
-    /// it does not
+    /// disable
     off: bool,
-    /// accepted: what waits for a key is bounded, and output rests meanwhile
+    /// accepted; the pager's buffer has a fixed bound, and output pauses meanwhile
     #[keyword("limit")]
     _limit: Option<usize>,
 }
 
 pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
-    let both = || Error::new("on or off, not both");
+    let both = || Error::new("expected on or off, not both");
     cli.add::<History>(|_, _| Ok(Effect::SessionRequest(SessionRequest::History)));
     cli.add::<Show>(|_, _| Ok(Effect::SessionRequest(SessionRequest::Terminal)));
     cli.add::<SetHistory>(move |_, set| match (set.on, set.off) {

@@ -65,7 +65,11 @@ struct ShowEthernet {
 /// Show one port.
 #[derive(Command)]
 #[command("show ethernet port")]
-struct ShowPort;
+struct ShowPort {
+    /// its number
+    #[positional]
+    number: Option<u32>,
+}
 
 /// Ping.
 #[derive(Command)]
@@ -138,7 +142,9 @@ fn toy() -> Cli<Toy> {
     cli.command(|_, set: SetState| Err::<(), _>(set.interface.unknown("interface")));
     cli.command(|_, _: ShowErrors| Ok(Output::of(Report { count: 3 })));
     cli.command(|_, e: ShowEthernet| Ok(format!("ethernet {:?}", e.number)));
-    cli.command(|_, _: ShowPort| Ok("port"));
+    cli.command(|_, port: ShowPort| {
+        Ok(port.number.map_or("port".to_owned(), |number| format!("port {number}")))
+    });
     cli.command(|cx, _: Route| {
         cx.routes += 1;
         Ok(())
@@ -289,6 +295,46 @@ fn words_of_a_choice_may_stand_anywhere() {
     assert_eq!(names[3..], [("del", "take it back"), ("add", "not del")]);
 }
 
+/// Lead a number of the same kind to a place.
+#[derive(Command, Debug, PartialEq)]
+#[command("lead")]
+struct Lead {
+    /// number
+    #[positional]
+    number: u16,
+    /// place
+    #[positional]
+    place: std::net::IpAddr,
+    /// another number
+    #[positional]
+    other: Option<u16>,
+    /// what is known of it
+    #[positional]
+    about: Option<String>,
+}
+
+#[test]
+fn a_word_is_for_the_first_position_that_takes_it() {
+    let wanted = Lead {
+        number: 16,
+        place: "1.2.3.4".parse().unwrap(),
+        other: Some(7),
+        about: Some("x".into()),
+    };
+    for line in ["16 1.2.3.4 7 x", "1.2.3.4 0x10 0X7 x", "16 7 1.2.3.4 x"] {
+        assert_eq!(Lead::parse(&mut Args::new(line)).unwrap(), wanted, "{line}");
+    }
+    for (line, why) in [
+        ("nosuch 1.2.3.4", "invalid number `nosuch 1.2.3.4'"),
+        ("1.2.3.4 x", "invalid number `x'"),
+        ("5 x", "invalid place `x'"),
+        ("0x10000 1.2.3.4", "invalid number `0x10000 1.2.3.4'"),
+        ("5", "missing place"),
+    ] {
+        assert_eq!(Lead::parse(&mut Args::new(line)).unwrap_err().to_string(), why, "{line}");
+    }
+}
+
 /// A command whose usage line is broken.
 struct Broken;
 
@@ -316,7 +362,8 @@ fn variables_stand_for_their_values() {
         "define what errors\ndefine line show $(what)\n$line\necho $what-$(none)$ $5\nshow macro";
     assert_eq!(
         run(text),
-        "3 errors\nerrors-$(none)$ $5\nline                 show errors\nwhat                 errors\n"
+        "3 errors\nerrors-$(none)$ $5\nline                 show errors\nwhat                 \
+            errors\n"
     );
     assert_eq!(
         run("define a $a\ndefine b x$b\necho $a $b\nshow macro noevaluate").lines().count(),
@@ -335,7 +382,7 @@ fn commands_wait() {
     assert_eq!(run("wait 0.02\nsuspend\nsh err"), "3 errors\n");
     assert!(start.elapsed() >= Duration::from_millis(50));
     assert_eq!(run("wait -1"), "wait: invalid sec `-1'\n");
-    assert_eq!(run("show terminal\nsh err"), "there is no terminal\n");
+    assert_eq!(run("show terminal\nsh err"), "the session has no terminal\n");
 }
 
 #[test]
@@ -354,10 +401,10 @@ fn output_passes_filters() {
     assert_eq!(run("show errors | count"), "1\n");
     assert_eq!(run("show errors | include nothing\nshow errors | exclude 4"), "3 errors\n");
     assert_eq!(run("help show | include errors").lines().count(), 1);
-    assert_eq!(run("exec /x | count"), "exec: its output cannot be filtered\n");
+    assert_eq!(run("exec /x | count"), "exec: the output cannot be filtered\n");
     assert_eq!(
         run("show errors | inc 3"),
-        "expected include, exclude, begin, count, no-more behind \
+        "expected include, exclude, begin, count, no-more after \
         `|', got `inc'\n"
     );
     assert_eq!(run("echo a | b"), "a | b\n");
@@ -394,6 +441,9 @@ fn words_may_be_abbreviated() {
     assert_eq!(run("sh err"), "3 errors\n");
     assert_eq!(run("sh eth 4"), "ethernet Some(4)\n");
     assert_eq!(run("sh eth p"), "port\n");
+    assert_eq!(run("show ethernet 4 port"), "port 4\n", "as show ethernet port 4");
+    assert_eq!(run("sh eth 4 por"), "port 4\n");
+    assert_eq!(run("show ethernet 4 port x"), "show ethernet: unknown input `port x'\n");
     let cli = toy();
     let echo = cli.tree().node(cli.tree_node("echo")).entry.clone().unwrap();
     let mut commands = cli.commands.borrow_mut();
@@ -402,7 +452,7 @@ fn words_may_be_abbreviated() {
     assert_eq!(cli.run(&mut Toy::default(), "show e x").text(), "x\n", "exact wins");
 }
 
-/// Count as long as nobody takes the command away.
+/// Counts until the command is removed.
 #[derive(Command)]
 #[command("count on", "show counting")]
 struct CountOn;
@@ -434,7 +484,7 @@ fn commands_come_and_go_while_others_are_carried_out() {
         assert_eq!(cli.paths().len(), before);
         assert!(cli.complete(&toy, "show counti").is_empty());
         let Step::Done(Err(gone)) = run.step(&cli, &mut toy, &mut out) else { panic!() };
-        assert_eq!(gone.to_string(), "the command is gone: its plugin is unloaded");
+        assert_eq!(gone.to_string(), "the command was removed: its plugin is unloaded");
         let unknown = cli.run(&mut toy, "count on").text();
         assert!(unknown.contains("unknown input `count on'"), "{unknown}");
     }
@@ -572,7 +622,7 @@ fn exec_says_where_it_failed() {
     let own = file("own", "");
     std::fs::write(&own.0, format!("exec {own}")).unwrap();
     let text = run(&format!("exec {own}"));
-    assert!(text.ends_with("exec: files call each other too deeply\n"), "{text}");
+    assert!(text.ends_with("exec: files are nested too deeply\n"), "{text}");
     let empty = file("empty", "\n");
     assert_eq!(run(&format!("exec {empty}\nsh err")), "3 errors\n");
     let quits = file("quits", "quit\nsh err");
@@ -623,7 +673,8 @@ fn arguments_are_words_blocks_and_rest() {
 
 proptest! {
     #[test]
-    fn no_line_panics(line in "(show|create thing|set interface state|ip route|help|exec|[ -~]{0,9})( [a-z0-9{}?]{0,6}){0,5}[{}]?|\\PC{0,60}") {
+    fn no_line_panics(line in "(show|create thing|set interface state|ip route|help|exec|[ \
+        -~]{0,9})( [a-z0-9{}?]{0,6}){0,5}[{}]?|\\PC{0,60}") {
         let cli = toy();
         let mut cx = Toy::default();
         let reply = cli.run(&mut cx, &line);

@@ -150,6 +150,19 @@ impl<E> Tree<E> {
         Ok(at)
     }
 
+    /// The node of a longer path whose next word stands behind the first of `args`, and the words
+    /// around that one.
+    pub fn longer(&self, at: usize, args: Args<'_>) -> Option<(usize, String)> {
+        let words: Vec<_> = args.remaining().split_ascii_whitespace().collect();
+        let long = words.iter().enumerate().skip(1).filter(|(_, word)| word.len() >= 3);
+        let (place, node) =
+            long.into_iter().find_map(|(place, word)| match self.next(at, word) {
+                Next::Node(node) => Some((place, node)),
+                Next::Nothing | Next::Several(_) => None,
+            })?;
+        Some((node, [&words[..place], &words[place + 1..]].concat().join(" ")))
+    }
+
     fn next(&self, at: usize, word: &str) -> Next {
         let Node { children, recent, .. } = &self.nodes[at];
         if let Some(same) = children.get(recent.get()).filter(|c| c.0 == word) {

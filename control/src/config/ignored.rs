@@ -19,15 +19,15 @@ pub const IGNORED: &[Ignored] = &[
     ),
     ("api-fuzz", Needless, "there is no fuzzing in the router", &["off", "disable", "no"]),
     ("api-fuzz", Loss, "there is no fuzzing in the router", &["on", "enable", "yes"]),
-    ("api-queue", Needless, "queues of clients have a fixed length", &["length <n>", "len <n>"]),
+    ("api-queue", Needless, "client queues have a fixed length", &["length <n>", "len <n>"]),
     ("api-segment", Needless, "the API needs no memory of its own", API_SEGMENT),
     ("buffers", Needless, "buffers are packed", &["layout natural"]),
     ("buffers", Needless, PAGES, &["page-size <size>"]),
     ("buffers", Loss, "`buffers-per-numa' is for all NUMA nodes", &["numa <n> { … }"]),
     ("cnat", Needless, GROWS, CNAT_TABLES),
     ("cnat", Loss, "ports are tried until one is free", &["session-max-port-retries <n>"]),
-    ("cpu", Needless, "threads are always those of the system", &["use-pthreads"]),
-    ("cpu", Needless, "memory is taken as it is needed", &["numa-heap-size <size>"]),
+    ("cpu", Needless, "threads are always system threads", &["use-pthreads"]),
+    ("cpu", Needless, "memory is allocated as needed", &["numa-heap-size <size>"]),
     ("cpu", Loss, "threads have fixed names", &["thread-prefix <text>"]),
     (
         "crypto-engines",
@@ -39,7 +39,7 @@ pub const IGNORED: &[Ignored] = &[
     (
         "crypto_sw_scheduler",
         Loss,
-        "packets are encrypted where they are",
+        "packets are encrypted on their own thread",
         &["crypto-sw-scheduler-queue-size <n>"],
     ),
     ("ct6", Needless, GROWS, &["session-hash-buckets <n>", "session-hash-memory <size>"]),
@@ -47,9 +47,9 @@ pub const IGNORED: &[Ignored] = &[
     ("devices", Loss, DEVICES, &["dev <address> { … }"]),
     ("dns", Loss, "the cache of names has a fixed size", &["max-cache-size <n>", "max-ttl <n>"]),
     ("dpdk", Needless, OFFLOADS, DPDK_OFFLOADS),
-    ("dpdk", Needless, "devices are looked at all the time", DPDK_TIMES),
-    ("dpdk", Needless, "devices are bound before the start (dpdk-devbind.py)", DPDK_BINDING),
-    ("dpdk", Needless, "DPDK is started with what it needs", DPDK_ARGUMENTS),
+    ("dpdk", Needless, "devices are polled continuously", DPDK_TIMES),
+    ("dpdk", Needless, "bind devices before start (dpdk-devbind.py)", DPDK_BINDING),
+    ("dpdk", Needless, "DPDK gets the arguments it needs", DPDK_ARGUMENTS),
     ("dpdk", Loss, "`name' in the block of a device names it", &["decimal-interface-names"]),
     ("dpdk", Loss, NO_LRO, &["enable-lro"]),
     (
@@ -61,7 +61,7 @@ pub const IGNORED: &[Ignored] = &[
     ("dpdk dev", Loss, "`set interface rx-placement' chooses threads", &["workers <list>"]),
     ("dpdk dev", Needless, OFFLOADS, &["tso on|off", "vlan-strip-offload on|off"]),
     ("dpdk dev", Loss, NO_LRO, &["max-lro-pkt-size <n>"]),
-    ("dpdk dev", Loss, "interfaces have no tag of the start", &["tag <text>"]),
+    ("dpdk dev", Loss, "interfaces have no tag at start", &["tag <text>"]),
     ("dpdk dev", Loss, RSS, &["rss { … }", "rss-queues <list>"]),
     ("dpdk dev", Needless, "devices are polled", &["no-rx-interrupts"]),
     ("dpdk dev", Loss, "the policer and QoS replace it", &["hqos { … }"]),
@@ -109,26 +109,26 @@ pub const IGNORED: &[Ignored] = &[
     (
         "linux-nl",
         Needless,
-        "messages of the kernel are taken as they come",
+        "netlink messages are processed as they arrive",
         &["nl-batch-size <n>", "nl-batch-delay-ms <n>"],
     ),
-    ("logging", Loss, "`event-logger trace' chooses what is noted", &["add-to-elog"]),
+    ("logging", Loss, "`event-logger trace' selects the events recorded", &["add-to-elog"]),
     ("logging", Loss, "nothing is logged to the kernel", &["default-kmsg-log-level <level>"]),
     ("logging", Loss, "nothing is logged to the kernel", &["kmsg-level <level>"]),
     ("mactime", Needless, GROWS, &["lookup-table-buckets <n>", "lookup-table-memory <size>"]),
-    ("mc", Loss, "it is a test of the original's library", MC),
-    ("memory", Needless, "memory is taken as it is needed", MEMORY),
+    ("mc", Loss, "a test of the original's library", MC),
+    ("memory", Needless, "memory is allocated as needed", MEMORY),
     ("memory", Needless, PAGES, &["default-hugepage-size <size>"]),
     ("mpls", Loss, "`mpls table add 0 name NAME' names it", &["default-table-name <name>"]),
     ("npol-plugin", Needless, GROWS, &[]),
-    ("nsim", Needless, "the simulator runs on the threads there are", &["poll-main-thread"]),
+    ("nsim", Needless, "the simulator runs on the existing threads", &["poll-main-thread"]),
     (
         "physmem",
         Needless,
-        "memory is taken as it is needed",
+        "memory is allocated as needed",
         &["base-addr <address>", "max-size <size>"],
     ),
-    ("physmem", Needless, "memory is taken as it is needed", MEMORY),
+    ("physmem", Needless, "memory is allocated as needed", MEMORY),
     ("plugins", Loss, "plugins are named one by one", &["name-filter <text>"]),
     ("plugins", Needless, VAT, &["vat-path <folder>", "vat-name-filter <text>"]),
     ("pvti", Loss, "the order of features is fixed", &["runs-before <node>"]),
@@ -166,7 +166,7 @@ pub const IGNORED: &[Ignored] = &[
         "`set trace timestamp-format' sets it",
         &["timestamp-format relative|unix|datetime"],
     ),
-    ("tuntap", Needless, "there is none unless a command makes one", &["disable"]),
+    ("tuntap", Needless, "no device exists until a command creates one", &["disable"]),
     ("tuntap", Loss, "`create tap' and `create tun' make devices", TUNTAP),
     ("udp", Loss, HOST_STACK, &["mtu <n>", "no-csum-offload"]),
     (
@@ -177,8 +177,8 @@ pub const IGNORED: &[Ignored] = &[
     ),
     ("unix", Needless, "there are no core files", CORES),
     ("unix", Needless, "the router uses no colours", &["nocolor", "cli-no-color"]),
-    ("unix", Needless, "output rests until it is read", &["cli-pager-buffer-limit <n>"]),
-    ("unix", Needless, "the daemon stays in the folder it is started in", &["use-current-dir"]),
+    ("unix", Needless, "output pauses until it is read", &["cli-pager-buffer-limit <n>"]),
+    ("unix", Needless, "the daemon stays in its working directory", &["use-current-dir"]),
     ("unix-cli", Needless, "`unix' has the settings of the command line", &[]),
     (
         "vhost-user",
@@ -192,10 +192,10 @@ pub const IGNORED: &[Ignored] = &[
     (
         "vlib",
         Loss,
-        "it is a test of the original's buffers",
+        "a test of the original's buffers",
         &["buffer-alloc-success-rate <seconds>", "buffer-alloc-success-seed <n>"],
     ),
-    ("vlib", Loss, "tools of the system trace the heap", &["memory-trace"]),
+    ("vlib", Loss, "system tools trace the heap", &["memory-trace"]),
 ];
 
 /// Stanzas of earlier versions and of other builds, with any words: their names, and what replaces
@@ -210,7 +210,7 @@ pub const FORMER: &[(&[&str], Weight, &str)] = &[
     (&["tap", "tapv2"], Loss, "`create tap' makes interfaces"),
     (&["memif"], Loss, "`create interface memif' makes interfaces"),
     (&["avf", "rdma", "vmxnet3", "virtio"], Loss, DEVICES),
-    (&["heapsize"], Needless, "memory is taken as it is needed"),
+    (&["heapsize"], Needless, "memory is allocated as needed"),
     (&["cj", "tracedump", "oddbuf", "perfmon", "prom"], Loss, "commands have its settings"),
     (&["fib"], Needless, GROWS),
     (&["crypto", "crypto-sw-scheduler", "ikev2"], Loss, CRYPTO),
@@ -274,14 +274,14 @@ pub const INSIDE: &[(&str, &[&str])] = &[(
     ],
 )];
 
-const GROWS: &str = "tables grow as they are needed";
+const GROWS: &str = "tables grow as needed";
 const HOST_STACK: &str = "the router has no host stack";
 const CRYPTO: &str = "`set crypto handler' chooses engines";
 const DEVICES: &str = "`dpdk' or `create interface dpdk' has devices of the PCI bus";
-const OFFLOADS: &str = "checksums and segments are left to devices that can";
-const NO_LRO: &str = "packets are not joined where they come in";
+const OFFLOADS: &str = "checksums and segmentation are offloaded to capable devices";
+const NO_LRO: &str = "received packets are not coalesced";
 const RSS: &str = "`num-rx-queues' spreads flows over queues";
-const PAGES: &str = "large tables ask for huge pages by themselves";
+const PAGES: &str = "large tables use huge pages automatically";
 const VAT: &str = "there is no such test program";
 const ACL_TABLES: &[&str] = &[
     "connection hash buckets <n>",

@@ -22,11 +22,11 @@ pub struct Logging {
 /// The level of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassLevel {
-    /// Level kept in memory.
+    /// Minimum severity kept in memory.
     pub level: Option<Level>,
-    /// Level sent to the system's log.
+    /// Minimum severity sent to the system log.
     pub syslog_level: Option<Level>,
-    /// Entries a second.
+    /// Entries per second.
     pub rate_limit: Option<u32>,
 }
 

@@ -63,7 +63,7 @@ Without -c the configuration is given in words: unix { nodaemon } cpu { workers 
                 "--check" => checks = true,
                 "--api-json" => {
                     let folder = argv.next();
-                    let missing = || Error::new("--api-json needs a folder");
+                    let missing = || Error::new("--api-json needs a directory");
                     return Ok(Self::ApiJson(folder.ok_or_else(missing)?.into()));
                 }
                 "-i" | "--interactive" => options.interactive = true,

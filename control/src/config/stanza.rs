@@ -10,7 +10,7 @@ use crate::cli::{Args, Place, nearest};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     text: String,
-    /// The word that nobody knows, if it is about one.
+    /// The unknown word, if the error is about one.
     unknown: Option<Place>,
     /// The word that is wrong.
     place: Option<Place>,
@@ -24,7 +24,7 @@ impl Error {
         Self { text: text.into(), unknown: None, place: None, meant: None }
     }
 
-    /// A word that nobody knows here.
+    /// An unknown word.
     pub(super) fn unknown(word: &str) -> Self {
         let place = Some(Place::of(word));
         Self { unknown: place, place, ..Self::new(format!("unknown word '{word}'")) }
@@ -57,7 +57,7 @@ impl From<crate::cli::Error> for Error {
 /// A top-level stanza with its contents as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stanza {
-    /// Its name.
+    /// Name.
     pub word: String,
     /// Line on which it starts, from 1.
     pub line: usize,

@@ -225,15 +225,14 @@ fn what_has_no_effect_is_noted_with_its_line() {
     for (text, first) in [
         (
             "acl-plugin {\n use tuple merge\n 0 }",
-            "line 2: `use tuple merge 0' in stanza `acl-plugin' has no effect: tables grow as they \
-             are needed",
+            "line 2: `use tuple merge 0' in stanza `acl-plugin' has no effect: tables grow as needed",
         ),
         (
             "nat { endpoint-dependent max translations per user 10000 }",
             "line 1: stanza `nat' has no effect: `nat44 plugin enable' has its settings",
         ),
         ("cj { } fib { }", "line 1: stanza `cj' has no effect: commands have its settings"),
-        ("heapsize 2G", "line 1: stanza `heapsize' has no effect: memory is taken as it is needed"),
+        ("heapsize 2G", "line 1: stanza `heapsize' has no effect: memory is allocated as needed"),
         (
             "dpdk { dev 0000:02:00.0 {\nworkers 0-1, 3 name x } }",
             "line 2: `workers 0-1, 3' in stanza `dpdk' has no effect: `set interface rx-placement' \

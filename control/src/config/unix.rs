@@ -23,7 +23,7 @@ pub struct Unix {
     pub interactive: bool,
     /// No greeting in interactive sessions.
     pub nobanner: bool,
-    /// Files of commands to carry out at start, in order.
+    /// Files of commands to run at start, in order.
     pub exec: Vec<PathBuf>,
     /// File of the configuration, loaded at start before [`exec`](Self::exec) and written by
     /// `save`.

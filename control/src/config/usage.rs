@@ -23,11 +23,11 @@ impl Usage {
 
 /// Outcome of reading words by one usage.
 enum Taken<'a> {
-    /// They are others.
+    /// Other words.
     Others,
     /// They begin so, this many of them, and then there is something wrong.
     Wrong(usize, Error),
-    /// They are read, this many; the block behind them, if there may be one.
+    /// The number of words read, and the block after them, if there may be one.
     Read(usize, Option<Args<'a>>, Args<'a>),
 }
 
@@ -36,7 +36,7 @@ pub(super) fn is_known(stanza: &str) -> bool {
     names().any(|name| name == stanza)
 }
 
-/// The error for a stanza that is not there.
+/// The error for an unknown stanza.
 pub(super) fn unknown_stanza(stanza: &Stanza) -> Error {
     let Stanza { word, line, .. } = stanza;
     let renamed = RENAMED.iter().find(|(name, _)| name == word).map(|(_, here)| *here);

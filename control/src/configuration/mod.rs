@@ -1,8 +1,7 @@
 //! Declared state: the configuration of a feature, as the commands that make it again.
 //!
-//! `show configuration` prints the commands of all features in an order in which they can be
-//! carried out by a router that has just started. State that is learned, and what is so by default,
-//! is not in it.
+//! `show configuration` prints the commands of all features in an order that a freshly started
+//! router accepts. Learned state and defaults are not included.
 
 pub mod undo;
 
@@ -17,8 +16,8 @@ use crate::secret::Secrets;
 /// Commands of a feature after which others get their turn.
 const SLICE: usize = 500;
 
-/// The stage of a command: after those that make what it names. Commands of one stage come in the
-/// order of their features.
+/// The stage of a command: after those that create the objects it names. Commands of one stage are
+/// in the order of their features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Makes what needs no interface: tables, policers, bridge domains.
@@ -91,7 +90,7 @@ pub struct Row {
     /// The command that takes it back, where this was asked for and there is one.
     #[serde(skip)]
     pub undo: Option<undo::Undo>,
-    /// Arguments of the command that are shown to nobody.
+    /// Hidden arguments of the command.
     #[serde(skip)]
     pub secrets: Secrets,
 }
@@ -178,7 +177,7 @@ impl Lines<'_> {
         self.left == 0
     }
 
-    /// Has the feature called again, where [`resumed`](Self::resumed) gives it `cursor`.
+    /// Calls the feature again, where [`resumed`](Self::resumed) gives it `cursor`.
     pub fn pause(&mut self, cursor: impl Any) {
         self.found.cursor = Some(Box::new(cursor));
     }
@@ -192,14 +191,14 @@ impl Lines<'_> {
 /// The features that have a configuration, by name.
 pub type Configured<C> = Vec<(&'static str, Configuration<C>)>;
 
-/// Show the configuration as the commands that make it again.
+/// Show the configuration as commands.
 #[derive(Command)]
 #[command("show configuration")]
 struct Show {
     /// only the commands of this feature
     #[positional]
     feature: Option<String>,
-    /// with keys and other secrets, which are hidden otherwise
+    /// include keys and other secrets, which are hidden otherwise
     secrets: bool,
 }
 
@@ -220,7 +219,7 @@ impl<C: 'static> Collection<C> {
         Self { present, left: present(cx).clone().into_iter(), current: None, found }
     }
 
-    /// The commands, in the order in which they can be carried out, once there are no more.
+    /// The commands, in the order in which they can run, once complete.
     pub fn rows(self) -> Vec<Row> {
         Rows::from(self.found).0
     }
@@ -271,7 +270,7 @@ impl<C: 'static> Task<C> for Hiding<C> {
     }
 }
 
-/// Commands in the order in which they can be carried out.
+/// Commands in the order in which they can run.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Rows(Vec<Row>);

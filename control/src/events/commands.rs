@@ -13,38 +13,38 @@ use crate::private_file;
 
 /// Folder of saved logs; the names that the command takes have none.
 const FOLDER: &str = "/tmp";
-/// Events that are shown when nobody says how many.
+/// Events shown by default.
 const SHOWN: usize = 250;
 /// Most events that may be kept.
 const MAX_SIZE: usize = 1 << 24;
 
-/// Show the newest events.
+/// Show the latest events.
 #[derive(Command)]
 #[command("show event-logger")]
 struct Show {
-    /// all that are kept
+    /// all events kept
     all: bool,
     /// number of events
     #[positional]
     count: Option<usize>,
 }
 
-/// Forget all events.
+/// Clear all events.
 #[derive(Command)]
 #[command("event-logger clear")]
 struct Clear;
 
-/// Note no more events.
+/// Stop recording events.
 #[derive(Command)]
 #[command("event-logger stop")]
 struct Stop;
 
-/// Note events again.
+/// Resume recording events.
 #[derive(Command)]
 #[command("event-logger restart")]
 struct Restart;
 
-/// Set how many events are kept.
+/// Set the number of events kept.
 #[derive(Command)]
 #[command("event-logger resize")]
 struct Resize {
@@ -53,34 +53,34 @@ struct Resize {
     size: usize,
 }
 
-/// Save the events below /tmp, as JSON that trace viewers such as Perfetto read.
+/// Save the events below /tmp, as JSON for trace viewers such as Perfetto.
 #[derive(Command)]
 #[command("event-logger save")]
 struct Save {
-    /// name of the file, without a folder
+    /// file name, without a directory
     #[positional]
     filename: String,
 }
 
-/// Note what control does all day long; without words, show what is noted.
+/// Record control-plane activity; without arguments, show the kinds being recorded.
 #[derive(Command)]
 #[command("event-logger trace")]
 struct Trace {
-    /// requests of the binary API
+    /// binary API requests
     api: bool,
-    /// commands, and sessions that begin and end
+    /// commands, session starts and session ends
     cli: bool,
-    /// processes of control that run (packets at nodes: pcap dispatch trace)
+    /// runs of control processes (for packets at nodes: pcap dispatch trace)
     dispatch: bool,
-    /// timers that fire
+    /// timer expiries
     #[keyword("tw_timer")]
     #[alias("timers")]
     tw_timer: bool,
-    /// accepted: nothing stops all threads here, so there is nothing to note
+    /// accepted; nothing stops all threads here, so there is nothing to record
     barrier: bool,
     /// all of these
     all: bool,
-    /// note these no more
+    /// stop recording these
     #[alias("off")]
     #[opposite("on")]
     #[opposite("enable")]

@@ -1,9 +1,9 @@
 //! The event log: what happened and when, for those who look for causes.
 //!
-//! It is a ring of texts with the router's time. What changes the router is noted always; what
-//! control does all day long (requests, commands, processes, timers) only when somebody wants it.
-//! Only control notes: a data-plane thread would wait for memory. What that does is counted, traced
-//! and captured.
+//! It is a ring of texts with the router's time. Changes of the router are always recorded;
+//! activity of control (requests, commands, processes, timers) only on request. Only control
+//! records: a data-plane thread would wait for memory. Its activity is counted, traced and
+//! captured.
 
 mod commands;
 
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::cli::Cli;
 
-/// Events that are kept unless somebody wants more or fewer.
+/// Default number of events kept.
 const DEFAULT_SIZE: usize = 1 << 17;
 /// Most bytes of a text; the rest is cut off.
 const LONGEST: usize = 256;
@@ -28,9 +28,9 @@ const LONGEST: usize = 256;
 pub enum Topic {
     /// The router has changed. Noted always, all others only when asked for.
     State,
-    /// A request of the binary API is carried out.
+    /// A request of the binary API runs.
     Api,
-    /// A command is carried out, a session begins or ends.
+    /// A command runs, a session starts or ends.
     Cli,
     /// A process of control runs.
     Dispatch,

@@ -13,43 +13,43 @@ use crate::configuration::Lines;
 #[command("show logging")]
 struct Show;
 
-/// Show what is logged and how much of it is kept.
+/// Show log levels and the number of entries kept.
 #[derive(Command)]
 #[command("show logging configuration")]
 struct ShowConfiguration;
 
-/// Forget the log's entries.
+/// Clear the log.
 #[derive(Command)]
 #[command("clear logging")]
 struct Clear;
 
-/// Set how many entries are kept.
+/// Set the number of log entries kept.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging size")]
 #[undo("=set logging size default")]
 #[stage(Objects)]
 struct SetSize {
-    /// that of the startup configuration
+    /// value from the startup configuration
     default: bool,
     /// number of entries
     #[positional]
     size: Option<usize>,
 }
 
-/// Set how long a class that logs too much is cut off.
+/// Set how long a class that logs too much is silenced.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging unthrottle-time")]
 #[undo("=set logging unthrottle-time default")]
 #[stage(Objects)]
 struct SetUnthrottleTime {
-    /// that of the startup configuration
+    /// value from the startup configuration
     default: bool,
     /// seconds
     #[positional]
     seconds: Option<u32>,
 }
 
-/// Set what is logged of a class.
+/// Set the log level of a class.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set logging class")]
 #[stage(Objects)]
@@ -58,21 +58,21 @@ struct SetClass {
     #[positional]
     #[values("log-class")]
     class: Word,
-    /// entries a second
+    /// entries per second
     rate_limit: Option<u32>,
-    /// level kept in memory
+    /// minimum severity kept in memory
     #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     level: Option<Level>,
-    /// level sent to the system's log
+    /// minimum severity sent to the system log
     #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     syslog_level: Option<Level>,
-    /// accepted: nothing is sent to the kernel's log
+    /// accepted; nothing is sent to the kernel log
     #[values("disabled|emerg|alert|crit|error|warn|notice|info|debug")]
     #[keyword("kmsg-level")]
     _kmsg_level: Option<Level>,
 }
 
-/// Write an entry into the log.
+/// Write a log entry.
 #[derive(Command)]
 #[command("test log")]
 struct TestLog {
@@ -83,7 +83,7 @@ struct TestLog {
     /// class
     #[positional]
     class: Word,
-    /// its subclass
+    /// subclass
     #[positional]
     subclass: Word,
     /// text of the entry
@@ -120,7 +120,7 @@ struct ClassRow {
 }
 
 impl Log {
-    /// Puts in what it was told since it started.
+    /// Adds the settings since the start.
     pub fn configuration(&self, lines: &mut Lines<'_>) {
         let ring = self.0.borrow();
         if ring.size != ring.first_size {
@@ -191,7 +191,7 @@ impl Log {
         cli.command(move |_, TestLog { level, class, subclass, text }: TestLog| {
             let found = log.find(&class, &subclass).ok_or_else(|| class.unknown("log class"))?;
             if level == Level::Disabled {
-                return Err(Error::new("`disabled' is no level of an entry"));
+                return Err(Error::new("`disabled' is not the severity of an entry"));
             }
             found.log(level, text);
             Ok(())

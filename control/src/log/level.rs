@@ -13,7 +13,7 @@ pub enum Level {
     Disabled,
     /// The router is unusable.
     Emerg,
-    /// Somebody must act at once.
+    /// Immediate action required.
     Alert,
     /// A part is unusable.
     Crit,

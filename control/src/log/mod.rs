@@ -63,7 +63,7 @@ struct Ring {
     entries: VecDeque<Entry>,
     size: usize,
     unthrottle_time: u32,
-    /// Before somebody told otherwise.
+    /// Before any setting.
     first_size: usize,
     first_unthrottle_time: u32,
     level: Level,
@@ -78,7 +78,7 @@ struct Class {
     name: &'static str,
     subclass: &'static str,
     set: ClassLevel,
-    /// Before somebody told otherwise.
+    /// Before any setting.
     first: ClassLevel,
     throttle: Throttle,
 }
@@ -241,7 +241,7 @@ impl Ring {
         };
         let class = format!("{}/{}", known.name, known.subclass);
         if missed > 0 {
-            let text = format!("{missed} messages were not logged: above the rate limit");
+            let text = format!("{missed} messages were not logged because of the rate limit");
             let entry = Entry { time: now, level: Level::Warn, class: class.clone(), text };
             self.put(entry, keep, print);
         }
@@ -250,7 +250,7 @@ impl Ring {
 
     fn put(&mut self, entry: Entry, keep: bool, print: bool) {
         if print {
-            // Nobody could be told that standard error is gone.
+            // Standard error is closed: nowhere to report this.
             let _ = writeln!(io::stderr(), "{entry}");
         }
         if !keep {

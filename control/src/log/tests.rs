@@ -57,7 +57,7 @@ fn a_class_that_logs_too_much_is_cut_off() {
     assert_eq!(log.entries().len(), 2, "still cut off");
     put(&class, Level::Notice, "later", NOW + Duration::from_secs(4));
     let texts: Vec<_> = log.entries().into_iter().map(|e| e.text).collect();
-    assert_eq!(texts[2..], ["4 messages were not logged: above the rate limit", "later"]);
+    assert_eq!(texts[2..], ["4 messages were not logged because of the rate limit", "later"]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn an_entry_can_be_written_by_hand() {
         ("notice nosuch entry x", "unknown log class `nosuch entry x'"),
         ("notice fib nosuch x", "unknown log class `fib nosuch x'"),
         ("loud fib entry x", "invalid level `loud fib entry x'"),
-        ("disabled fib entry x", "`disabled' is no level of an entry"),
+        ("disabled fib entry x", "`disabled' is not the severity of an entry"),
         ("notice fib entry", "missing text"),
     ] {
         assert_eq!(tell(&format!("test log {line}")), format!("test log: {error}\n"));

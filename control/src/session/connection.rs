@@ -34,7 +34,7 @@ enum Event {
     Step,
     /// Others have had their turn.
     Turn,
-    /// Somebody else wants the session to end.
+    /// Another session ends this one.
     Killed,
     /// The client does not say what it is.
     Undecided,

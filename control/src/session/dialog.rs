@@ -159,8 +159,8 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
-    /// The client has sent all it wants. One that speaks frames stays for the answers, so it is
-    /// gone: nobody could stop what it has begun.
+    /// The client has sent everything. One that uses frames stays for the answers, so it is gone:
+    /// its command could not be stopped.
     pub fn end(&mut self) {
         self.ended = true;
         if self.dialect == Dialect::Framed && self.is_busy() {
@@ -178,7 +178,7 @@ impl<C: 'static> Dialog<C> {
         self.begin(self.kind());
     }
 
-    /// Notified when somebody else wants the session to end.
+    /// Notified when another session ends this one.
     pub fn killed(&self) -> Rc<Notify> {
         self.session.killed()
     }
@@ -262,7 +262,7 @@ impl<C: 'static> Dialog<C> {
         match &mut work.form {
             Form::Typed => self.print(&output.to_text()),
             Form::Text(_) if output.is_empty() => {}
-            Form::Text(number) => self.answer(*number, &Answer::Output { text: output.to_text() }),
+            Form::Text(number) => self.answer_output(*number, &output.to_text()),
             Form::Json(_, all, _) => all.append(output),
         }
         if let Some(session_request) = work.job.session_request() {
@@ -279,7 +279,7 @@ impl<C: 'static> Dialog<C> {
         }
         match step {
             Step::Done(result) => self.done(work, result),
-            // Nobody is left to wait for a long command.
+            // No client waits for a long command.
             _ if self.ended => {}
             _ => self.work = Some(work),
         }
@@ -391,15 +391,14 @@ impl<C: 'static> Dialog<C> {
                     true => "[]".to_owned(),
                     false => output.to_json().to_string(),
                 };
-                self.answer(number, &Answer::Output { text });
+                self.answer_output(number, &text);
                 number
             }
         };
         if self.closing {
             self.answer(number, &Answer::Bye);
         }
-        let (code, error) = result.map_or_else(|e| (e.code(), e.marked()), |()| (0, String::new()));
-        self.answer(number, &Answer::Done { code, error });
+        self.answer_done(number, result);
     }
 
     /// Tells the client that the next command may come.
@@ -423,7 +422,7 @@ impl<C: 'static> Dialog<C> {
         match form {
             Some(form @ (Form::Text(number) | Form::Json(number, ..))) => {
                 if matches!(form, Form::Text(_)) && !output.is_empty() {
-                    self.answer(number, &Answer::Output { text: output.to_text() });
+                    self.answer_output(number, &output.to_text());
                 }
                 self.answer(number, &Answer::Done { code: -1, error: "interrupted".to_owned() });
             }

@@ -10,7 +10,7 @@ use crate::cli::SessionRequest;
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Kind 1 (text) or 2 (JSON): carry out a command.
+    /// Kind 1 (text) or 2 (JSON): run a command.
     Run {
         /// The answer's form.
         json: bool,

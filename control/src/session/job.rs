@@ -1,4 +1,4 @@
-//! A text being carried out among other work.
+//! A text that runs among other work.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl<C> Job<C> {
 
 impl<C> Drop for Job<C> {
     fn drop(&mut self) {
-        // Nobody listens any more.
+        // The client is gone.
         self.cancel(&mut Output::none());
     }
 }

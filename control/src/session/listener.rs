@@ -31,7 +31,7 @@ pub(crate) enum Stream {
 }
 
 impl Listener {
-    /// Binds; a socket that nobody serves is replaced.
+    /// Binds; a stale socket is replaced.
     pub async fn bind(address: &Listen) -> io::Result<Self> {
         let socket = match address {
             Listen::Unix(path) => {

@@ -40,8 +40,8 @@ use crate::origin;
 use connection::Connection;
 use job::Job;
 
-/// Most sessions at a time. For one more that one ends which did nothing for longest; where all
-/// carry out commands it is turned away.
+/// Maximum sessions at a time. For one more, the session idle longest is closed; if all are running
+/// commands, the new one is rejected.
 const MAX_SESSIONS: usize = 256;
 /// The last text of a session that ends.
 const ENDED: &str = "ended: there are too many sessions, and this one did nothing for longest";
@@ -89,7 +89,7 @@ impl Default for Settings {
     }
 }
 
-/// Carries out commands for any number of sessions. Clones are the same server.
+/// Runs commands for any number of sessions. Clones are the same server.
 ///
 /// It lives on one thread, inside a `tokio::task::LocalSet`. The context is borrowed only while a
 /// command or a slice of one runs.
@@ -119,7 +119,7 @@ impl<C: 'static> Server<C> {
         self.0.changed.notify_waiters();
     }
 
-    /// Carries out `text` while others run. Dropping the future cancels what is in progress.
+    /// Runs `text` while others run. Dropping the future cancels the command in progress.
     pub async fn run(&self, text: &str) -> Reply {
         let mut job = Job::new(self, text, "the start".into());
         let mut output = Output::none();
@@ -173,7 +173,7 @@ impl<C: 'static> Server<C> {
         let sessions = self.0.cli.sessions();
         if sessions.count() >= MAX_SESSIONS && !sessions.kill_idle(ENDED) {
             tokio::task::spawn_local(async move {
-                // It fits into the socket; who is gone needs no answer.
+                // It fits into the socket; a closed connection needs no answer.
                 let _ = stream.write_all(TURNED_AWAY.as_bytes()).await;
             });
             return;

@@ -16,7 +16,7 @@ pub(super) struct Stdio {
     pub stream: UnixStream,
     /// Sent when all output before the stream's end is written.
     pub written: oneshot::Receiver<()>,
-    /// Sent when the terminal is gone: nobody waits for the command in progress.
+    /// Sent when the terminal is closed: the command in progress has no reader.
     pub gone: oneshot::Receiver<()>,
 }
 

@@ -27,8 +27,10 @@ pub const GREETING: [u8; 30] = [
 /// The question for the window size, sent right after [`GREETING`].
 pub const ASK_WINDOW: [u8; 6] = [255, 250, 31, 1, 255, 240];
 
+/// Longest text of a command in a frame.
+pub const LONGEST: usize = 1024 * 1024;
 /// Longest subnegotiation that is kept.
-const MAX_PARAMETERS: usize = 1024 * 1024 + 64;
+const MAX_PARAMETERS: usize = LONGEST + 64;
 
 /// The meaning of a client's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

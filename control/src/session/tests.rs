@@ -307,12 +307,12 @@ fn a_long_file_is_stopped_while_others_are_served() {
     client.send(&Request::Cancel.encode(1));
     let (_, Answer::Output { text }) = client.answer() else { panic!("no output") };
     assert_eq!(client.answer(), (1, done(-1, "interrupted")));
-    let count = text.strip_suffix(" commands were carried out\n").unwrap();
+    let count = text.strip_suffix(" commands were run\n").unwrap();
     let count: usize = count.rsplit(' ').next().unwrap().parse().unwrap();
     assert!((1..lines).contains(&count), "{text}");
     assert_eq!(
         text,
-        format!("{line}:{count}: stopped; {count} commands were carried out\n")
+        format!("{line}:{count}: stopped; {count} commands were run\n")
             .replacen("exec ", "exec: ", 1)
     );
     std::fs::remove_file(file).unwrap();
@@ -322,6 +322,23 @@ fn a_long_file_is_stopped_while_others_are_served() {
 fn silence_means_a_person() {
     let path = serve("silent.sock");
     assert_eq!(Client::new(&path).until("vpp# "), "Welcome\r\nvpp# ");
+}
+
+#[test]
+fn output_of_any_length_arrives() {
+    let path = serve("long.sock");
+    let mut client = Client::framed(&path);
+    for json in [false, true] {
+        client.send(&Request::Run { json, text: "show lines 300000".into() }.encode(1));
+        let mut text = String::new();
+        while let (1, Answer::Output { text: piece }) = client.answer() {
+            text.push_str(&piece);
+        }
+        assert!(text.len() > 2 << 20, "{json}: {} bytes", text.len());
+    }
+    client.send(&run(&format!("bogus {}", "x".repeat((1 << 20) - 10))).encode(2));
+    let (2, Answer::Done { error, .. }) = client.answer() else { panic!("no end") };
+    assert!(error.len() < 1 << 19 && error.ends_with("xxx..."), "{} bytes", error.len());
 }
 
 #[test]

@@ -19,8 +19,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NameInUse(name) => write!(f, "statistics `{name}' exist"),
-            Self::BadName(name) => write!(f, "`{name}' cannot name statistics"),
-            Self::Unknown(name) => write!(f, "no statistics are called `{name}'"),
+            Self::BadName(name) => write!(f, "`{name}' is not a valid name for statistics"),
+            Self::Unknown(name) => write!(f, "no statistics `{name}'"),
             Self::Full(wanted, left) => write!(
                 f,
                 "statistics segment is full: {wanted} bytes wanted, {left} left \

@@ -30,12 +30,13 @@
 //!   `graph::Engine::on_threads` with [`Rows::zero`](infra::counter::Rows::zero).
 //! * An object's number that serves again must start at zero: zero its column before.
 //!
-//! The layout is version 2 of the original's; [`layout`] has it. Whoever changes it (adds, removes,
-//! grows, renames) holds `in_progress` at 1 meanwhile and raises `epoch`; readers copy and look
-//! whether the epoch is still the same. Counting touches neither.
+//! The layout is version 2 of the original's; [`layout`] has it. A writer that changes it (adds,
+//! removes, grows, renames) holds `in_progress` at 1 meanwhile and increments `epoch`; readers copy
+//! and check that the epoch is still the same. Counting touches neither.
 
 mod directory;
 mod error;
+pub mod gauges;
 mod histogram;
 pub mod layout;
 mod names;

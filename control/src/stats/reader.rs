@@ -1,8 +1,8 @@
 //! The segment as a client sees it: a descriptor that is read, without a word to its owner.
 //!
-//! Reads copy; what was copied counts if the layout did not change meanwhile. Whoever shares the
-//! memory may have written anything there: no number in it is used before it is compared with what
-//! there is, and one read copies no more than the file has.
+//! Reads copy; a copy is valid if the layout did not change meanwhile. A program that shares the
+//! memory may have written anything there: numbers are checked before use, and a read copies no
+//! more than the file has.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ use crate::wall;
 const SHARED: usize = 512 << 20;
 /// Address space for the counters of one thread.
 const EACH: usize = 256 << 20;
-/// Names that are taken away in one go.
+/// Names removed in one go.
 const SLICE: usize = 1000;
 
 /// The number that shows that the router lives; it counts updates.
@@ -46,7 +46,7 @@ pub struct Number(u32);
 /// Memory of the segment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// Bytes at most.
+    /// Maximum bytes.
     pub total: u64,
     /// Bytes that its contents may touch.
     pub used: u64,
@@ -127,8 +127,8 @@ impl Segment {
     pub fn threads(&self) -> usize {
         self.threads
     }
-    /// Has clients see the counters of the first `threads` threads, not of all that have room;
-    /// never of fewer than before, as what ended threads have counted still counts.
+    /// Shows clients the counters of the first `threads` threads, not of all reserved ones; never
+    /// of fewer than before, as counters of ended threads still count.
     pub fn show_threads(&mut self, threads: usize) {
         let shown = self.shown_threads.map_or(threads, |shown| shown.max(threads));
         if self.shown_threads.replace(shown) == Some(shown) {
@@ -156,7 +156,7 @@ impl Segment {
             self.header.store(header::IN_PROGRESS, 1);
         }
         self.depth += 1;
-        // Clients would wait for ever for the end of a change that nobody ends.
+        // Clients would wait for ever for the end of an unfinished change.
         let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         self.depth -= 1;
         if self.depth == 0 {
@@ -249,7 +249,7 @@ impl Segment {
         }
         Ok(index)
     }
-    /// Has clients see at least `len` columns of all vectors by the same thing.
+    /// Shows clients at least `len` columns of all vectors indexed by the same thing.
     ///
     /// # Errors
     /// No memory; nothing has grown then.
@@ -273,8 +273,8 @@ impl Segment {
         });
         Ok(())
     }
-    /// Has clients see at most `len` columns of all vectors by the same thing, as the objects of
-    /// others are gone. [`Segment::give_back`] gives back their memory.
+    /// Shows clients at most `len` columns of all vectors indexed by the same thing, as the objects
+    /// of others were deleted. [`Segment::give_back`] frees their memory.
     pub fn shrink(&mut self, by: Columns, len: usize) {
         let Some(group) = self.groups.get_mut(by.of).filter(|group| len < group.len) else {
             return;
@@ -421,6 +421,11 @@ impl Segment {
     /// All entries in the order of the directory: name, what it says.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.directory.iter().filter_map(|(i, e)| Some((&*e.name, self.value_at(i)?)))
+    }
+    /// Names of the vectors whose columns stand for the same.
+    pub fn vectors_by(&self, by: Columns) -> impl Iterator<Item = &str> {
+        let members = self.groups.get(by.of).map_or(&[][..], |group| &group.members);
+        members.iter().filter_map(|index| self.directory.at(*index).map(|entry| &*entry.name))
     }
     /// A scalar or gauge itself, the directory's word of a symlink, and where in the segment
     /// others are.

@@ -29,7 +29,7 @@ impl Server {
     /// Listens at `path`; needs a tokio runtime.
     ///
     /// # Errors
-    /// The kernel's; `AddrInUse` when somebody serves it.
+    /// The kernel's; `AddrInUse` if it is being served.
     pub fn bind(path: &Path) -> io::Result<Self> {
         let is_served = |path: &Path| seqpacket_to(path).is_ok();
         let (socket, file) = SocketFile::appear(path, is_served, |path| {
@@ -48,7 +48,7 @@ impl Server {
     pub async fn serve(self, segment: OwnedFd) -> io::Result<()> {
         loop {
             match self.socket.accept().await {
-                // Who is gone already needs nothing.
+                // A disconnected client needs nothing.
                 Ok((client, _)) => drop(send_with(&client, &[], &segment)),
                 // A client that went away, or no descriptors for the moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,

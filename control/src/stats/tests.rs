@@ -352,7 +352,7 @@ fn a_change_that_fails_half_way_ends() {
     assert_eq!(read(&reader, "/a"), Sample::Number(0));
 }
 
-/// What a hostile writer may put at some places, all of which lead to more than there is.
+/// Values of a hostile writer at some places, all of which exceed the data.
 #[test]
 fn no_number_in_the_memory_makes_the_reader_take_more_than_the_file_has() {
     use super::layout::header;

@@ -48,7 +48,7 @@ impl Vector {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Has clients see `len` elements of each row, at most what was reserved.
+    /// Shows clients `len` elements of each row, at most the reserved number.
     pub fn show(&mut self, len: usize) {
         self.len = len.min(self.columns.capacity);
         self.rows.iter().for_each(|row| row.store(LEAD - 1, self.len as u64));
@@ -60,7 +60,7 @@ impl Vector {
             row.give_back(words(self.len)..words(self.columns.capacity));
         }
     }
-    /// Has clients see the rows of the first `threads` threads.
+    /// Shows clients the rows of the first `threads` threads.
     pub fn show_threads(&mut self, threads: usize) {
         self.top.store(LEAD - 1, threads.min(self.rows.len()) as u64);
     }

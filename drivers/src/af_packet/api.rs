@@ -16,7 +16,7 @@ control::numbers! {
         ETHERNET = 1 => "AF_PACKET_API_MODE_ETHERNET",
         IP = 2 => "AF_PACKET_API_MODE_IP",
     }
-    /// Options for sending.
+    /// Transmit options.
     pub enum AfPacketFlags: u32 = "af_packet_flags" in "" {
         QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
         CKSUM_GSO = 2 => "AF_PACKET_API_FLAG_CKSUM_GSO",
@@ -24,102 +24,102 @@ control::numbers! {
     }
 }
 
-/// Make an interface on a device of the host.
+/// Create an interface on a host device.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct AfPacketCreate {
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// a random one instead
+    /// use a random address instead
     pub use_random_hw_addr: bool,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
 }
 
-/// Make an interface on a device of the host.
+/// Create an interface on a host device.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct AfPacketCreateV2 {
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// a random one instead
+    /// use a random address instead
     pub use_random_hw_addr: bool,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
-    /// has no meaning here, nor have the next three
+    /// ignored, as are the next three fields
     pub rx_frame_size: u32,
-    /// has no meaning here
+    /// ignored
     pub tx_frame_size: u32,
-    /// has no meaning here
+    /// ignored
     pub rx_frames_per_block: u32,
-    /// has no meaning here
+    /// ignored
     pub tx_frames_per_block: u32,
-    /// options for sending
+    /// transmit options
     pub flags: u32,
-    /// sockets that receive
+    /// number of receive sockets
     #[preset(1)]
     pub num_rx_queues: u16,
 }
 
-/// Make an interface on a device of the host.
+/// Create an interface on a host device.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct AfPacketCreateV3 {
     /// first header of packets
     pub mode: AfPacketMode,
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// a random one instead
+    /// use a random address instead
     pub use_random_hw_addr: bool,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
-    /// has no meaning here, nor have the next three
+    /// ignored, as are the next three fields
     pub rx_frame_size: u32,
-    /// has no meaning here
+    /// ignored
     pub tx_frame_size: u32,
-    /// has no meaning here
+    /// ignored
     pub rx_frames_per_block: u32,
-    /// has no meaning here
+    /// ignored
     pub tx_frames_per_block: u32,
-    /// options for sending
+    /// transmit options
     pub flags: AfPacketFlags,
-    /// sockets that receive
+    /// number of receive sockets
     #[preset(1)]
     pub num_rx_queues: u16,
-    /// sockets that send
+    /// number of transmit sockets
     #[preset(1)]
     pub num_tx_queues: u16,
 }
 
-/// Delete the interface on a device of the host.
+/// Delete an interface on a host device.
 #[derive(Message)]
 pub struct AfPacketDelete {
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
 }
 
-/// Choose whether the host or the router completes checksums of TCP and UDP.
+/// Set whether the host or the router completes TCP and UDP checksums.
 #[derive(Message)]
 pub struct AfPacketSetL4CksumOffload {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the host, else the router
+    /// true for the host, false for the router
     pub set: bool,
 }
 
-/// Ask for interfaces on devices of the host.
+/// List interfaces on host devices.
 #[derive(Message)]
 #[details(AfPacketDetails)]
 pub struct AfPacketDump {}
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct AfPacketDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
 }
 

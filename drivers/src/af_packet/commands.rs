@@ -15,60 +15,60 @@ use super::{link, ring};
 use crate::host;
 use crate::host::background::{self, Pending};
 
-/// Create an interface on a device of the host.
+/// Create an interface on a host device.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create host-interface")]
 #[undo("delete host-interface name {name}")]
 #[stage(Interfaces)]
 struct Create {
-    /// accepted, there is one version
+    /// accepted; there is only one version
     #[keyword("v2")]
     _v2: bool,
-    /// accepted: slots of rings have a size of their own
+    /// accepted; the slot size is fixed
     #[keyword("rx-size")]
     _rx_size: Option<u32>,
-    /// accepted: slots of rings have a size of their own
+    /// accepted; the slot size is fixed
     #[keyword("tx-size")]
     _tx_size: Option<u32>,
-    /// accepted: rings have blocks of a size of their own
+    /// accepted; the block size is fixed
     #[keyword("rx-per-block")]
     _rx_per_block: Option<u32>,
-    /// accepted: rings have blocks of a size of their own
+    /// accepted; the block size is fixed
     #[keyword("tx-per-block")]
     _tx_per_block: Option<u32>,
-    /// name of the device
+    /// device name
     #[values("device")]
     name: Word,
-    /// sockets that receive
+    /// number of receive sockets
     #[keyword("num-rx-queues")]
     rx_queues: Option<usize>,
-    /// sockets that send
+    /// number of transmit sockets
     #[keyword("num-tx-queues")]
     tx_queues: Option<usize>,
-    /// address of the interface; if not given, one that stays the same over restarts
+    /// MAC address; by default one that is stable across restarts
     #[keyword("hw-addr")]
     mac: Option<MacAddr>,
     /// `ethernet`, or `ip` for devices without a layer 2 header
     #[values("ethernet|ip")]
     mode: Option<Word>,
-    /// send through the queueing discipline of the device
+    /// transmit through the device's queueing discipline
     #[keyword("qdisc-bypass-disable")]
     uses_qdisc: bool,
-    /// complete checksums and cut big packets here
+    /// compute checksums and segment large packets in the router
     #[keyword("cksum-gso-disable")]
     without_offloads: bool,
 }
 
-/// Delete an interface on a device of the host.
+/// Delete an interface on a host device.
 #[derive(Command)]
 #[command("delete host-interface")]
 struct Delete {
-    /// name of the device
+    /// device name
     #[values("device")]
     name: Word,
 }
 
-/// Say whether the host completes checksums of what it is given, or the router.
+/// Set whether the host or the router completes checksums.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set host-interface l4-cksum-offload")]
 #[undo("=set host-interface l4-cksum-offload {1} on")]
@@ -82,20 +82,20 @@ struct SetChecksum {
     off: bool,
 }
 
-/// Say whether packets are sent past the queueing discipline of the device.
+/// Set whether transmitted packets bypass the device's queueing discipline.
 #[derive(Command)]
 #[command("set host-interface qdisc-bypass")]
 struct SetBypass {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// past it
+    /// bypass it
     enable: bool,
-    /// through it
+    /// do not bypass it
     disable: bool,
 }
 
-/// Show the interfaces on devices of the host.
+/// Show interfaces on host devices.
 #[derive(Command)]
 #[command("show af-packet")]
 struct Show {}
@@ -109,7 +109,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
     let queues = |n: Option<usize>| match n {
         None => Ok(1),
         Some(n) if (1..=MAX_QUEUES).contains(&n) => Ok(n),
-        Some(n) => Err(Error::new(format!("{n} queues are not 1 to {MAX_QUEUES}"))),
+        Some(n) => Err(Error::new(format!("queues must be 1 to {MAX_QUEUES}, not {n}"))),
     };
     let is_ip = match c.mode.as_deref() {
         None | Some("ethernet") => false,
@@ -117,7 +117,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         Some(other) => return Err(Error::new(format!("unknown mode `{other}'"))),
     };
     if c.mac.is_some_and(|m| m.is_multicast() || m == MacAddr::ZERO) {
-        return Err("hw-addr is no address of one interface".into());
+        return Err("hw-addr is not a unicast MAC address".into());
     }
     let wanted = Parameters {
         device: c.name.to_string(),

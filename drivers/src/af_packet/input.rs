@@ -47,7 +47,7 @@ pub enum Error {
     /// packet does not fit its offload header.
     #[name("unfit for offload")]
     Unfit,
-    /// no buffers for a big packet.
+    /// no buffers for a large packet.
     #[name("no buffers")]
     NoBuffers,
 }

@@ -49,7 +49,7 @@ pub struct HostInterface {
     pub number: u32,
     /// Name of the device now: the host may change it.
     pub name: String,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// Its sockets that receive, and who serves them.
     pub serving: Serving,
@@ -66,11 +66,11 @@ pub struct HostInterface {
 /// Parameters of a new interface.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Name of the device.
+    /// Device name.
     pub device: String,
-    /// Sockets that receive.
+    /// Number of receive sockets.
     pub rx_queues: usize,
-    /// Sockets that send.
+    /// Number of transmit sockets.
     pub tx_queues: usize,
     /// Its address; random if `None`.
     pub mac: Option<MacAddr>,
@@ -149,17 +149,17 @@ impl HostInterfaces {
         Self { node, list: Vec::new(), next_group, news: None, due: 0.0 }
     }
     fn open(&mut self, wanted: &Parameters) -> Background<Result<Sockets, Error>> {
-        // Several receive sockets share what comes in as a group, which has a number.
+        // Several receive sockets share received packets as a group, which has a number.
         self.next_group = self.next_group.wrapping_add(1);
         let (wanted, group) = (wanted.clone(), ring::Fanout(self.next_group));
         Background::begin(move || Sockets::open(&wanted, group))
     }
-    /// Begins to open the device of an interface anew: there is another one of its name.
+    /// Starts to reopen the device of an interface: there is another one of its name.
     pub(super) fn reopen(&mut self, at: usize) {
         let wanted = self.list[at].wanted.clone();
         self.list[at].reopening = Some(self.open(&wanted));
     }
-    /// Has an interface use what was opened instead of what it had.
+    /// Makes an interface use the newly opened sockets.
     ///
     /// # Errors
     /// The kernel's, a thread that does not answer.
@@ -325,7 +325,7 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
         let log = router.log.class("af_packet", "default");
         log.warn(format_args!("cannot {what} {name}: {e}"));
     } else if is_switched_on {
-        // Once all have heard of this change. The kernel's own news may take longer.
+        // Once all are notified of this change. The kernel's own message may take longer.
         router.after(0.0, look_now, index.0.into());
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn register(router: &mut Router) {
     router.processes.spawn(PROCESS, Box::new(look_at_all));
 }
 
-/// Has the process look from now on; it rests while there are no interfaces.
+/// Starts link polling; paused while there are no interfaces.
 pub(super) fn begin(router: &mut Router) {
     let begun = router.with(|all: &mut HostInterfaces, router| {
         if all.news.is_none() && !all.list.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn begin(router: &mut Router) {
     });
     if let Some(Err(e)) = begun {
         let log = router.log.class("af_packet", "default");
-        log.warn(format_args!("devices are looked at only once a second: {e}"));
+        log.warn(format_args!("devices are polled only once a second: {e}"));
     }
     router.processes.signal(PROCESS, 0);
 }
@@ -91,7 +91,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     let lost: u64 = i.serving.queues.iter().map(|(_, s)| take_lost(s)).sum();
     i.lost += lost;
     let (index, column) = (i.index, i.index.0 as usize);
-    // Nobody but control counts here, so the row is as good as any.
+    // Only control counts here, so any row will do.
     router.interfaces.counters().rx_miss.row(0)[column].add(lost);
     let result = i.reopening.as_ref().and_then(|opening| opening.result());
     if let Some(opened) = result {
@@ -100,8 +100,8 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
         let log = router.log.class("af_packet", "default");
         let done = opened.map_err(Into::into).and_then(|sockets| sockets);
         match done.and_then(|sockets| all.replace(router, at, sockets)) {
-            Ok(()) => log.notice(format_args!("{name} is another device now: opened again")),
-            Err(e) => log.warn(format_args!("cannot open {name} again: {e}")),
+            Ok(()) => log.notice(format_args!("{name} is a different device now: reopened")),
+            Err(e) => log.warn(format_args!("cannot reopen {name}: {e}")),
         }
     }
     let i = &mut all.list[at];
@@ -117,7 +117,7 @@ fn look_at(all: &mut HostInterfaces, router: &mut Router, at: usize) {
     }
     if now.name != i.name {
         let log = router.log.class("af_packet", "default");
-        log.notice(format_args!("device {} is called {} now", i.name, now.name));
+        log.notice(format_args!("device {} was renamed to {}", i.name, now.name));
         i.name = now.name;
     }
     let (mtu, speed) = (now.device.mtu, now.device.speed_kbps);

@@ -1,11 +1,11 @@
 //! Interfaces on Linux devices, by packet sockets: `create host-interface name X` makes `host-X`.
 //!
-//! A packet comes in through a ring of small slots that the kernel fills (TPACKET_V2: each packet
-//! is there at once, and an idle ring costs a look at one word). A packet longer than a slot waits
-//! in the queue of the socket and is read from there straight into a chain of buffers, so that big
-//! packets are copied once. Sending is `sendmmsg` straight out of the buffers. Both ways a virtio
-//! header ([`crate::virtio_header`]) tells what is left to do about checksum and segmentation;
-//! nothing of that is done here.
+//! Packets are received through a ring of small slots that the kernel fills (TPACKET_V2: each
+//! packet is available at once, and an idle ring costs reading one word). A packet longer than a
+//! slot waits in the socket's queue and is read from there straight into a chain of buffers, so
+//! that big packets are copied once. Packets are sent by `sendmmsg` straight from the buffers. In
+//! both directions a virtio header ([`crate::virtio_header`]) has the pending checksum and
+//! segmentation; nothing of that is done here.
 //!
 //! Measured against it with the same forwarding program, two veths on two cores: TCP with big
 //! packets, processor time for a packet of 60 bytes in and out, and an idle ping.

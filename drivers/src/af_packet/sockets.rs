@@ -17,21 +17,21 @@ const SLOTS: usize = 2048;
 pub struct Sockets {
     /// The device as it was.
     pub device: Device,
-    /// Its number.
+    /// Number.
     pub number: u32,
     /// Sockets that receive, with their rings.
     pub receivers: Vec<(OwnedFd, Ring)>,
-    /// Sockets that send.
+    /// Number of transmit sockets.
     pub senders: Vec<OwnedFd>,
 }
 
 /// A device as the kernel says it is now.
 pub struct DeviceState {
-    /// Its state.
+    /// State.
     pub device: Device,
-    /// Its number.
+    /// Number.
     pub number: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
@@ -59,8 +59,8 @@ pub fn look(number: Option<u32>, name: &str) -> io::Result<DeviceState> {
 }
 
 impl Sockets {
-    /// Opens them, which takes the kernel long. Those that receive share what comes in as `group`
-    /// when there are several.
+    /// Opens them, which takes the kernel long. Several receiving ones share received packets as
+    /// `group`.
     ///
     /// # Errors
     /// The kernel's, a device of the wrong kind.

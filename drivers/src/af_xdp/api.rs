@@ -9,7 +9,7 @@ use super::kernel::Mode;
 use crate::host::background::make;
 
 control::numbers! {
-    /// Copy mode: by the kernel, or none.
+    /// Zero-copy, copy, or chosen by the kernel.
     pub enum AfXdpMode: u32 = "af_xdp_mode" in "" {
         AUTO = 0 => "AF_XDP_API_MODE_AUTO",
         COPY = 1 => "AF_XDP_API_MODE_COPY",
@@ -23,21 +23,21 @@ control::numbers! {
     }
 }
 
-/// Make an interface on a device of the host that goes past the host's stack.
+/// Create an AF_XDP interface on a host device.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct AfXdpCreateV3 {
-    /// name of the device
+    /// device name
     pub host_if: Text<64>,
-    /// name of the interface; that of the device and a number if empty
+    /// interface name; if empty, the device name and a number
     pub name: Text<64>,
-    /// queues of the device; all if 65535
+    /// device queues to use; 65535 for all
     #[preset(1)]
     pub rxq_num: u16,
-    /// packets that may wait on the way in; 0 for as many as is usual
+    /// receive ring size; 0 for the default
     #[preset(0)]
     pub rxq_size: u16,
-    /// packets that may wait on the way out; 0 for as many as is usual
+    /// transmit ring size; 0 for the default
     #[preset(0)]
     pub txq_size: u16,
     /// copy mode
@@ -46,16 +46,16 @@ pub struct AfXdpCreateV3 {
     /// further options
     #[preset(0)]
     pub flags: AfXdpFlag,
-    /// must be empty: the program is the router's own
+    /// must be empty: the router loads its own program
     pub prog: Text<256>,
-    /// network namespace of the device; the router's own if empty
+    /// network namespace of the device; empty for the router's own
     pub netns: Text<64>,
 }
 
-/// Delete an interface on a device of the host.
+/// Delete an interface on a host device.
 #[derive(Message)]
 pub struct AfXdpDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

@@ -10,42 +10,42 @@ use super::kernel::Mode;
 use crate::host::Which;
 use crate::host::background::make_named;
 
-/// Create an interface on a device of the host that goes past the host's stack.
+/// Create an AF_XDP interface on a host device.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create interface af_xdp")]
 #[undo("delete interface af_xdp {name}")]
 #[stage(Interfaces)]
 struct Create {
-    /// name of the device
+    /// device name
     #[values("device")]
     host_if: Word,
-    /// name of the interface; that of the device and a number if not given
+    /// interface name; by default the device name and a number
     name: Option<String>,
-    /// packets that may wait on the way in, a power of 2
+    /// receive ring size, a power of 2
     rx_queue_size: Option<u16>,
-    /// packets that may wait on the way out, a power of 2
+    /// transmit ring size, a power of 2
     tx_queue_size: Option<u16>,
-    /// queues of the device that it has, or all
+    /// number of device queues to use, or all
     num_rx_queues: Option<Word>,
     /// network namespace of the device: a name, a path or pid:<number>
     #[values("netns")]
     netns: Option<String>,
-    /// the device writes to the memory itself, or there is no interface
+    /// require zero-copy mode; fails if the device cannot do it
     zero_copy: bool,
-    /// the kernel copies
+    /// copy mode
     no_zero_copy: bool,
-    /// packets may be longer than a frame of memory
+    /// allow packets longer than one frame of the shared memory
     multi_buffer: bool,
-    /// packets are no longer than a frame of memory, as is usual
+    /// packets fit one frame of the shared memory; the default
     no_multi_buffer: bool,
-    /// accepted, has no meaning here
+    /// accepted, ignored
     #[keyword("no-syscall-lock")]
     _no_syscall_lock: bool,
-    /// it has the address of the device
+    /// use the MAC address of the device
     mac_reuse: bool,
 }
 
-/// Delete an interface on a device of the host.
+/// Delete an interface on a host device.
 #[derive(Command)]
 #[command("delete interface af_xdp")]
 struct Delete {
@@ -64,7 +64,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
     let queues = match c.num_rx_queues.as_deref() {
         None => 1,
         Some("all") => ALL_QUEUES,
-        Some(n) => n.parse().map_err(|_| Error::new(format!("`{n}' is no number of queues")))?,
+        Some(n) => n.parse().map_err(|_| Error::new(format!("`{n}' is not a number of queues")))?,
     };
     let mode = match (c.zero_copy, c.no_zero_copy) {
         (true, _) => Mode::ZeroCopy,

@@ -43,7 +43,7 @@ pub struct AfXdps {
 pub struct AfXdp {
     /// Parameters it was made from.
     pub wanted: Wanted,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// Its device, in its namespace.
     device: Asked,
@@ -52,7 +52,7 @@ pub struct AfXdp {
     /// The device writes to the memory of the sockets itself.
     pub is_zero_copy: bool,
     serving: Serving,
-    /// Hands packets to the sockets as long as it is there.
+    /// Passes packets to the sockets during its lifetime.
     program: Program,
 }
 
@@ -65,19 +65,19 @@ struct Asked {
 /// Parameters of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Name of the device.
+    /// Device name.
     pub device: String,
     /// Its name; that of the device and a number if `None`.
     pub name: Option<String>,
     /// Queues of the device that it has.
     pub queues: u16,
-    /// Packets that may wait, on the way in and out; 0 for as many as is usual.
+    /// Receive and transmit ring sizes; 0 for the default.
     pub rings: (u16, u16),
     /// Copy mode.
     pub mode: Mode,
     /// Packets may be longer than a frame.
     pub is_multi_buffer: bool,
-    /// It has the address of the device.
+    /// Use the MAC address of the device.
     pub reuses_mac: bool,
     /// Network namespace of the device; the router's own if `None`.
     pub namespace: Option<String>,
@@ -119,7 +119,7 @@ impl Wanted {
             return invalid("queue size must be a power of 2, 64 to 16384");
         }
         if self.queues != ALL_QUEUES && !(1..=MAX_QUEUES).contains(&self.queues) {
-            return invalid("queues are 1 to 64, or all");
+            return invalid("queues must be 1 to 64, or all");
         }
         if self.device.is_empty() {
             return invalid("host-if is missing");

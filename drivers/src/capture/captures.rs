@@ -68,7 +68,7 @@ pub struct Places {
 #[derive(Default)]
 pub struct Captures {
     running: BTreeMap<String, Capture>,
-    /// Number of captures that somebody looked on at, so far.
+    /// Number of captures that were streamed so far.
     pub streams: u64,
     /// Whether [`look`] will be called.
     looks: bool,
@@ -223,7 +223,7 @@ impl Captures {
         drop(orders);
         Ok((Ended { to, lanes, progress }, written))
     }
-    /// Shows the threads' packets to who is to see them.
+    /// Shows the threads' packets to their watchers.
     fn watch(&self, router: &mut Router) {
         let mut watches = Vec::new();
         for capture in self.running.values() {
@@ -251,7 +251,7 @@ impl Places {
     /// after these.
     ///
     /// # Errors
-    /// Something that is not there.
+    /// A missing object.
     pub fn new(
         router: &Router,
         wanted: CaptureRequest,
@@ -399,5 +399,5 @@ fn epoch(router: &Router) -> u64 {
     since.unwrap_or_default().as_nanos() as u64
 }
 
-/// The folder of sockets of captures that somebody looks on at.
+/// The folder of sockets of streamed captures.
 pub struct Folder(pub PathBuf);

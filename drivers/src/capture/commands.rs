@@ -24,44 +24,43 @@ const FILES: usize = 10;
 /// Name of a capture when nothing is said.
 const NAME: &str = "capture";
 
-/// Capture packets, by default all that come in and go out, into a file or for somebody who looks
-/// on.
+/// Capture packets to a file or stream; received and transmitted ones by default.
 #[derive(Command)]
 #[command("capture start")]
 struct Start {
-    /// name of the capture, if there is more than one
+    /// capture name; needed for more than one at a time
     name: Option<String>,
-    /// packets that come in
+    /// received packets
     rx: bool,
-    /// packets that go out
+    /// transmitted packets
     tx: bool,
-    /// packets that are dropped
+    /// dropped packets
     drop: bool,
-    /// only packets dropped for this reason, node.reason, or by this node
+    /// only packets dropped by this node, or for this reason (node.reason)
     reason: Vec<String>,
-    /// packets that this node is given
+    /// packets entering this node
     node: Vec<String>,
-    /// packets at the features of this arc
+    /// packets entering this feature arc
     arc: Vec<String>,
     /// only packets of this interface
     interface: Vec<InterfaceIndex>,
-    /// only packets that this chooses, in the language of tcpdump
+    /// only packets that match this filter, in tcpdump syntax
     filter: Option<Expression>,
-    /// bytes of a packet at most; 262144 if not given
+    /// bytes captured per packet; default 262144
     snap_length: Option<usize>,
-    /// packets at most
+    /// maximum packets
     packets: Option<u64>,
-    /// bytes at most
+    /// maximum bytes
     bytes: Option<u64>,
-    /// seconds at most
+    /// maximum seconds
     seconds: Option<u64>,
-    /// name of the file, in /tmp if it says nothing else
+    /// file name; relative names are below /tmp
     file: Option<String>,
-    /// bytes at which the next file of a ring begins
+    /// size at which a ring of files starts the next one
     file_size: Option<u64>,
-    /// files of the ring; 10 if not given
+    /// number of files in the ring; default 10
     files: Option<usize>,
-    /// write to a socket, whose name is the answer
+    /// write to a socket, and print its name
     stream: bool,
 }
 

@@ -35,13 +35,13 @@ impl Link {
 /// The reason why a packet is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It came in.
+    /// Received.
     Rx,
-    /// It goes out.
+    /// Transmitted.
     Tx,
-    /// It is dropped, or answered by an ICMP error.
+    /// Dropped, or answered by an ICMP error.
     Drop,
-    /// It is at a node of interest.
+    /// At a node of interest.
     Node,
 }
 

@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 
 /// The type of these records in capture files.
 pub const LINK: u32 = 280;
-/// Bytes of a packet at most.
+/// Maximum bytes per packet.
 pub const MOST_BYTES: usize = 16_384;
 
 /// A packet at a node, beside its bytes.

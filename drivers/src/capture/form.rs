@@ -48,7 +48,7 @@ pub struct Form {
     pub kind: Kind,
     /// Nanoseconds from 1970 to the start of the router's clock.
     pub epoch: u64,
-    /// Bytes of a packet at most.
+    /// Maximum bytes per packet.
     pub most_bytes: usize,
     /// Names there are.
     pub names: Arc<Names>,

@@ -1,5 +1,5 @@
-//! Captures of packets: where they come in, go out or are dropped, at nodes and on feature arcs,
-//! into files and to those who look on.
+//! Captures of packets: received, transmitted or dropped ones, at nodes and on feature arcs, to
+//! files and streams.
 //!
 //! The engine shows packets in front of nodes to watchers ([`graph::Watch`]): nodes know nothing of
 //! captures, and while there is none nothing is done. A watcher copies what is wanted into the lane

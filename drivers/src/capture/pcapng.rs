@@ -70,7 +70,7 @@ pub fn section(out: &mut Vec<u8>, comment: &str) {
 pub struct Interface<'a> {
     /// Type of what its packets start with.
     pub link: u16,
-    /// Bytes of a packet at most.
+    /// Maximum bytes per packet.
     pub most_bytes: usize,
     /// Name.
     pub name: &'a str,
@@ -105,9 +105,9 @@ pub struct Packet<'a> {
     pub at: u64,
     /// Its bytes, as far as they are kept.
     pub bytes: &'a [u8],
-    /// Its length.
+    /// Length.
     pub len: usize,
-    /// Whether it comes in; `None` if that cannot be said.
+    /// Whether it is received; `None` if that is unknown.
     pub comes_in: Option<bool>,
     /// Anything else there is to say.
     pub comment: &'a str,

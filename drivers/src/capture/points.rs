@@ -1,4 +1,4 @@
-//! Packets at chosen places: where they come in, go out or are dropped, at nodes and on arcs.
+//! Packets at chosen places: received, transmitted or dropped, at nodes and on arcs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub struct Points {
     pub reasons: HashSet<u32>,
     /// Only those that it chooses.
     pub chooser: Chooser,
-    /// Bytes of each at most.
+    /// Maximum bytes per packet.
     pub most_bytes: usize,
     /// Lanes of the copies.
     pub lanes: Arc<Lanes>,
@@ -105,7 +105,7 @@ impl Watcher for Points {
             return;
         }
         let (start, link) = match is_dropped {
-            // Nodes may have taken headers off: what is dropped is shown as it came in.
+            // Nodes may have removed headers: dropped packets are shown as received.
             true => whole(p),
             false if spot.is_ethernet => (p.offset(), Link::ETHERNET),
             false => framed(p),
@@ -145,7 +145,7 @@ pub fn keep<'p>(most: usize, parts: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
     bytes
 }
 
-/// The start of a packet as it came in, and its first header.
+/// The start of a packet as it was received, and its first header.
 fn whole(p: &Buffer<'_>) -> (i16, Link) {
     let (has_frame, l2) = (p.flags().has(Flags::L2), p.l2_offset());
     if has_frame && l2 <= p.offset() { (l2, Link::ETHERNET) } else { bare(p) }

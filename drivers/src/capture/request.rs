@@ -72,7 +72,7 @@ pub enum Error {
     NoMemory,
     /// The file cannot be written.
     Write(PathBuf, io::Error),
-    /// Nobody reads what is captured.
+    /// The capture has no reader.
     NoReader,
     /// A thread does not answer.
     NoAnswer(graph::NoAnswer),
@@ -89,23 +89,23 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("expected rx, tx or drop"),
-            Self::Running => f.write_str("a capture is running already"),
-            Self::Taken(name) => write!(f, "a capture `{name}' is running already"),
+            Self::Running => f.write_str("a capture is already running"),
+            Self::Taken(name) => write!(f, "capture `{name}' is already running"),
             Self::NotRunning => f.write_str("no capture is running"),
-            Self::NoCapture(name) => write!(f, "no capture is called `{name}'"),
+            Self::NoCapture(name) => write!(f, "no capture `{name}'"),
             Self::NoReason(name) => write!(f, "unknown reason `{name}': expected <node>.<reason>"),
             Self::NoNode(name) => write!(f, "unknown node `{name}'"),
             Self::Input(name) => {
-                write!(f, "`{name}' brings packets in and is given none: capture rx instead")
+                write!(f, "`{name}' is an input node: use capture rx instead")
             }
             Self::NoArc(name) => write!(f, "unknown arc `{name}': see `show features'"),
             Self::Filter(text, why) => write!(f, "`{text}': {why}"),
-            Self::Name(name) => write!(f, "`{name}' is no name for a file"),
-            Self::NoMemory => f.write_str("there is not as much memory"),
+            Self::Name(name) => write!(f, "`{name}' is not a valid file name"),
+            Self::NoMemory => f.write_str("out of memory"),
             Self::Write(path, e) => {
                 write!(f, "write `{}': {}", path.display(), control::cli::io_text(e))
             }
-            Self::NoReader => f.write_str("nobody reads it"),
+            Self::NoReader => f.write_str("it has no reader"),
             Self::NoAnswer(e) => e.fmt(f),
         }
     }

@@ -10,17 +10,17 @@ use super::captures::{self, Captures};
 use super::writer::Progress;
 use crate::host::background::Pending;
 
-/// End a capture.
+/// Stop a capture.
 #[derive(Command)]
 #[command("capture stop")]
 struct Stop {
-    /// name of the capture, if there is more than one
+    /// capture name; needed for more than one at a time
     #[positional]
     #[values("capture")]
     name: Option<String>,
 }
 
-/// Show the captures.
+/// Show captures.
 #[derive(Command)]
 #[command("show captures")]
 struct Show;
@@ -58,7 +58,7 @@ fn stop(router: &mut Router, c: Stop) -> Result<Box<dyn Task<Router>>, Error> {
     Ok(Box::new(Pending::new(written, move |_: &mut Router, written| {
         let failed = written.map_err(captures::Error::from)?;
         let (Progress { packets, bytes, files, .. }, lost) = ended.progress();
-        // Who has read enough hangs up.
+        // A reader that has enough closes the connection.
         if !matches!(failed, Err(captures::Error::NoReader)) {
             failed?;
         }

@@ -1,5 +1,5 @@
-//! The writer of a capture: a thread that takes copies out of the lanes and puts them into a file,
-//! a ring of files, or a socket on which somebody looks on.
+//! The writer of a capture: a thread that takes copies from the lanes and writes them to a file, a
+//! ring of files, or a socket.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -47,11 +47,11 @@ pub enum Sink {
     Late(PathBuf),
     /// An open file, and the following ones of a ring.
     Files(Files),
-    /// Whoever connects first.
+    /// The first to connect.
     Listener(UnixListener, SocketFile),
-    /// Somebody who looks on.
+    /// A reader.
     Stream(UnixStream),
-    /// Nobody any more.
+    /// Closed.
     Closed,
 }
 
@@ -340,7 +340,7 @@ impl Writer {
     }
 }
 
-/// Writes to somebody who may be slow. When the capture is over, slow ones have [`PATIENCE`].
+/// Writes to a reader that may be slow. When the capture is over, slow ones have [`PATIENCE`].
 fn write_patiently(
     stream: &mut UnixStream,
     mut bytes: &[u8],

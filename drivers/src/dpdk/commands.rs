@@ -11,37 +11,37 @@ use serde::Serialize;
 use super::interface::{self, Dpdks, Wanted};
 use crate::host::background::make_named;
 
-/// Create an interface on a device that DPDK drives, which is made if it is a virtual one.
+/// Create an interface on a DPDK device; virtual devices are created as well.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create interface dpdk")]
 #[undo("delete interface dpdk {name}")]
 #[stage(Interfaces)]
 struct Create {
-    /// address on the PCI bus, or a virtual device and its options: net_null0,size=64
+    /// PCI address, or a virtual device with options: net_null0,size=64
     #[positional]
     device: String,
-    /// name of the interface; that of the device if not given
+    /// interface name; by default the device name
     name: Option<String>,
-    /// receive queues; 1 if not given
+    /// receive queues; default 1
     num_rx_queues: Option<u16>,
-    /// transmit queues; one a thread if not given
+    /// transmit queues; default one per thread
     num_tx_queues: Option<u16>,
-    /// packets that a receive queue has room for
+    /// receive ring size in packets
     num_rx_desc: Option<u16>,
-    /// packets that a transmit queue has room for
+    /// transmit ring size in packets
     num_tx_desc: Option<u16>,
 }
 
-/// Delete an interface on a device that DPDK drives.
+/// Delete an interface on a DPDK device.
 #[derive(Command)]
 #[command("delete interface dpdk")]
 struct Delete {
-    /// its name
+    /// name
     #[positional]
     interface: InterfaceIndex,
 }
 
-/// Show DPDK's version and the arguments it is started with.
+/// Show the DPDK version and its EAL arguments.
 #[derive(Command)]
 #[command("show dpdk version")]
 struct ShowVersion;
@@ -64,7 +64,7 @@ fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error
         ("num-tx-desc", c.num_tx_desc),
     ] {
         if n == Some(0) {
-            return Err(Error::new(format!("{word} is not 0")));
+            return Err(Error::new(format!("{word} must not be 0")));
         }
     }
     let wanted = Wanted {

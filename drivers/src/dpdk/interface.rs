@@ -44,7 +44,7 @@ pub struct Dpdks {
 pub struct DpdkInterface {
     /// Parameters it was made from.
     pub wanted: Wanted,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// Made by a command, not by startup.conf.
     pub is_configured: bool,
@@ -65,7 +65,7 @@ pub struct Wanted {
     pub name: Option<String>,
     /// Receive and transmit queues; 0 for as many as is usual.
     pub queues: (u16, u16),
-    /// Packets that may wait, on the way in and out; 0 for as many as is usual.
+    /// Receive and transmit ring sizes; 0 for the default.
     pub rings: (u16, u16),
 }
 
@@ -105,7 +105,7 @@ impl std::error::Error for Error {}
 crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
 impl Wanted {
-    /// Name of the interface.
+    /// Interface name.
     pub fn name(&self) -> &str {
         let device = || self.device.split(',').next().unwrap_or_default();
         self.name.as_deref().unwrap_or_else(device)
@@ -113,10 +113,10 @@ impl Wanted {
     fn check(&self) -> Result<(), Error> {
         let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
         if self.queues.0.max(self.queues.1) > MAX_QUEUES {
-            return invalid("queues are 1 to 64");
+            return invalid("queues must be 1 to 64");
         }
         if self.device.is_empty() || self.device.starts_with(',') {
-            return invalid("the device is missing");
+            return invalid("missing device");
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Wanted {
             (self.queues.1, info.tx_queues, "transmit"),
         ] {
             if wanted > most {
-                let why = format!("{}: it has {most} {what} queues at most", self.device);
+                let why = format!("{}: at most {most} {what} queues", self.device);
                 return Err(Error::Invalid(why));
             }
         }
@@ -184,7 +184,7 @@ impl Dpdks {
         }
         let device = |device: &str| device.split(',').next().map(str::to_owned);
         if self.list.iter().any(|i| device(&i.wanted.device) == device(&wanted.device)) {
-            let why = format!("there is an interface on {} already", wanted.device);
+            let why = format!("{} already has an interface", wanted.device);
             return Err(Error::Refused(why));
         }
         let threads = router.engine.data_threads().len();
@@ -332,7 +332,7 @@ fn watch(router: &mut Router, _: u64) {
     }
 }
 
-/// Has the port follow its interface.
+/// Makes the port follow its interface.
 pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {
     let Some(i) = router.interfaces.at(index).filter(|i| i.hardware == HARDWARE) else { return };
     let (is_up, now) = (i.admin_up, (i.link_mtu, i.mac));
@@ -351,7 +351,7 @@ pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change)
     };
     if let Err(why) = done {
         let log = router.log.class("dpdk", "default");
-        log.warn(format_args!("{name}: the device does not change its {what}: {why}"));
+        log.warn(format_args!("{name}: the device cannot change its {what}: {why}"));
     }
 }
 

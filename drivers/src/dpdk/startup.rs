@@ -16,7 +16,7 @@ const MEMORY: &str = "256";
 /// The stanza.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Startup {
-    /// It is there.
+    /// It exists.
     pub is_there: bool,
     /// Interfaces to make.
     pub devices: Vec<Wanted>,
@@ -109,7 +109,10 @@ impl Startup {
                         if (1..=most).contains(&n) {
                             return Ok(n);
                         }
-                        Err(control::cli::Error::new(format!("{word} is 1 to {most}, not {n}")))
+                        Err(control::cli::Error::new(format!(
+                            "{word} must be 1 to {most}, not \
+                            {n}"
+                        )))
                     };
                 match word {
                     "name" => wanted.name = Some(block.value(word)?),
@@ -152,7 +155,7 @@ impl Startup {
     /// Arguments that DPDK is started with.
     ///
     /// # Errors
-    /// The CPUs of the process cannot be told.
+    /// The CPUs of the process are unknown.
     pub fn arguments(&self) -> Result<Vec<String>, String> {
         let cpus = infra::cpu::allowed().map_err(|e| control::cli::io_text(&e))?;
         let cpus = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
@@ -229,7 +232,7 @@ mod tests {
             ),
             (
                 "dpdk { vdev net_null0 { num-rx-queues 65 } }",
-                "num-rx-queues is 1 to 64, not 65 in stanza 'dpdk' (line 1)",
+                "num-rx-queues must be 1 to 64, not 65 in stanza 'dpdk' (line 1)",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), why);

@@ -13,24 +13,24 @@ use super::{Action, Match, Rule};
 #[derive(Clone, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct FlowRule {
-    /// what it looks for
+    /// pattern to match
     #[name("type")]
     pub kind: FlowType,
-    /// not read: the router chooses
+    /// ignored: the router chooses the index
     pub index: u32,
-    /// what is done with packets
+    /// actions on matching packets
     pub actions: FlowAction,
-    /// the number that they get
+    /// mark to set on packets
     pub mark_flow_id: u32,
-    /// the node that they go to
+    /// node to redirect packets to
     pub redirect_node_index: u32,
-    /// not read
+    /// ignored
     pub redirect_device_input_next_index: u32,
-    /// the queue that they go to
+    /// queue to redirect packets to
     pub redirect_queue: u32,
-    /// so many bytes later they start
+    /// bytes to skip at the start of packets
     pub buffer_advance: i32,
-    /// what it looks for
+    /// pattern to match
     #[discriminator("type")]
     pub flow: Overlay<Flow>,
 }
@@ -39,37 +39,37 @@ pub struct FlowRule {
 #[derive(Clone, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct FlowRuleV2 {
-    /// what it looks for
+    /// pattern to match
     #[name("type")]
     pub kind: FlowTypeV2,
-    /// not read: the router chooses
+    /// ignored: the router chooses the index
     pub index: u32,
-    /// what is done with packets
+    /// actions on matching packets
     pub actions: FlowActionV2,
-    /// the number that they get
+    /// mark to set on packets
     pub mark_flow_id: u32,
-    /// the node that they go to
+    /// node to redirect packets to
     pub redirect_node_index: u32,
-    /// not read
+    /// ignored
     pub redirect_device_input_next_index: u32,
-    /// the queue that they go to
+    /// queue to redirect packets to
     pub redirect_queue: u32,
-    /// the first of the queues that they are spread over
+    /// first queue of the RSS set
     pub queue_index: u32,
-    /// the number of these queues
+    /// number of queues in the RSS set
     pub queue_num: u32,
-    /// so many bytes later they start
+    /// bytes to skip at the start of packets
     pub buffer_advance: i32,
-    /// fields that they are spread by
+    /// RSS hash fields
     pub rss_types: u64,
-    /// how
+    /// RSS hash function
     pub rss_fun: RssFunction,
-    /// what it looks for
+    /// pattern to match
     #[discriminator("type")]
     pub flow: Overlay<FlowV2>,
 }
 
-/// Keep a rule.
+/// Add a flow rule.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(FlowAddReply)]
@@ -83,15 +83,15 @@ pub struct FlowAdd {
     pub flow: FlowRule,
 }
 
-/// It is kept.
+/// Reply: index of the rule.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct FlowAddReply {
-    /// its number
+    /// index
     pub flow_index: u32,
 }
 
-/// Keep a rule.
+/// Add a flow rule.
 #[derive(Message)]
 #[reply(FlowAddV2Reply)]
 #[option(
@@ -104,47 +104,47 @@ pub struct FlowAddV2 {
     pub flow: FlowRuleV2,
 }
 
-/// It is kept.
+/// Reply: index of the rule.
 #[derive(Message)]
 pub struct FlowAddV2Reply {
-    /// its number
+    /// index
     pub flow_index: u32,
 }
 
-/// Forget a rule.
+/// Delete a flow rule.
 #[derive(Message)]
 #[option("vat_help", "flow del index <index>")]
 pub struct FlowDel {
-    /// its number
+    /// index
     pub flow_index: u32,
 }
 
-/// Have the card of an interface sort by a rule.
+/// Enable a flow rule on an interface's NIC.
 #[derive(Message)]
 #[option("vat_help", "flow enable index <index> <interface name>")]
 pub struct FlowEnable {
-    /// number of the rule
+    /// rule index
     pub flow_index: u32,
-    /// number of the interface
+    /// hardware interface index
     pub hw_if_index: u32,
 }
 
-/// Have the card of an interface no longer sort by a rule.
+/// Disable a flow rule on an interface's NIC.
 #[derive(Message)]
 #[option("deprecated")]
 #[option("vat_help", "flow disable index <index> <interface name>")]
 pub struct FlowDisable {
-    /// number of the rule
+    /// rule index
     pub flow_index: u32,
-    /// number of the interface
+    /// hardware interface index
     pub hw_if_index: u32,
 }
 
-/// Have the card that sorts by a rule no longer do so.
+/// Disable a flow rule on the NIC that has it enabled.
 #[derive(Message)]
 #[option("vat_help", "flow disable index <index>")]
 pub struct FlowDisableV2 {
-    /// number of the rule
+    /// rule index
     pub flow_index: u32,
 }
 

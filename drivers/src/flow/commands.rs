@@ -19,8 +19,7 @@ enum Flow {
 
 impl Command for Flow {
     const PATHS: &'static [&'static str] = &["flow"];
-    const ABOUT: &'static str =
-        "Keep a rule by which network cards sort packets, and have them do it";
+    const ABOUT: &'static str = "Add, delete, enable or disable a NIC flow rule";
     const USAGE: &'static str = "{add [index <index>] [src-ip <ip4/mask>] [dst-ip <ip4/mask>] \
         [ip6-src-ip <ip6/mask>] [ip6-dst-ip <ip6/mask>] [src-port <port/mask>] \
         [dst-port <port/mask>] [proto <protocol>] [ethernet <src> <dst> <type>] \
@@ -54,19 +53,19 @@ impl Command for Flow {
     }
 }
 
-/// Show the rules for network cards.
+/// Show NIC flow rules.
 #[derive(Command)]
 #[command("show flow entry")]
 struct ShowEntries {
     /// only this one
     #[keyword("index")]
     index: Option<u32>,
-    /// so many at most
+    /// maximum number of entries
     #[keyword("max")]
     max: Option<usize>,
 }
 
-/// Show the rules that the card of an interface sorts by.
+/// Show the flow rules of an interface's NIC.
 #[derive(Command)]
 #[command("show flow interface")]
 struct ShowInterface {
@@ -76,7 +75,7 @@ struct ShowInterface {
     _interface: InterfaceIndex,
 }
 
-/// Show which numbers of rules belong to which part of the router.
+/// Show the flow rule ranges assigned to parts of the router.
 #[derive(Command)]
 #[command("show flow ranges")]
 struct ShowRanges;

@@ -43,16 +43,16 @@ pub enum Error {
     /// no flow {0}
     #[retval(NO_SUCH_ENTRY)]
     NoRule(u32),
-    /// there is a flow {0} already
+    /// flow {0} exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     Taken(u32),
-    /// there are {0} flows already
+    /// at most {0} flows
     #[retval(LIMIT_EXCEEDED)]
     Full(usize),
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// {0} has no card that sorts packets by flows
+    /// {0} has no NIC with flow support
     #[retval(UNSUPPORTED)]
     NoCard(String),
     /// flow {0} is not enabled on an interface
@@ -93,14 +93,14 @@ impl Rules {
     }
 }
 
-/// Has the card of an interface sort by a rule.
+/// Enables a rule on the NIC of an interface.
 fn enable(router: &Router, number: u32, interface: InterfaceIndex) -> Result<(), Error> {
     rules(router).expect(number)?;
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     Err(Error::NoCard(router.interfaces.name(interface.0).to_owned()))
 }
 
-/// Has cards no longer sort by a rule.
+/// Disables a rule on NICs.
 fn disable(router: &Router, number: u32) -> Result<(), Error> {
     rules(router).expect(number)?;
     Err(Error::NotEnabled(number))

@@ -28,7 +28,7 @@ pub enum Match {
     SrcPort(u16, u16),
     /// Bits of the destination port.
     DstPort(u16, u16),
-    /// The protocol.
+    /// Protocol.
     Proto(u8),
     /// A number in the header behind.
     Number(Tunnel, u32),
@@ -54,7 +54,7 @@ pub enum Tunnel {
 /// Action on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is counted.
+    /// Count.
     Count,
     /// It gets a number.
     Mark(u32),
@@ -66,7 +66,7 @@ pub enum Action {
     Queue(u32),
     /// It goes to one of the queues from the first to the last, by a function over these fields.
     Spread(String, u64, u32, u32),
-    /// It is dropped.
+    /// Drop.
     Drop,
 }
 
@@ -206,7 +206,7 @@ fn bytes(args: &mut Args<'_>, what: &str) -> Result<Vec<u8>, Error> {
     hex(text).ok_or_else(|| Error::new(format!("expected {what} in hexadecimal, got `{text}'")))
 }
 
-/// Queues and function of `rss …`, which come in any order.
+/// Queues and function of `rss …`, in any order.
 #[derive(Default)]
 struct Spread {
     function: Option<String>,
@@ -221,12 +221,13 @@ impl Spread {
                 ["default", "toeplitz", "simple_xor", "symmetric_toeplitz"];
             let name = args.word().unwrap_or_default();
             let found = FUNCTIONS.iter().find(|known| **known == name);
-            let found = found.ok_or_else(|| Error::new(format!("no rss function `{name}'")))?;
+            let found =
+                found.ok_or_else(|| Error::new(format!("unknown RSS function `{name}'")))?;
             self.function = Some((*found).to_owned());
         } else if args.keyword("types") {
             let text = args.word().unwrap_or_default();
             let types = number(text);
-            let types = types.ok_or_else(|| Error::new(format!("no rss types `{text}'")))?;
+            let types = types.ok_or_else(|| Error::new(format!("unknown RSS types `{text}'")))?;
             self.types = Some(types);
         } else if args.keyword("queues") {
             let first = args.value("first queue")?;
@@ -235,7 +236,7 @@ impl Spread {
             }
             let last = args.value("last queue")?;
             if last < first {
-                return Err(Error::new("the last queue of rss comes before the first"));
+                return Err(Error::new("the last RSS queue comes before the first"));
             }
             self.queues = Some((first, last));
         } else {
@@ -269,10 +270,10 @@ impl Rule {
         }
         rule.actions.extend(spread.action());
         if rule.matches.is_empty() {
-            return Err(args.error("expected something to look for in packets"));
+            return Err(args.error("missing match"));
         }
         if rule.actions.is_empty() {
-            return Err(args.error("expected something to do with packets"));
+            return Err(args.error("missing action"));
         }
         Ok(rule)
     }
@@ -302,7 +303,7 @@ impl Rule {
             }
             let mask = bytes(args, "a mask")?;
             if spec.len() != mask.len() {
-                return Err(Error::new("spec and mask are not of one length"));
+                return Err(Error::new("spec and mask differ in length"));
             }
             Match::Bytes(spec, mask)
         } else if let Some(tunnel) = Tunnel::take(args)? {

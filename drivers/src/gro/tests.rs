@@ -171,7 +171,7 @@ fn stream(of: Connection, count: u32) -> Vec<Vec<u8>> {
     (0..count).map(frame).collect()
 }
 
-/// Bytes of a frame that have to come out as they came in, and whether its checksums are right.
+/// Bytes of a frame that have to leave as received, and whether its checksums are right.
 /// Acknowledgements, the window, padding and meaningless identifications may change.
 fn kept(frame: &[u8]) -> (Vec<u8>, bool) {
     let l3 = ip_offset(frame).unwrap();

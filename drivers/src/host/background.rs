@@ -102,7 +102,7 @@ impl<R> api::Task<Router> for Pending<Result<R, Retval>> {
 pub trait Opens: Served {
     /// Parameters of an interface.
     type Wanted: 'static;
-    /// What it is made of.
+    /// The result of the work.
     type Made: Send + 'static;
 
     /// Begins to make an interface, for [`finish`](Self::finish). May fill in what was left open.
@@ -126,13 +126,13 @@ pub trait Opens: Served {
     ) -> Result<InterfaceIndex, Self::Error>;
 }
 
-/// What a driver's interface is made of, on its way.
+/// The parts of a driver's interface, while they are opened.
 pub type Opening<D> = Background<Result<<D as Opens>::Made, <D as Served>::Error>>;
 
 /// An interface that was made, or why not.
 pub type Made<D> = Result<InterfaceIndex, <D as Served>::Error>;
 
-/// Makes an interface of a driver, for who is told of it by `answer`, and of errors as `E`.
+/// Creates an interface of a driver, and reports it with `answer`, and errors as `E`.
 pub fn make<D: Opens, R: 'static, E: From<D::Error> + 'static>(
     router: &mut Router,
     mut wanted: D::Wanted,

@@ -13,13 +13,13 @@ use wire::virtio_net::{DATA_VALID, NEEDS_CSUM};
 /// Sign by which the descriptor of a queue says that packets wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waking {
-    /// It is readable while they do.
+    /// Readable while they do.
     While,
-    /// It is rung each time some come, and never silenced.
+    /// Rung each time some arrive, and never silenced.
     Once,
 }
 
-/// Packets lost where they come in.
+/// Packets lost on receive.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
     /// no buffers.

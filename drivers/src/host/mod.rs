@@ -26,7 +26,7 @@ use crate::virtio_header::Unfit;
 
 pub use mac::{random_mac, stable_mac};
 
-/// What the kernel says, in words.
+/// The kernel's error, in words.
 #[derive(Debug)]
 pub struct Kernel(pub io::Error);
 
@@ -51,16 +51,16 @@ pub(crate) use refused;
 /// An interface by its name or its number.
 #[derive(Arguments, Debug)]
 pub(crate) struct Which {
-    /// its number among interfaces
+    /// interface index
     #[keyword("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// its name
+    /// name
     #[positional]
     interface: Option<InterfaceIndex>,
 }
 
 impl Which {
-    /// The interface.
+    /// Interface index.
     ///
     /// # Errors
     /// Neither is given, or both.
@@ -90,8 +90,8 @@ impl From<Unfit> for TxError {
     }
 }
 
-/// Closes what takes the kernel long to close, sockets and devices, where nobody waits for it. It
-/// is gone when the thread has ended.
+/// Closes sockets and devices that the kernel takes long to close on another thread. They are
+/// closed when the thread has ended.
 pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
     elsewhere(move || drop(what))
 }
@@ -112,7 +112,7 @@ fn elsewhere(close: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
 }
 
-/// Has a process run when memory that peers share with the router is lost, as long as this is kept.
+/// Runs a process when memory that peers share with the router is lost, as long as this is kept.
 ///
 /// # Errors
 /// The kernel's.

@@ -32,7 +32,7 @@ use super::background::Background;
 const HEADER: usize = 16;
 /// Bytes of an answer at most.
 const ANSWER: usize = 8192;
-/// Bytes of news told at once at most.
+/// Maximum bytes of notifications at once.
 const NEWS: usize = 32 * 1024;
 /// Packets of news taken at once at most.
 const MOST_NEWS: usize = 256;
@@ -158,8 +158,8 @@ impl Netlink {
         })?;
         Ok(links)
     }
-    /// Asks for all there is of a kind, and has `take` called with each; whether it is whole. It is
-    /// not where something changed meanwhile: some may be missing then.
+    /// Requests all objects of a kind, and calls `take` with each; returns whether the list is
+    /// complete. It is not if something changed meanwhile: some may be missing then.
     ///
     /// # Errors
     /// The kernel's.
@@ -258,15 +258,15 @@ impl Netlink {
 /// A device as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Number.
     pub number: u32,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// Its MTU in bytes.
     pub mtu: Option<u32>,
-    /// It is switched on.
+    /// Set up.
     pub is_up: bool,
-    /// It is no longer there, or no longer in this namespace.
+    /// Deleted, or moved to another namespace.
     pub is_gone: bool,
     /// The device that it is above, and the VLAN of its frames there with whether their tag is of
     /// 802.1ad.
@@ -329,7 +329,7 @@ pub struct LinkMonitor {
 pub type Namespace = (u64, u64);
 
 impl LinkMonitor {
-    /// Listens to what is told from now on in the namespace of the calling thread.
+    /// Listens to notifications from now on in the namespace of the calling thread.
     ///
     /// # Errors
     /// The kernel's.
@@ -349,9 +349,9 @@ impl LinkMonitor {
     pub fn namespace(&self) -> Namespace {
         self.namespace
     }
-    /// Takes what there is, the latest last. When the kernel had to drop some, all devices are
-    /// asked for elsewhere, as the kernel lets who asks wait while it makes or deletes some, and
-    /// are told another time.
+    /// Takes pending notifications, the latest last. When the kernel had to drop some, all devices
+    /// are requested elsewhere, as the kernel blocks the request while it creates or deletes some,
+    /// and are reported another time.
     pub fn take(&mut self) -> Vec<Link> {
         let mut links = Vec::new();
         if let Some(asked) = &self.asked {
@@ -390,7 +390,7 @@ fn links_of(socket: &OwnedFd, links: &mut Vec<Link>) -> bool {
     false
 }
 
-/// All devices, and what is told of them meanwhile.
+/// All devices, and notifications received meanwhile.
 fn all_of(socket: &OwnedFd) -> Vec<Link> {
     let mut links = Vec::new();
     for _ in 0..MOST_ASKED {
@@ -404,7 +404,7 @@ fn all_of(socket: &OwnedFd) -> Vec<Link> {
     links
 }
 
-/// Has `take` called with each message of a packet; those that cannot be read are left out.
+/// Calls `take` with each message of a packet; unreadable ones are ignored.
 pub fn each_message(mut bytes: &[u8], mut take: impl FnMut(NetlinkMessage<RouteNetlinkMessage>)) {
     while let Some(len) = bytes.first_chunk().map(|len| u32::from_ne_bytes(*len) as usize) {
         let Some(message) = bytes.get(..len).filter(|_| len >= HEADER) else { return };
@@ -423,7 +423,7 @@ const NEXT_HOP: usize = 8;
 const ROUTES: std::ops::RangeInclusive<u16> = 24..=25;
 const MULTIPATH: u16 = 9;
 const ENCAPSULATION: u16 = 22;
-/// A kind of attributes that nobody reads.
+/// An attribute type that is not read.
 const UNREAD: u16 = 0x3fff;
 
 /// A message whose routes have nothing but the kind of their encapsulation: there are more of them

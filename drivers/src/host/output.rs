@@ -43,7 +43,7 @@ pub trait Sender: Send + 'static {
     /// # Errors
     /// The queue's.
     fn put(&mut self, p: &Buffer<'_>) -> Result<(), Self::Error>;
-    /// Has the device send what was put; packets that it has no room for.
+    /// Makes the device send queued packets; returns those without room.
     fn send(&mut self) -> u64;
 }
 

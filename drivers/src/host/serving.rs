@@ -19,8 +19,8 @@ pub struct Serving {
     pub queues: Vec<(usize, Arc<OwnedFd>)>,
 }
 
-/// Modes that the receive queues of an interface had when it was connected last, and the threads
-/// that somebody gave them.
+/// Modes of the receive queues of an interface when it was connected last, and their configured
+/// threads.
 #[derive(Debug, Default)]
 pub struct Kept(Vec<(InputState, Option<usize>)>);
 
@@ -214,7 +214,7 @@ impl Serving {
         self.unwatch(router);
         Ok(queues)
     }
-    /// Has no thread woken by the queues any more.
+    /// Stops the queues from waking threads.
     pub fn unwatch(&self, router: &mut Router) {
         for (thread, fd) in &self.queues {
             // It may not be watched, if making the interface failed half-way.
@@ -223,7 +223,7 @@ impl Serving {
     }
 }
 
-/// Has a thread serve a queue. When it is looked at is said by who lists the queues.
+/// Assigns a queue to a thread. The list of queues sets when it is polled.
 fn hand_over<Q: Queue>(
     router: &mut Router,
     thread: usize,
@@ -238,7 +238,7 @@ fn hand_over<Q: Queue>(
     Ok(())
 }
 
-/// Has a thread woken when packets come to a queue.
+/// Wakes a thread when packets arrive at a queue.
 fn watch<Q: Queue>(
     router: &mut Router,
     thread: usize,

@@ -1,5 +1,5 @@
-//! Turns of a driver's process that talks with peers over sockets. As it is told once of what comes
-//! there, a turn in which there was something to do is followed by another.
+//! Turns of a driver's process that talks with peers over sockets. As it is notified once of
+//! received data, a turn with work is followed by another.
 
 use std::fmt;
 use std::io;
@@ -50,8 +50,8 @@ impl<A> Default for Turn<A> {
 }
 
 impl<A> Turn<A> {
-    /// The next turn: now where this one leaves work, else when one of some times has come, in
-    /// seconds of the clock that says `now`, or something comes.
+    /// The next turn: now if this one leaves work, else at one of some times, in seconds of the
+    /// clock that reads `now`, or on received data.
     pub fn next(&self, now: f64, times: impl Iterator<Item = f64>) -> Wake {
         let again = [(self.is_busy, 0.0), (self.has_failed, RETRY)];
         let again = again.into_iter().filter(|(is_so, _)| *is_so).map(|(_, pause)| now + pause);

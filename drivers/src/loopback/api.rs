@@ -6,37 +6,37 @@ use wire::MacAddr;
 
 use super::interface as loopback;
 
-/// Make a loopback.
+/// Create a loopback interface.
 #[derive(Message)]
 #[reply(CreateLoopbackReply)]
 pub struct CreateLoopback {
-    /// its address; zero for one made from its number
+    /// MAC address; zero for one derived from the instance number
     pub mac_address: MacAddr,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct CreateLoopbackReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make a loopback of a certain number.
+/// Create a loopback interface with a given instance number.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct CreateLoopbackInstance {
-    /// its address; zero for one made from its number
+    /// MAC address; zero for one derived from the instance number
     pub mac_address: MacAddr,
-    /// whether the number counts
+    /// true if `user_instance` is valid
     pub is_specified: bool,
-    /// the number in its name
+    /// instance number in the interface name
     pub user_instance: u32,
 }
 
-/// Delete a loopback.
+/// Delete a loopback interface.
 #[derive(Message)]
 pub struct DeleteLoopback {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

@@ -13,9 +13,9 @@ use super::interface;
 #[undo("delete loopback interface intfc loop{instance}")]
 #[stage(Interfaces)]
 struct Create {
-    /// its address; de:ad:00:00:<instance> if not given
+    /// MAC address; default de:ad:00:00:<instance>
     mac: Option<MacAddr>,
-    /// number in its name; the lowest free one if not given
+    /// instance number in the name; by default the lowest free one
     instance: Option<u32>,
 }
 
@@ -23,11 +23,11 @@ struct Create {
 #[derive(Command)]
 #[command("delete loopback interface", "loopback delete-interface")]
 struct Delete {
-    /// its name
+    /// name
     intfc: InterfaceIndex,
 }
 
-/// Create a loopback interface whose link speed can be chosen, to try what chooses it.
+/// Create a loopback interface with selectable link speed, for testing.
 #[derive(Command)]
 #[command("test link-speed")]
 struct TestSpeed;

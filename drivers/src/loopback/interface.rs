@@ -48,7 +48,7 @@ pub enum Error {
     /// all instances are in use
     #[retval(INSTANCE_IN_USE)]
     AllInUse,
-    /// {0} is no address of one interface
+    /// {0} is not a unicast MAC address
     #[retval(INVALID_VALUE)]
     InvalidMac(MacAddr),
     /// {0} is not a loopback interface
@@ -124,7 +124,7 @@ pub(super) fn usual_mac(instance: u32) -> MacAddr {
 /// Deletes a loopback.
 ///
 /// # Errors
-/// [`Error::Refused`] when the interface is not there, [`Error::Other`] when it is none.
+/// [`Error::Refused`] if the interface does not exist, [`Error::Other`] if it is not one.
 pub fn delete(router: &mut Router, index: InterfaceIndex) -> Result<(), Error> {
     let i = router.interfaces.at(index).ok_or(Error::Refused(interface::Error::Unknown))?;
     if i.hardware != HARDWARE || i.is_sub() {

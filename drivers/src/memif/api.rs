@@ -14,12 +14,12 @@ use super::interface::{Memif, Memifs, Wanted};
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// Roles: the master listens, the slave has the memory.
+    /// Role: the master listens, the slave owns the memory.
     pub enum MemifRole: u32 = "memif_role" in "" {
         MASTER = 0 => "MEMIF_ROLE_API_MASTER",
         SLAVE = 1 => "MEMIF_ROLE_API_SLAVE",
     }
-    /// Kinds of packets: their first header.
+    /// Packet type: first header.
     pub enum MemifMode: u32 = "memif_mode" in "" {
         ETHERNET = 0 => "MEMIF_MODE_API_ETHERNET",
         IP = 1 => "MEMIF_MODE_API_IP",
@@ -27,105 +27,105 @@ control::numbers! {
     }
 }
 
-/// Name a socket, or forget it.
+/// Add or delete a memif socket.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct MemifSocketFilenameAddDel {
-    /// name it
+    /// true to add, false to delete
     pub is_add: bool,
-    /// its number
+    /// index
     pub socket_id: u32,
-    /// its file
+    /// path of the socket
     pub socket_filename: Text<108>,
 }
 
-/// Name a socket, or forget it.
+/// Add or delete a memif socket.
 #[derive(Message)]
 #[reply(MemifSocketFilenameAddDelV2Reply)]
 pub struct MemifSocketFilenameAddDelV2 {
-    /// name it
+    /// true to add, false to delete
     pub is_add: bool,
-    /// its number; the lowest free one if 4294967295
+    /// socket ID; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub socket_id: u32,
-    /// its file
+    /// path of the socket
     pub socket_filename: String,
 }
 
-/// It is named.
+/// Reply: ID of the socket.
 #[derive(Message)]
 pub struct MemifSocketFilenameAddDelV2Reply {
-    /// its number
+    /// index
     pub socket_id: u32,
 }
 
-/// Make an interface to another program.
+/// Create a memif interface.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct MemifCreate {
-    /// who listens
+    /// role
     pub role: MemifRole,
-    /// what packets start with
+    /// first header of packets
     pub mode: MemifMode,
-    /// rings that receive; 0 for one
+    /// number of receive rings; 0 for one
     pub rx_queues: u8,
-    /// rings that send; 0 for one
+    /// number of transmit rings; 0 for one
     pub tx_queues: u8,
-    /// its number on the socket
+    /// interface ID on the socket
     pub id: u32,
     /// the socket
     pub socket_id: u32,
-    /// packets that a ring has room for; 0 for as many as is usual
+    /// ring size in packets; 0 for the default
     pub ring_size: u32,
-    /// bytes of a slot; 0 for as many as is usual
+    /// slot size in bytes; 0 for the default
     pub buffer_size: u16,
-    /// has no meaning here: packets are copied
+    /// ignored: packets are always copied
     pub no_zero_copy: bool,
-    /// its address; if zero, one that stays the same over restarts
+    /// MAC address; zero for one that is stable across restarts
     pub hw_addr: MacAddr,
-    /// what both ends must know
+    /// shared secret
     pub secret: Secret<Text<24>>,
 }
 
-/// Make an interface to another program.
+/// Create a memif interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct MemifCreateV2 {
-    /// who listens
+    /// role
     pub role: MemifRole,
-    /// what packets start with
+    /// first header of packets
     pub mode: MemifMode,
-    /// rings that receive; 0 for one
+    /// number of receive rings; 0 for one
     pub rx_queues: u8,
-    /// rings that send; 0 for one
+    /// number of transmit rings; 0 for one
     pub tx_queues: u8,
-    /// its number on the socket
+    /// interface ID on the socket
     pub id: u32,
     /// the socket
     pub socket_id: u32,
-    /// packets that a ring has room for; 0 for as many as is usual
+    /// ring size in packets; 0 for the default
     pub ring_size: u32,
-    /// bytes of a slot; 0 for as many as is usual
+    /// slot size in bytes; 0 for the default
     pub buffer_size: u16,
-    /// has no meaning here: packets are copied
+    /// ignored: packets are always copied
     pub no_zero_copy: bool,
-    /// has no meaning here: they are copied by the processor
+    /// ignored: the CPU copies packets
     pub use_dma: bool,
-    /// its address; if zero, one that stays the same over restarts
+    /// MAC address; zero for one that is stable across restarts
     pub hw_addr: MacAddr,
-    /// what both ends must know
+    /// shared secret
     pub secret: Secret<Text<24>>,
 }
 
-/// Delete an interface to another program.
+/// Delete a memif interface.
 #[derive(Message)]
 pub struct MemifDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Ask for sockets.
+/// List memif sockets.
 #[derive(Message)]
 #[details(MemifSocketFilenameDetails)]
 pub struct MemifSocketFilenameDump {}
@@ -133,41 +133,41 @@ pub struct MemifSocketFilenameDump {}
 /// A socket.
 #[derive(Message)]
 pub struct MemifSocketFilenameDetails {
-    /// its number
+    /// index
     pub socket_id: u32,
-    /// its file
+    /// path of the socket
     pub socket_filename: Text<108>,
 }
 
-/// Ask for interfaces to other programs.
+/// List memif interfaces.
 #[derive(Message)]
 #[details(MemifDetails)]
 pub struct MemifDump {}
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct MemifDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// its number on the socket
+    /// interface ID on the socket
     pub id: u32,
-    /// who listens
+    /// role
     pub role: MemifRole,
-    /// what packets start with
+    /// first header of packets
     pub mode: MemifMode,
-    /// no: packets are copied
+    /// always false: packets are copied
     pub zero_copy: bool,
     /// the socket
     pub socket_id: u32,
-    /// packets that a ring has room for; 1 where the other end says it
+    /// ring size in packets; 1 if set by the other end
     pub ring_size: u32,
-    /// bytes of a slot; 0 where the other end says it
+    /// slot size in bytes; 0 if set by the other end
     pub buffer_size: u16,
-    /// whether it is up and connected
+    /// administrative and link state
     pub flags: IfStatusFlags,
-    /// its name
+    /// name
     pub if_name: Text<64>,
 }
 

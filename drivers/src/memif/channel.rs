@@ -72,7 +72,7 @@ impl Address {
     fn path(&self) -> &Path {
         Path::new(&self.0)
     }
-    /// Listens there. A socket that nobody serves is replaced.
+    /// Listens there. A stale socket is replaced.
     ///
     /// # Errors
     /// The kernel's.
@@ -100,7 +100,7 @@ impl Address {
     /// Connects to who listens there.
     ///
     /// # Errors
-    /// The kernel's; nobody listens.
+    /// The kernel's; no listener.
     pub fn connect(&self) -> io::Result<Channel> {
         let connected = |address: &SocketAddrUnix| {
             let socket = new_socket()?;

@@ -10,63 +10,63 @@ use wire::MacAddr;
 use super::interface::{self, DEFAULT_SOCKET, Memif, Memifs, Wanted};
 use crate::host::Which;
 
-/// Name a socket where memif interfaces find their peers.
+/// Create a memif socket.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create memif socket")]
 #[undo("delete memif socket id {id}")]
 #[stage(Interfaces)]
 struct CreateSocket {
-    /// its number; the lowest free one if not given
+    /// socket ID; by default the lowest free one
     id: Option<u32>,
-    /// its file, in the runtime folder if it does not begin with /, or @ and an abstract name
+    /// path of the socket; relative to the runtime directory, or @ and an abstract name
     filename: String,
 }
 
-/// Forget a socket.
+/// Delete a memif socket.
 #[derive(Command)]
 #[command("delete memif socket")]
 struct DeleteSocket {
-    /// its number
+    /// index
     id: u32,
 }
 
-/// Create an interface to another program over shared memory.
+/// Create a memif interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create interface memif")]
 #[undo("delete interface memif memif{socket-id}/{id}|delete interface memif memif0/{id}")]
 #[stage(Interfaces)]
 struct Create {
-    /// number of the interface on its socket; 0 if not given
+    /// interface ID on the socket; default 0
     id: Option<u32>,
-    /// number of the socket; 0 if not given
+    /// socket ID; default 0
     socket_id: Option<u32>,
-    /// packets that a ring has room for, a power of 2; the slave's counts
+    /// ring size in packets, a power of 2; the slave decides
     ring_size: Option<u32>,
-    /// bytes of a slot for packets; the slave's counts
+    /// slot size in bytes; the slave decides
     buffer_size: Option<u16>,
-    /// address of the interface; if not given, one that stays the same over restarts
+    /// MAC address; by default one that is stable across restarts
     hw_addr: Option<MacAddr>,
-    /// listen for the other end
+    /// listen for the peer
     master: bool,
-    /// connect to the other end
+    /// connect to the peer
     slave: bool,
-    /// rings that receive; the slave's count
+    /// number of receive rings; the slave decides
     rx_queues: Option<u8>,
-    /// rings that send; the slave's count
+    /// number of transmit rings; the slave decides
     tx_queues: Option<u8>,
-    /// `ethernet`, or `ip` for packets without a layer 2 header
+    /// `ethernet`, or `ip` for packets without an Ethernet header
     #[values("ethernet|ip")]
     mode: Option<Word>,
-    /// what both ends must know
+    /// shared secret
     secret: Option<Secret<String>>,
-    /// accepted: packets are copied in any case
+    /// accepted: packets are always copied
     no_zero_copy: bool,
-    /// accepted: the processor copies
+    /// accepted: the CPU copies packets
     #[keyword("use-dma")]
     _use_dma: bool,
 }
 
-/// Delete an interface to another program.
+/// Delete a memif interface.
 #[derive(Command)]
 #[command("delete interface memif")]
 struct Delete {
@@ -106,7 +106,7 @@ fn create(router: &mut Router, c: Create) -> Result<String, Error> {
         Some(other) => return Err(Error::new(format!("unknown mode `{other}'"))),
     };
     if c.ring_size == Some(0) || c.buffer_size == Some(0) {
-        return Err("ring-size and buffer-size are not 0".into());
+        return Err("ring-size and buffer-size must not be 0".into());
     }
     let wanted = Wanted {
         id: c.id.unwrap_or(0),

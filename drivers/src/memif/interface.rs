@@ -71,7 +71,7 @@ pub(super) struct Caller {
 /// Parameters of a new interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its number on the socket.
+    /// Interface ID on the socket.
     pub id: u32,
     /// The socket.
     pub socket: u32,
@@ -97,7 +97,7 @@ pub struct Wanted {
 pub struct Memif {
     /// Parameters that it was made from.
     pub wanted: Wanted,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// State of the connection.
     pub link: Link,
@@ -105,7 +105,7 @@ pub struct Memif {
     pub(super) senders: Shared<Sending<Sender>>,
     /// Threads that serve its receive rings.
     pub serving: Serving,
-    /// Reason why there is no connection, or no longer.
+    /// Reason why there is no connection.
     pub why: String,
     /// Threads and modes of its receive queues when it was connected last.
     pub(super) kept: Kept,
@@ -127,7 +127,7 @@ pub enum Link {
 pub struct Peer {
     /// Name of the peer.
     pub name: String,
-    /// Its interface.
+    /// Interface.
     pub interface: String,
     /// Sizes of the regions.
     pub regions: Vec<usize>,
@@ -136,7 +136,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whether memory of rings was taken away.
+    /// Whether memory of rings was removed.
     pub(super) fn is_lost(&self) -> bool {
         self.rings.iter().flatten().any(super::ring::Ring::is_lost)
     }
@@ -151,13 +151,13 @@ pub enum Error {
     /// socket {0} has another file name
     #[retval(ENTRY_ALREADY_EXISTS)]
     SocketExists(u32),
-    /// the default socket stays as it is
+    /// the default socket cannot be changed
     #[retval(INVALID_ARGUMENT)]
     DefaultSocket,
     /// socket {0} is in use
     #[retval(IN_USE)]
     SocketInUse(u32),
-    /// not a name for a socket: {0}
+    /// not a valid socket name: {0}
     #[retval(INVALID_ARGUMENT)]
     Name(String),
     /// id {0} is in use on this socket
@@ -166,7 +166,7 @@ pub enum Error {
     /// socket {0} has interfaces of the other role
     #[retval(INVALID_ARGUMENT)]
     OtherRole(u32),
-    /// ring-size must be a power of 2, 16384 at most
+    /// ring-size must be a power of 2, at most 16384
     #[retval(INVALID_ARGUMENT)]
     RingSize,
     /// {0}
@@ -186,7 +186,7 @@ pub enum Error {
 crate::host::refused!(interface::Error, graph::NoAnswer, Failed);
 
 impl Wanted {
-    /// Name of the interface.
+    /// Interface name.
     pub fn name(&self) -> String {
         format!("memif{}/{}", self.socket, self.id)
     }
@@ -221,13 +221,13 @@ impl Wanted {
             return Err(Error::RingSize);
         }
         if self.mac.is_some_and(|mac| mac.is_multicast()) {
-            return invalid("hw-addr is no address of one interface");
+            return invalid("hw-addr is not a unicast MAC address");
         }
         if self.secret.len() > 24 {
-            return invalid("secret has 24 letters at most");
+            return invalid("secret has at most 24 characters");
         }
         if (1..64).contains(&self.buffer_size) {
-            return invalid("buffer-size is 64 or more");
+            return invalid("buffer-size is at least 64");
         }
         let wish = self.wish();
         let sized = session::layout(wish.rings, wish.log2_ring_size, wish.buffer_size);
@@ -353,7 +353,7 @@ impl Memifs {
 served!(Memifs, Queue, Error::Unknown);
 
 impl Memif {
-    /// Has the threads use the rings of a connection.
+    /// Makes the threads use the rings of a connection.
     ///
     /// # Errors
     /// A thread does not answer, or something of the peer's cannot be waited for.
@@ -468,7 +468,7 @@ pub(super) fn describe(router: &Router, i: &Interface) -> Vec<String> {
     found.map(line).into_iter().collect()
 }
 
-/// Has an interface that is switched on or off connect or disconnect.
+/// Connects or disconnects an interface that is set up or down.
 pub(super) fn follow(router: &mut Router, index: InterfaceIndex, change: Change) {
     let is_ours = router.interfaces.at(index).is_some_and(|i| i.hardware == HARDWARE);
     if is_ours && change == Change::State {

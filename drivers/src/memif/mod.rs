@@ -10,9 +10,9 @@
 //! (`zero-copy`), which then may write to all of them. Here what is known of a packet stands beside
 //! its bytes: a peer with access to it could have the router read or write anywhere.
 //!
-//! The peer is not trusted. What it says is checked when it is used ([`queue`]), what it shares
-//! cannot be taken away again ([`crate::shared`]), and it may go at any moment: the connection
-//! ends, and a slave tries again every second.
+//! The peer is not trusted. Its messages are checked when they are used ([`queue`]), its shared
+//! memory cannot be unmapped ([`crate::shared`]), and it may disappear at any moment: the
+//! connection ends, and a slave tries again every second.
 #![forbid(unsafe_code)]
 
 pub mod api;

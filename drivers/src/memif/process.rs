@@ -71,7 +71,7 @@ impl Memifs {
         // The next one may have come before the last one had gone.
         self.hear_callers(router, done);
     }
-    /// Has a slave connect to its master.
+    /// Connects a slave to its master.
     fn call(&mut self, router: &mut Router, at: usize, done: &mut Done) {
         let memif = &mut self.list[at];
         let called = self.sockets[&memif.wanted.socket].address.connect().and_then(|channel| {
@@ -272,7 +272,7 @@ impl Memif {
     ) -> Result<bool, Refused> {
         match &mut self.link {
             Link::Down(_) => Ok(false),
-            Link::Up(_, peer) if peer.is_lost() => Err("its memory is gone".into()),
+            Link::Up(_, peer) if peer.is_lost() => Err("its memory was removed".into()),
             Link::Up(channel, _) => match next(channel, false)? {
                 Some((Message::Disconnect(said), _)) => Err(Refused(said.text.to_string())),
                 Some(_) => Err("unexpected message".into()),

@@ -153,7 +153,7 @@ impl Receiver {
         self.is_masked = is_masked;
         self.waiting()
     }
-    /// Has the thread of this queue look again although the sender has nothing to say.
+    /// Wakes the thread of this queue although the sender has no news.
     pub fn ring_bell(&self) {
         self.line.bell.ring();
     }
@@ -408,7 +408,7 @@ impl Sender {
     pub fn ring_bell(&self) {
         self.line.bell.ring();
     }
-    /// Has the peer see what was put in, and wakes it if it wants to be.
+    /// Shows the peer the packets written, and wakes it if it wants to be.
     #[inline(always)]
     pub fn publish(&mut self) {
         if !std::mem::take(&mut self.is_pending) {

@@ -27,7 +27,7 @@ impl Ring {
         let words = Words::new(region, offset, bytes, size_of::<u64>())?;
         Some(Self { words, mask })
     }
-    /// Whether the memory it is in was taken away.
+    /// Whether its memory was removed.
     pub fn is_lost(&self) -> bool {
         self.words.region().is_lost()
     }
@@ -67,12 +67,12 @@ impl Ring {
     pub fn tail(&self) -> u16 {
         self.load(ring::TAIL)
     }
-    /// Has the master see what was written before.
+    /// Shows the master earlier writes.
     #[inline(always)]
     pub fn set_head(&self, head: u16) {
         self.store(ring::HEAD, head);
     }
-    /// Has the slave see what was written before.
+    /// Shows the slave earlier writes.
     #[inline(always)]
     pub fn set_tail(&self, tail: u16) {
         self.store(ring::TAIL, tail);

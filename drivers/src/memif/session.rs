@@ -23,7 +23,7 @@ pub const MOST_RINGS: usize = 255;
 const NAME: &str = "Ferrovia";
 
 impl Refused {
-    /// As the peer is told.
+    /// As sent to the peer.
     pub fn to_message(&self) -> Message {
         Message::Disconnect(Disconnect { code: 0.into(), text: Text::of(&self.0) })
     }
@@ -40,7 +40,7 @@ pub struct Linked {
     pub regions: Regions,
     /// Name of the peer.
     pub name: String,
-    /// Its interface.
+    /// Interface.
     pub interface: String,
 }
 
@@ -320,7 +320,7 @@ fn link(
 ) -> Result<Linked, Refused> {
     let mut number = 0;
     let mut line = |offered: &Offered| {
-        let region = regions.get(usize::from(offered.region)).ok_or("ring in no region")?;
+        let region = regions.get(usize::from(offered.region)).ok_or("ring outside all regions")?;
         let ring = Ring::new(Arc::clone(region), offered.offset as usize, offered.log2);
         let ring = ring.ok_or("ring outside of its region")?;
         let end = match slots {

@@ -10,14 +10,14 @@ use serde::Serialize;
 use super::interface::{Link, Memif, Memifs, Peer};
 use super::ring::Ring;
 
-/// Show the interfaces to other programs, and the sockets where they find them.
+/// Show memif interfaces and sockets.
 #[derive(Command)]
 #[command("show memif")]
 struct Show {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     interfaces: Vec<InterfaceIndex>,
-    /// with what each descriptor says
+    /// include descriptors
     descriptors: bool,
 }
 

@@ -12,7 +12,7 @@ use super::interface::{Link, Memifs};
 use super::session::{self, Linked, Master, Reply, Slave, Step, Wish};
 use super::{FEATURE, api};
 
-/// A socket that nobody else has.
+/// A unique socket.
 fn socket() -> Address {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -185,10 +185,10 @@ fn requests_that_cannot_be_are_refused() {
         ("create interface memif id 1 master slave", "expected master or slave"),
         ("create interface memif master mode x", "unknown mode `x'"),
         ("create interface memif slave ring-size 1000", "ring-size must be a power of 2"),
-        ("create interface memif slave ring-size 32768", "16384 at most"),
-        ("create interface memif slave buffer-size 16", "buffer-size is 64 or more"),
-        ("create interface memif slave hw-addr 01:00:00:00:00:01", "no address of one"),
-        ("create interface memif slave secret 1234567890123456789012345", "24 letters"),
+        ("create interface memif slave ring-size 32768", "at most 16384"),
+        ("create interface memif slave buffer-size 16", "buffer-size is at least 64"),
+        ("create interface memif slave hw-addr 01:00:00:00:00:01", "not a unicast MAC address"),
+        ("create interface memif slave secret 1234567890123456789012345", "24 characters"),
         (
             "create interface memif slave rx-queues 255 ring-size 16384 buffer-size 65535",
             "more than 4 GB",
@@ -196,9 +196,9 @@ fn requests_that_cannot_be_are_refused() {
         ("create interface memif socket-id 9 slave", "no socket 9"),
         ("create interface memif socket-id 1 master", "id 0 is in use on this socket"),
         ("create interface memif socket-id 1 id 1 slave", "interfaces of the other role"),
-        ("create memif socket id 0 filename x", "the default socket stays as it is"),
+        ("create memif socket id 0 filename x", "the default socket cannot be changed"),
         ("create memif socket id 1 filename @other", "socket 1 has another file name"),
-        ("create memif socket id 5 filename /a/../b", "not a name for a socket: /a/../b"),
+        ("create memif socket id 5 filename /a/../b", "not a valid socket name: /a/../b"),
         ("delete memif socket id 1", "socket 1 is in use"),
         ("delete memif socket id 5", "no socket 5"),
         ("delete interface memif local0", "not a memif interface"),
@@ -304,7 +304,7 @@ impl Stranger {
         until(rig, |rig| is_linked(rig, "memif1/0"));
         Self { channel, linked: found.unwrap() }
     }
-    /// Has a router connect to it.
+    /// Connects a router to it.
     fn master(rig: &mut Rig, address: &Address) -> Self {
         let listener = address.listen().unwrap();
         let mut channel = None;

@@ -9,25 +9,25 @@ use super::commands::{delete, end_of_pipe};
 use super::interface::{Netmaps, Wanted};
 use crate::host::background::make;
 
-/// Make an interface on a port of netmap.
+/// Create an interface on a netmap port.
 #[derive(Message)]
 pub struct NetmapCreate {
-    /// name of the port
+    /// port name
     pub netmap_if_name: [u8; 64],
-    /// address of the interface, unless it is to be random
+    /// MAC address, unless random
     pub hw_addr: [u8; 6],
-    /// other than 0: the address is that of the device, or random
+    /// nonzero: use the device's address, or a random one
     pub use_random_hw_addr: u8,
-    /// other than 0: the port is an end of a pipe
+    /// nonzero: the port is an end of a pipe
     pub is_pipe: u8,
-    /// other than 0: it is the end that is the master
+    /// nonzero: it is the master end
     pub is_master: u8,
 }
 
-/// Delete an interface on a port of netmap.
+/// Delete an interface on a netmap port.
 #[derive(Message)]
 pub struct NetmapDelete {
-    /// name of the port
+    /// port name
     pub netmap_if_name: [u8; 64],
 }
 

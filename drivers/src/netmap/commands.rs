@@ -9,30 +9,30 @@ use wire::MacAddr;
 use super::interface::{self, Netmaps, Wanted};
 use crate::host::background::make_named;
 
-/// Create an interface on a port of netmap: a device, or a port of a VALE switch.
+/// Create an interface on a netmap port: a device, or a port of a VALE switch.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create netmap")]
 #[undo("delete netmap name {name}")]
 #[stage(Interfaces)]
 struct Create {
-    /// name of the port
+    /// port name
     #[values("device")]
     name: Word,
-    /// address of the interface; that of the device, or a lasting one, if not given
+    /// MAC address; by default the device's, or a stable one
     hw_addr: Option<MacAddr>,
-    /// the port is an end of the pipe 0 of this name, or of the pipe that the name says
+    /// the port is an end of pipe 0 of this name, or of the pipe named in it
     pipe: bool,
-    /// the end of the pipe that is the master, as is usual
+    /// master end of the pipe; the default
     master: bool,
-    /// the end of the pipe that is the slave
+    /// slave end of the pipe
     slave: bool,
 }
 
-/// Delete an interface on a port of netmap.
+/// Delete an interface on a netmap port.
 #[derive(Command)]
 #[command("delete netmap")]
 struct Delete {
-    /// name of the port
+    /// port name
     name: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Queue {
     pub number: usize,
     /// The ring.
     pub ring: Ring,
-    /// Has the kernel fill it.
+    /// Makes the kernel fill it.
     pub socket: Socket,
 }
 

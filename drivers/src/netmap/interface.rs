@@ -41,9 +41,9 @@ pub struct Netmaps {
 pub struct Netmap {
     /// Parameters it was made from.
     pub wanted: Wanted,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
-    /// Numbers of its rings on the way in and out.
+    /// Numbers of its receive and transmit rings.
     rings: (usize, usize),
     serving: Serving,
 }
@@ -73,7 +73,7 @@ pub enum Error {
     /// not a netmap interface
     #[retval(INVALID_INTERFACE)]
     Unknown,
-    /// `{0}' has an interface already
+    /// `{0}' has an interface
     #[retval(IF_ALREADY_EXISTS)]
     Exists(String),
     /// {0}
@@ -82,7 +82,7 @@ pub enum Error {
     /// {0}: {1}
     #[retval(SYSCALL_ERROR_1)]
     System(&'static str, Kernel),
-    /// the kernel has no netmap: its module makes /dev/netmap
+    /// the kernel has no netmap: load its module, which creates /dev/netmap
     #[retval(SYSCALL_ERROR_1)]
     NoNetmap,
     /// {0}
@@ -98,7 +98,7 @@ impl Wanted {
         let is_other = self.port.starts_with("vale") || self.port.contains(['{', '}']);
         (!is_other).then_some(&*self.port)
     }
-    /// Name of the interface.
+    /// Interface name.
     pub fn name(&self) -> String {
         format!("netmap-{}", self.port)
     }

@@ -83,7 +83,7 @@ fn header(name: &str, kind: u16) -> io::Result<Header> {
     Ok(Header { version: VERSION, kind, reserved: 0, name: bytes, options: 0, body: 0 })
 }
 
-/// Has the kernel carry out a request. `T` is the body that its kind has.
+/// Sends the kernel a request. `T` is the body of its kind.
 fn control<T>(file: &File, mut header: Header, body: &mut T) -> io::Result<()> {
     header.body = std::ptr::from_mut(body).expose_provenance() as u64;
     // SAFETY: header and body are plain structs that live until the call returns, and the body is
@@ -96,7 +96,7 @@ fn device() -> io::Result<File> {
     File::options().read(true).write(true).open(DEVICE)
 }
 
-/// Numbers of rings that a port has on the way out and in.
+/// Numbers of transmit and receive rings of a port.
 ///
 /// # Errors
 /// The kernel's; `ENOENT` if it has no netmap.
@@ -141,7 +141,7 @@ impl Socket {
     pub fn fd(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.file)
     }
-    /// Has the kernel look at the ring. What it cannot do now it does later.
+    /// Makes the kernel process the ring. What it cannot do now it does later.
     #[inline(always)]
     pub fn sync(&self) {
         let what = if self.direction == Direction::Rx { SYNC_RX } else { SYNC_TX };

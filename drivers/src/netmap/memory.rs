@@ -102,7 +102,7 @@ impl Ring {
         let (region, pieces) = (Arc::clone(region), Vec::with_capacity(MOST_PIECES));
         (head < slots).then_some(Self { region, words, slots, size, buffers, head, pieces })
     }
-    /// Bytes of a packet at most.
+    /// Maximum bytes per packet.
     pub fn room(&self) -> usize {
         self.size
     }

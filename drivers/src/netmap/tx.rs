@@ -15,7 +15,7 @@ pub type NetmapTx = DeviceTx<Sender>;
 pub struct Sender {
     /// The ring.
     pub ring: Ring,
-    /// Has the kernel empty it.
+    /// Makes the kernel empty it.
     pub socket: Socket,
 }
 
@@ -47,7 +47,7 @@ impl From<Refused> for Error {
 }
 
 impl Sender {
-    /// Has the kernel send what was put into the ring.
+    /// Makes the kernel send the packets in the ring.
     #[inline(always)]
     fn wake(&self) {
         self.ring.give_back();

@@ -8,43 +8,43 @@ use super::start::{Asked, TRACE, start, stop};
 use crate::capture::{CaptureRequest, Captures, Error};
 use crate::host::background::Pending;
 
-/// Capture packets until told to end.
+/// Start a capture.
 #[derive(Message)]
 pub struct PcapTraceOn {
-    /// those that come in
+    /// capture received packets
     pub capture_rx: bool,
-    /// those that go out
+    /// capture transmitted packets
     pub capture_tx: bool,
-    /// those that are dropped
+    /// capture dropped packets
     pub capture_drop: bool,
-    /// only those that the filter chooses: none while there is no filter
+    /// only packets that match the capture filter; none if no filter is set
     pub filter: bool,
-    /// has no meaning: packets are written as they come
+    /// ignored: packets are written as they are captured
     pub preallocate_data: bool,
-    /// has no meaning: memory is always given back
+    /// ignored: memory is always freed
     pub free_data: bool,
-    /// packets at most
+    /// maximum packets
     #[preset(1000)]
     pub max_packets: u32,
-    /// bytes of each at most
+    /// maximum bytes per packet
     #[preset(512)]
     pub max_bytes_per_packet: u32,
-    /// only those of this interface; 0 for all
+    /// only this interface; 0 for all
     pub sw_if_index: InterfaceIndex,
-    /// only those dropped for this reason, <node>.<reason>; empty for all
+    /// only packets dropped for this reason, <node>.<reason>; empty for all
     pub error: Text<128>,
-    /// name of the file, in /tmp if it says nothing else
+    /// file name; relative names are below /tmp
     pub filename: Text<64>,
 }
 
-/// End the capture and write its file; without packets there is none, which is an error.
+/// Stop the capture and write its file; an error if there are no packets.
 #[derive(Message)]
 pub struct PcapTraceOff {}
 
-/// Choose the function that says which packets are captured.
+/// Select the filter function for captures.
 #[derive(Message)]
 pub struct PcapSetFilterFunction {
-    /// name of the function
+    /// function name
     pub filter_function_name: String,
 }
 

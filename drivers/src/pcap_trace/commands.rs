@@ -12,38 +12,38 @@ const MOST: u64 = 1000;
 /// Bytes of a packet at most when nothing is said.
 const MOST_BYTES: usize = 512;
 
-/// Capture received, sent or dropped packets into a file.
+/// Capture received, transmitted or dropped packets to a file.
 #[derive(Command)]
 #[command("pcap trace")]
 struct Trace {
-    /// packets that come in
+    /// received packets
     rx: bool,
-    /// packets that go out
+    /// transmitted packets
     tx: bool,
-    /// packets that are dropped, with the reason behind them
+    /// dropped packets, each followed by the reason
     drop: bool,
-    /// end the capture and write its file
+    /// stop the capture and write its file
     off: bool,
-    /// packets at most; 1000 if not given
+    /// maximum packets; default 1000
     #[alias("packets-to-capture")]
     max: Option<u64>,
-    /// only packets of this interface; any by default
+    /// only packets of this interface; default any
     #[values("interface")]
     intfc: Option<Word>,
-    /// name of the file, in /tmp if it says nothing else; rxtx.pcap and the like if not given
+    /// file name, below /tmp if relative; default rxtx.pcap and the like
     file: Option<String>,
-    /// show what is captured
+    /// show the state of the capture
     status: bool,
-    /// bytes of a packet at most; 512 if not given
+    /// bytes captured per packet; default 512
     max_bytes_per_pkt: Option<usize>,
     /// only packets dropped for this reason: node.reason
     error: Option<ReasonName>,
-    /// only packets that the filter of captures chooses
+    /// only packets that match the capture filter
     filter: bool,
-    /// accepted: packets are written as they come
+    /// accepted: packets are written as they are captured
     #[keyword("preallocate-data")]
     _preallocate_data: bool,
-    /// accepted: memory is always given back
+    /// accepted: memory is always freed
     #[keyword("free-data")]
     _free_data: bool,
 }

@@ -2,9 +2,9 @@
 //! and of every packet at every node (`pcap dispatch trace`), in classic files.
 //!
 //! Both are captures of [`capture`](crate::capture) under names of their own. Received packets are
-//! seen where `ethernet-input` gets them, sent ones at `<name>-output`, dropped ones at
-//! `error-drop`, or where an ICMP error answers them, whole again as they came in and with the
-//! reason behind them. The file is there from its first packet on.
+//! captured where `ethernet-input` gets them, transmitted ones at `<name>-output`, dropped ones at
+//! `error-drop`, or where an ICMP error answers them, whole as received and followed by the reason.
+//! The file exists from its first packet on.
 #![forbid(unsafe_code)]
 
 pub mod api;

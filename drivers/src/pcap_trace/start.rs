@@ -18,7 +18,7 @@ pub const DISPATCH: &str = "pcap-dispatch";
 pub struct Asked {
     /// Only what the filter of captures chooses: nothing while there is none.
     pub filter: bool,
-    /// Packets at most.
+    /// Maximum packets.
     pub most: u64,
     /// Name of the file; one that says what is captured if `None`.
     pub file: Option<String>,

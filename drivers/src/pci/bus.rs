@@ -10,9 +10,9 @@ use crate::host::names_in;
 /// Address of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// Its domain.
+    /// PCI domain.
     pub domain: u16,
-    /// Its bus.
+    /// PCI bus.
     pub bus: u8,
     /// Its slot, below 32.
     pub slot: u8,
@@ -23,11 +23,11 @@ pub struct Address {
 /// The kernel's entry for a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its address.
+    /// MAC address.
     pub address: Address,
     /// Its maker and its number among those of the maker.
     pub id: (u16, u16),
-    /// Its kind.
+    /// Kind.
     pub class: u32,
     /// The kernel's driver.
     pub driver: Option<String>,
@@ -73,8 +73,8 @@ impl FromStr for Address {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAddress(text) => write!(f, "not an address on the PCI bus: `{text}'"),
-            Self::Missing(address) => write!(f, "no device {address} on the PCI bus"),
+            Self::NoAddress(text) => write!(f, "not a PCI address: `{text}'"),
+            Self::Missing(address) => write!(f, "no PCI device {address}"),
             Self::NoDriver(device) => {
                 let Device { address, id: (vendor, number), driver, networks, .. } = &**device;
                 write!(f, "no driver for device {address} ({vendor:04x}:{number:04x})")?;
@@ -126,7 +126,7 @@ fn device(address: Address) -> Option<Device> {
     Some(Device { address, id, class: number("class")?, driver, networks })
 }
 
-/// The answer to who wants a device driven here.
+/// The error for requests to drive a device.
 pub fn refusal(address: Address) -> Refused {
     device(address).map_or(Refused::Missing(address), |d| Refused::NoDriver(Box::new(d)))
 }

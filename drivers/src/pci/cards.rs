@@ -8,73 +8,81 @@ use net::{InterfaceIndex, Router};
 use super::bus::{self, Address};
 use super::commands::{Nothing, refusal, unattached};
 
-/// Create an interface of a vmxnet3 device on the PCI bus.
+/// Create a vmxnet3 interface.
 #[derive(Command)]
 #[command("create interface vmxnet3")]
 struct CreateVmxnet3 {
-    /// where the device is
+    /// PCI address
     #[positional]
     #[values("pci-address")]
     address: Word,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     #[keyword("rx-queue-size")]
     _rx_queue_size: Option<u32>,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     #[keyword("tx-queue-size")]
     _tx_queue_size: Option<u32>,
-    /// queues that send
+    /// number of transmit queues
     #[keyword("num-tx-queues")]
     _num_tx_queues: Option<u32>,
-    /// queues that receive
+    /// number of receive queues
     #[keyword("num-rx-queues")]
     _num_rx_queues: Option<u32>,
-    /// take it from the kernel
+    /// unbind the device from the kernel driver
     #[keyword("bind")]
     _bind: bool,
     /// even if it is in use
     #[keyword("force")]
     _force: bool,
-    /// big packets
+    /// segmentation offload
     #[keyword("gso")]
     _gso: bool,
-    /// events noted
+    /// log events
     #[keyword("elog")]
     _elog: bool,
 }
 
-/// Delete an interface of a vmxnet3 device.
+/// Delete a vmxnet3 interface.
 #[derive(Command)]
 #[command("delete interface vmxnet3")]
 struct DeleteVmxnet3 {
-    /// its number among interfaces
+    /// interface index
     #[keyword("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// its name
+    /// name
     #[positional]
     interface: Option<InterfaceIndex>,
 }
 
-/// Show interfaces of vmxnet3 devices.
+/// Show vmxnet3 interfaces.
 #[derive(Command)]
 #[command("show vmxnet3")]
 struct ShowVmxnet3 {
-    /// interface; all if not given
+    /// interface; default all
     #[positional]
     interface: Option<InterfaceIndex>,
     /// all descriptors
     #[keyword("desc")]
     _desc: bool,
-    /// a ring, and a slot in it
+    /// a ring of completions
+    #[keyword("rx-comp")]
+    #[alias("tx-comp")]
+    _completions: bool,
+    /// a ring of descriptors
+    #[keyword("rx-desc-0")]
+    #[alias("rx-desc-1")]
+    #[alias("tx-desc")]
+    _ring: bool,
+    /// a slot in it
     #[positional]
-    #[values("ring")]
-    _ring: Vec<Word>,
+    _slot: Option<u32>,
 }
 
-/// Show interfaces of virtio devices on the PCI bus.
+/// Show virtio PCI interfaces.
 #[derive(Command)]
 #[command("show virtio pci")]
 struct ShowVirtio {
-    /// interface; all if not given
+    /// interface; default all
     #[positional]
     interface: Option<InterfaceIndex>,
     /// all descriptors
@@ -83,22 +91,22 @@ struct ShowVirtio {
     /// all descriptors
     #[keyword("desc")]
     _desc: bool,
-    /// registers of the device
+    /// device registers
     #[keyword("debug-device")]
     _debug_device: bool,
 }
 
-/// Set what the interface of a virtio device leaves to the device.
+/// Set the offloads of a virtio interface.
 #[derive(Command)]
 #[command("set virtio pci")]
 struct SetVirtio {
-    /// its number among interfaces
+    /// interface index
     #[keyword("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// its name
+    /// name
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// big packets
+    /// segmentation offload
     #[keyword("gso-enabled")]
     _gso: bool,
     /// checksums
@@ -109,7 +117,7 @@ struct SetVirtio {
     _nothing: bool,
 }
 
-/// Create an interface of a port of a device.
+/// Create an interface on a device port.
 #[derive(Command)]
 #[command("device create-interface")]
 struct CreatePort {
@@ -117,85 +125,85 @@ struct CreatePort {
     #[positional]
     #[values("device-id")]
     device: Word,
-    /// the port
+    /// port
     #[keyword("port")]
     _port: Option<u32>,
-    /// name of the interface
+    /// interface name
     #[keyword("if-name")]
     #[alias("name")]
     _name: Option<Word>,
-    /// flags of the port
+    /// port flags
     #[keyword("flags")]
     _flags: Option<Word>,
-    /// queues that receive
+    /// number of receive queues
     #[keyword("num-rx-queues")]
     _num_rx_queues: Option<u32>,
-    /// queues that send
+    /// number of transmit queues
     #[keyword("num-tx-queues")]
     _num_tx_queues: Option<u32>,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     #[keyword("rx-queues-size")]
     _rx_queues_size: Option<u32>,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     #[keyword("tx-queues-size")]
     _tx_queues_size: Option<u32>,
-    /// how its queues go to threads
+    /// assignment of queues to threads
     #[keyword("rx-queue-assignment")]
     _assignment: Option<Word>,
-    /// for the driver
+    /// driver arguments
     #[keyword("args")]
     _args: Option<Word>,
 }
 
-/// Create another interface of a port.
+/// Create another interface on a device port.
 #[derive(Command)]
 #[command("device create-secondary-interface")]
 struct CreateSecondary {
-    /// the first interface
+    /// primary interface
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// the first interface
+    /// primary interface
     primary_if_name: Option<InterfaceIndex>,
-    /// the number of the first interface
+    /// index of the primary interface
     #[keyword("sw-if-index")]
     #[alias("primary-sw-if-index")]
     sw_if_index: Option<u32>,
-    /// name of the new one
+    /// name of the new interface
     #[keyword("if-name")]
     _name: Option<Word>,
-    /// number of the new one
+    /// ID of the new interface
     #[keyword("id")]
     _id: u32,
-    /// for the driver
+    /// driver arguments
     #[keyword("args")]
     _args: Option<Word>,
 }
 
-/// Delete an interface of a port.
+/// Delete a device port's interface.
 #[derive(Command)]
 #[command("device remove-interface")]
 struct RemovePort {
-    /// its name
+    /// name
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// its number
+    /// interface index
     #[keyword("sw-if-index")]
     sw_if_index: Option<u32>,
 }
 
-/// Delete another interface of a port.
+/// Delete a secondary interface.
 #[derive(Command)]
 #[command("device remove-secondary-interface")]
 struct RemoveSecondary {
-    /// its name
+    /// name
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// its number
+    /// interface index
     #[keyword("sw-if-index")]
     sw_if_index: Option<u32>,
 }
 
-/// Start a device anew.
+/// Reset a device.
 #[derive(Command)]
 #[command("device reset")]
 struct Reset {
@@ -205,66 +213,66 @@ struct Reset {
     device: Word,
 }
 
-/// Set how a card spreads packets over queues.
+/// Configure RSS on a NIC.
 #[derive(Command)]
 #[command("device set-rss-config")]
 struct SetRss {
     /// interface of the port
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// the port
+    /// port
     #[keyword("port")]
     _port: Option<u32>,
     /// the device
     #[keyword("dev")]
     device: Option<Word>,
-    /// the key of the hash
+    /// hash key
     #[keyword("key")]
     _key: Option<Word>,
-    /// queues in the order of the table
+    /// indirection table
     #[keyword("lut")]
     _lut: Option<Word>,
 }
 
-/// Set which queues the card of an interface spreads packets over.
+/// Set the RSS queues of an interface's NIC.
 #[derive(Command)]
 #[command("set interface rss queues")]
 struct SetRssQueues {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// queues, as 0,2-3
+    /// queues, such as 0,2-3
     #[keyword("list")]
     _queues: Option<Word>,
 }
 
-/// Set the kind of frames that an interface carries.
+/// Set the class of an interface.
 #[derive(Command)]
 #[command("set interface hw-class")]
 struct SetClass {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the kind
+    /// class
     #[positional]
     #[values("hw-class")]
     class: Word,
 }
 
-/// Show what transceivers tell of themselves.
+/// Show transceiver information.
 #[derive(Command)]
 #[command("show interface transceiver")]
 struct ShowTransceiver {
-    /// interface; all if not given
+    /// interface; default all
     #[positional]
-    interface: Option<InterfaceIndex>,
-    /// what it is
+    _interface: Option<InterfaceIndex>,
+    /// identification
     #[keyword("module")]
     _module: bool,
-    /// how it is
+    /// diagnostics
     #[keyword("diag")]
     _diag: bool,
-    /// its memory
+    /// EEPROM contents
     #[keyword("eeprom")]
     _eeprom: bool,
     /// in detail
@@ -272,16 +280,16 @@ struct ShowTransceiver {
     _verbose: bool,
 }
 
-/// Show the engines that copy memory.
+/// Show DMA engines.
 #[derive(Command)]
 #[command("show dma")]
 struct ShowDma {
-    /// a configuration
+    /// configuration index
     #[keyword("config")]
     config: Option<u32>,
 }
 
-/// Show the drivers of engines that copy memory.
+/// Show DMA engine drivers.
 #[derive(Command)]
 #[command("show dma backends")]
 struct ShowDmaBackends {}
@@ -308,7 +316,7 @@ fn is_none(
             let name = router.interfaces.name(index.0);
             Error::new(format!("{name} is not {kind}"))
         }
-        None => Error::new(format!("no interface has the number {}", index.0)),
+        None => Error::new(format!("no interface with index {}", index.0)),
     }
 }
 
@@ -358,12 +366,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Err::<(), _>(is_none(router, Some(c.interface), None, CARD))
     });
     cli.command(|router: &mut Router, c: SetClass| set_class(router, &c));
-    cli.command(|router: &mut Router, c: ShowTransceiver| match c.interface {
-        Some(_) => Err(is_none(router, c.interface, None, "an interface with a transceiver")),
-        None => nothing(),
-    });
+    cli.command(|_: &mut Router, _: ShowTransceiver| nothing::<Error>());
     cli.command(|_: &mut Router, c: ShowDma| match c.config {
-        Some(config) => Err(Error::new(format!("there is no DMA configuration {config}"))),
+        Some(config) => Err(Error::new(format!("no DMA configuration {config}"))),
         None => nothing(),
     });
     cli.command(|_: &mut Router, _: ShowDmaBackends| nothing::<Error>());

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::bus::{self, Address, Device};
 use crate::host::Which;
 
-/// Show the network devices on the PCI bus.
+/// Show PCI network devices.
 #[derive(Command)]
 #[command("show pci")]
 struct ShowPci {
@@ -17,49 +17,49 @@ struct ShowPci {
     all: bool,
 }
 
-/// Create an interface of a virtio device on the PCI bus.
+/// Create a virtio PCI interface.
 #[derive(Command)]
 #[command("create interface virtio")]
 struct CreateVirtio {
-    /// where the device is
+    /// PCI address
     #[positional]
     #[values("pci-address")]
     address: Word,
-    /// name of the interface
+    /// interface name
     #[keyword("if-name")]
     _if_name: Option<String>,
-    /// features that may be used, as a hexadecimal number
+    /// feature mask, in hexadecimal
     #[keyword("feature-mask")]
     #[values("hex")]
     _feature_mask: Option<Word>,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     #[keyword("tx-queue-size")]
     _tx_queue_size: Option<u32>,
-    /// big packets
+    /// segmentation offload
     #[keyword("gso-enabled")]
     _gso: bool,
-    /// packets without checksum
+    /// checksum offload
     #[keyword("csum-enabled")]
     _checksum: bool,
-    /// flows spread over queues
+    /// receive-side scaling
     #[keyword("rss-enabled")]
     _rss: bool,
-    /// addresses filtered by the device
+    /// MAC filtering by the device
     #[keyword("mac-filter-enabled")]
     _mac_filter: bool,
-    /// packets wait for room in the ring
+    /// buffer packets while the ring is full
     #[keyword("buffering")]
     _buffering: bool,
-    /// so many of them
+    /// buffer size in packets
     #[keyword("size")]
     _size: Option<u32>,
     /// packed rings
     #[keyword("packed")]
     _packed: bool,
-    /// queues in pairs from the start
+    /// paired queues from the start
     #[keyword("consistent-qp")]
     _consistent_qp: bool,
-    /// take it from the kernel
+    /// unbind the device from the kernel driver
     #[keyword("bind")]
     _bind: bool,
     /// even if it is in use
@@ -67,7 +67,7 @@ struct CreateVirtio {
     _force: bool,
 }
 
-/// Delete an interface of a virtio device.
+/// Delete a virtio PCI interface.
 #[derive(Command)]
 #[command("delete interface virtio")]
 struct DeleteVirtio {
@@ -75,46 +75,46 @@ struct DeleteVirtio {
     which: Which,
 }
 
-/// Drive a device.
+/// Attach a driver to a device.
 #[derive(Command)]
 #[command("device attach")]
 struct Attach {
-    /// its bus and its address there
+    /// bus and address of the device
     #[positional]
     #[values("device-id")]
     device: Word,
-    /// the driver; chosen by the device if not given
+    /// driver; by default chosen by the device
     #[keyword("driver")]
     _driver: Option<Word>,
-    /// for the driver
+    /// driver arguments
     #[keyword("args")]
     _args: Option<Word>,
-    /// flags of the device
+    /// device flags
     #[keyword("flags")]
     _flags: Option<Word>,
 }
 
-/// No longer drive a device.
+/// Detach the driver from a device.
 #[derive(Command)]
 #[command("device detach")]
 struct Detach {
-    /// its bus and its address there
+    /// bus and address of the device
     #[positional]
     #[values("device-id")]
     device: Word,
 }
 
-/// Show the devices that are driven.
+/// Show attached devices.
 #[derive(Command)]
 #[command("show device")]
 struct ShowDevice {
-    /// devices; all when none is given
+    /// devices; default all
     #[positional]
     #[values("device-id")]
     devices: Vec<Word>,
 }
 
-/// Show the drivers of devices.
+/// Show device drivers.
 #[derive(Command)]
 #[command("show device drivers")]
 struct ShowDrivers {}
@@ -156,7 +156,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// The answer to who wants a device driven here, whose bus stands before its address.
+/// The error for requests to drive a device, given by bus and address.
 pub(super) fn refusal(device: &str) -> String {
     let Some(address) = device.strip_prefix("pci/") else {
         return format!("unknown bus of device `{device}': expected pci/ADDRESS");

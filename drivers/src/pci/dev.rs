@@ -9,106 +9,106 @@ use super::commands;
 const NONE: u32 = u32::MAX;
 
 control::numbers! {
-    /// Options of a device.
+    /// Device options.
     pub flags DevFlags: u32 = "dev_flags" in "" {
         NO_STATS = 1 => "VL_API_DEV_FLAG_NO_STATS",
     }
-    /// Options of a port.
+    /// Port options.
     pub flags DevPortFlags: u32 = "dev_port_flags" in "" {
         INTERRUPT_MODE = 1 => "VL_API_DEV_PORT_FLAG_INTERRUPT_MODE",
         CONSISTENT_QP = 2 => "VL_API_DEV_PORT_FLAG_CONSISTENT_QP",
     }
 }
 
-/// Drive a device.
+/// Attach a driver to a device.
 #[derive(Message)]
 #[reply(DevAttachReply)]
 pub struct DevAttach {
-    /// its bus and its address there
+    /// bus and address of the device
     pub device_id: Text<48>,
-    /// the driver; chosen by the device if empty
+    /// driver; if empty, chosen by the device
     pub driver_name: Text<16>,
-    /// how
+    /// flags
     pub flags: DevFlags,
-    /// for the driver
+    /// driver arguments
     pub args: String,
 }
 
-/// It is driven, or why it is not.
+/// Reply: the device index, or the error.
 #[derive(Message)]
 #[head(details)]
 pub struct DevAttachReply {
-    /// its number
+    /// index
     pub dev_index: u32,
-    /// 0 if it is
+    /// 0 for success
     pub retval: i32,
-    /// why it is not
+    /// error text
     pub error_string: String,
 }
 
-/// No longer drive a device.
+/// Detach the driver from a device.
 #[derive(Message)]
 #[reply(DevDetachReply)]
 pub struct DevDetach {
-    /// its number
+    /// index
     pub dev_index: u32,
 }
 
-/// It is not, or why it is.
+/// Reply: success, or the error.
 #[derive(Message)]
 pub struct DevDetachReply {
-    /// why it is
+    /// error text
     pub error_string: String,
 }
 
-/// Make an interface of a port of a device.
+/// Create an interface on a device port.
 #[derive(Message)]
 #[reply(DevCreatePortIfReply)]
 pub struct DevCreatePortIf {
-    /// number of the device
+    /// device index
     pub dev_index: u32,
-    /// name of the interface
+    /// interface name
     pub intf_name: Text<32>,
-    /// queues that receive
+    /// number of receive queues
     pub num_rx_queues: u16,
-    /// queues that send
+    /// number of transmit queues
     pub num_tx_queues: u16,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rx_queue_size: u16,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     pub tx_queue_size: u16,
-    /// the port
+    /// port
     pub port_id: u16,
-    /// how
+    /// flags
     pub flags: DevPortFlags,
-    /// for the driver
+    /// driver arguments
     pub args: String,
 }
 
-/// It is made, or why it is not.
+/// Reply: the interface index, or the error.
 #[derive(Message)]
 #[head(request)]
 pub struct DevCreatePortIfReply {
-    /// its number
+    /// interface index
     pub sw_if_index: u32,
-    /// 0 if it is
+    /// 0 for success
     pub retval: i32,
-    /// why it is not
+    /// error text
     pub error_string: String,
 }
 
-/// Delete an interface of a port.
+/// Delete a device port's interface.
 #[derive(Message)]
 #[reply(DevRemovePortIfReply)]
 pub struct DevRemovePortIf {
-    /// its number
+    /// interface index
     pub sw_if_index: u32,
 }
 
-/// It is deleted, or why it is not.
+/// Reply: success, or the error.
 #[derive(Message)]
 pub struct DevRemovePortIfReply {
-    /// why it is not
+    /// error text
     pub error_string: String,
 }
 

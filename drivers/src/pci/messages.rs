@@ -7,7 +7,7 @@ use wire::MacAddr;
 
 use super::virtio::{PciAddress, refuse};
 
-/// Make an interface of a vmxnet3 device on the PCI bus.
+/// Create a vmxnet3 interface.
 #[derive(Message)]
 #[reply(Vmxnet3CreateReply)]
 #[option(
@@ -16,99 +16,99 @@ use super::virtio::{PciAddress, refuse};
      [num-rx-queues <num>] [bind] [gso]"
 )]
 pub struct Vmxnet3Create {
-    /// where it is: function, slot, bus and domain, from the highest bits on
+    /// PCI address: function, slot, bus and domain, from the most significant bits
     pub pci_addr: u32,
-    /// not read
+    /// ignored
     pub enable_elog: i32,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rxq_size: u16,
-    /// queues that receive
+    /// number of receive queues
     pub rxq_num: u16,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     pub txq_size: u16,
-    /// queues that send
+    /// number of transmit queues
     pub txq_num: u16,
-    /// take it from the kernel
+    /// unbind the device from the kernel driver
     pub bind: u8,
-    /// big packets
+    /// segmentation offload
     pub enable_gso: bool,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct Vmxnet3CreateReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete an interface of a vmxnet3 device.
+/// Delete a vmxnet3 interface.
 #[derive(Message)]
 #[option("vat_help", "sw_if_index <sw_if_index>")]
 pub struct Vmxnet3Delete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A ring that sends.
+/// A transmit ring.
 #[derive(Clone, Copy, Debug, Default, Record)]
 pub struct Vmxnet3TxList {
-    /// slots
+    /// ring size in slots
     pub tx_qsize: u16,
     /// next slot
     pub tx_next: u16,
-    /// slots that were filled
+    /// producer index
     pub tx_produce: u16,
-    /// slots that were emptied
+    /// consumer index
     pub tx_consume: u16,
 }
 
-/// A ring that receives.
+/// A receive ring.
 #[derive(Clone, Copy, Debug, Default, Record)]
 pub struct Vmxnet3RxList {
-    /// slots
+    /// ring size in slots
     pub rx_qsize: u16,
-    /// buffers that are there
+    /// buffers in the ring
     pub rx_fill: [u16; 2],
     /// next slot
     pub rx_next: u16,
-    /// slots that were filled
+    /// producer index
     pub rx_produce: [u16; 2],
-    /// slots that were emptied
+    /// consumer index
     pub rx_consume: [u16; 2],
 }
 
-/// Ask for interfaces of vmxnet3 devices.
+/// List vmxnet3 interfaces.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(Vmxnet3Details)]
 pub struct Vmxnet3Dump {}
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct Vmxnet3Details {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub if_name: Text<64>,
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// where it is
+    /// PCI address
     pub pci_addr: u32,
-    /// of the device
+    /// device version
     pub version: u8,
-    /// up
+    /// administratively up
     pub admin_up_down: bool,
-    /// rings that receive
+    /// number of receive rings
     pub rx_count: u8,
-    /// these
+    /// the rings
     pub rx_list: [Vmxnet3RxList; 16],
-    /// rings that send
+    /// number of transmit rings
     pub tx_count: u8,
-    /// these
+    /// the rings
     pub tx_list: [Vmxnet3TxList; 8],
 }
 
-/// Ask for interfaces of vmxnet3 devices.
+/// List vmxnet3 interfaces.
 #[derive(Message)]
 #[details(SwVmxnet3InterfaceDetails)]
 pub struct SwVmxnet3InterfaceDump {
@@ -117,32 +117,32 @@ pub struct SwVmxnet3InterfaceDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct SwVmxnet3InterfaceDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub if_name: Text<64>,
-    /// its address
+    /// MAC address
     pub hw_addr: MacAddr,
-    /// where it is
+    /// PCI address
     pub pci_addr: u32,
-    /// of the device
+    /// device version
     pub version: u8,
-    /// up
+    /// administratively up
     pub admin_up_down: bool,
-    /// rings that receive
+    /// number of receive rings
     pub rx_count: u8,
-    /// these
+    /// the rings
     pub rx_list: [Vmxnet3RxList; 16],
-    /// rings that send
+    /// number of transmit rings
     pub tx_count: u8,
-    /// these
+    /// the rings
     pub tx_list: [Vmxnet3TxList; 8],
 }
 
-/// Make an interface of a port of an Intel infrastructure device.
+/// Create an interface on a port of an Intel IDPF device.
 #[derive(Message)]
 #[reply(IdpfCreateReply)]
 #[option(
@@ -151,64 +151,64 @@ pub struct SwVmxnet3InterfaceDetails {
      [txq-num <size>] [rxq-size <size>] [txq-size <size>]"
 )]
 pub struct IdpfCreate {
-    /// where it is
+    /// PCI address
     pub pci_addr: u32,
-    /// receive queues without a completion queue
+    /// receive queues without completion queues
     pub rxq_single: u16,
-    /// send queues without a completion queue
+    /// transmit queues without completion queues
     pub txq_single: u16,
-    /// queues that receive
+    /// number of receive queues
     pub rxq_num: u16,
-    /// queues that send
+    /// number of transmit queues
     pub txq_num: u16,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rxq_size: u16,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     pub txq_size: u16,
     /// ports
     pub req_vport_nb: u16,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct IdpfCreateReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete an interface of an Intel infrastructure device.
+/// Delete an IDPF interface.
 #[derive(Message)]
 #[option("vat_help", "<sw_if_index>")]
 pub struct IdpfDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make an interface of a Marvell packet processor.
+/// Create a Marvell PP2 interface.
 #[derive(Message)]
 #[reply(MrvlPp2CreateReply)]
 #[option("vat_help", "[name <ifname>] [rx-queue-size <size>] [tx-queue-size <size>]")]
 pub struct MrvlPp2Create {
-    /// name of the device
+    /// device name
     pub if_name: Text<64>,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rx_q_sz: u16,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     pub tx_q_sz: u16,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct MrvlPp2CreateReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete an interface of a Marvell packet processor.
+/// Delete a Marvell PP2 interface.
 #[derive(Message)]
 #[option("vat_help", "sw_if_index <sw_if_index>")]
 pub struct MrvlPp2Delete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -244,7 +244,7 @@ pub(super) fn register(api: &mut Api<Router>) {
     super::rdma::register(api);
 }
 
-/// The answer to who wants a device of the host driven here.
+/// The error for requests to drive a host device.
 pub(super) fn host_refusal(name: &str) -> Retval {
     let is_name = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     let is_there = is_name && std::path::Path::new("/sys/class/net").join(name).exists();

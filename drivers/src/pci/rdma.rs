@@ -6,20 +6,20 @@ use net::{InterfaceIndex, Router};
 use super::messages::host_refusal;
 
 control::numbers! {
-    /// Modes of driving the card.
+    /// RDMA driver mode.
     pub enum RdmaMode: u32 = "rdma_mode" in "" {
         AUTO = 0 => "RDMA_API_MODE_AUTO",
         IBV = 1 => "RDMA_API_MODE_IBV",
         DV = 2 => "RDMA_API_MODE_DV",
     }
-    /// Fields of IPv4 by which packets are spread.
+    /// IPv4 RSS fields.
     pub enum RdmaRss4: u32 = "rdma_rss4" in "" {
         AUTO = 0 => "RDMA_API_RSS4_AUTO",
         IP = 1 => "RDMA_API_RSS4_IP",
         IP_UDP = 2 => "RDMA_API_RSS4_IP_UDP",
         IP_TCP = 3 => "RDMA_API_RSS4_IP_TCP",
     }
-    /// Fields of IPv6 by which packets are spread.
+    /// IPv6 RSS fields.
     pub enum RdmaRss6: u32 = "rdma_rss6" in "" {
         AUTO = 0 => "RDMA_API_RSS6_AUTO",
         IP = 1 => "RDMA_API_RSS6_IP",
@@ -31,35 +31,35 @@ control::numbers! {
 /// Declares a version of the request to make an interface, and its reply.
 macro_rules! create {
     ($name:ident, $reply:ident, [$($option:meta),*], [$($of_reply:meta),*], {$($field:tt)*}) => {
-        /// Make an interface on a device of the host.
+        /// Create an interface on a host device.
         #[derive(Message)]
         #[reply($reply)]
         $(#[$option])*
         pub struct $name {
-            /// name of the device
+            /// device name
             pub host_if: Text<64>,
-            /// name of the interface
+            /// interface name
             pub name: Text<64>,
-            /// queues that receive
+            /// number of receive queues
             #[preset(1)]
             pub rxq_num: u16,
-            /// packets that may wait on the way to the router
+            /// receive ring size
             #[preset(1024)]
             pub rxq_size: u16,
-            /// packets that may wait on the way to the device
+            /// transmit ring size
             #[preset(1024)]
             pub txq_size: u16,
-            /// how the card is driven
+            /// driver mode
             #[preset(0)]
             pub mode: RdmaMode,
             $($field)*
         }
 
-        /// It is made.
+        /// Reply: index of the new interface.
         #[derive(Message)]
         $(#[$of_reply])*
         pub struct $reply {
-            /// its number
+            /// interface index
             pub sw_if_index: InterfaceIndex,
         }
     };
@@ -92,10 +92,10 @@ create!(
     ],
     [option("deprecated")],
     {
-        /// packets are in one piece
+        /// packets in a single buffer
         #[preset(0)]
         pub no_multi_seg: bool,
-        /// longest packet
+        /// maximum packet length
         #[preset(0)]
         pub max_pktlen: u16,
     }
@@ -115,16 +115,16 @@ create!(
     ],
     [],
     {
-        /// packets are in one piece
+        /// packets in a single buffer
         #[preset(0)]
         pub no_multi_seg: bool,
-        /// longest packet
+        /// maximum packet length
         #[preset(0)]
         pub max_pktlen: u16,
-        /// fields of IPv4 by which packets are spread
+        /// IPv4 RSS fields
         #[preset(0)]
         pub rss4: RdmaRss4,
-        /// fields of IPv6 by which packets are spread
+        /// IPv6 RSS fields
         #[preset(0)]
         pub rss6: RdmaRss6,
     }
@@ -142,26 +142,26 @@ create!(
     ],
     [],
     {
-        /// packets are in one piece
+        /// packets in a single buffer
         #[preset(0)]
         pub no_multi_seg: bool,
-        /// longest packet
+        /// maximum packet length
         #[preset(0)]
         pub max_pktlen: u16,
-        /// fields of IPv4 by which packets are spread
+        /// IPv4 RSS fields
         #[preset(0)]
         pub rss4: RdmaRss4,
-        /// fields of IPv6 by which packets are spread
+        /// IPv6 RSS fields
         #[preset(0)]
         pub rss6: RdmaRss6,
     }
 );
 
-/// Delete an interface on a device of the host.
+/// Delete an interface on a host device.
 #[derive(Message)]
 #[option("vat_help", "<sw_if_index index>")]
 pub struct RdmaDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

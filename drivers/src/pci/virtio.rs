@@ -7,7 +7,7 @@ use wire::MacAddr;
 use super::bus::{self, Address, Refused};
 
 control::numbers! {
-    /// Options of an interface.
+    /// Interface options.
     pub flags VirtioFlags: u32 = "virtio_flags" in "" {
         GSO = 1 => "VIRTIO_API_FLAG_GSO",
         CSUM_OFFLOAD = 2 => "VIRTIO_API_FLAG_CSUM_OFFLOAD",
@@ -23,81 +23,81 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, Default, Record)]
 #[file("vlib/pci/pci_types.api")]
 pub struct PciAddress {
-    /// its domain
+    /// PCI domain
     pub domain: u16,
-    /// its bus
+    /// PCI bus
     pub bus: u8,
-    /// its slot
+    /// PCI slot
     pub slot: u8,
-    /// its function
+    /// PCI function
     pub function: u8,
 }
 
-/// Make an interface of a virtio device on the PCI bus.
+/// Create a virtio PCI interface.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct VirtioPciCreate {
-    /// where it is
+    /// PCI address
     pub pci_addr: PciAddress,
-    /// whether its address is random
+    /// true for a random MAC address
     pub use_random_mac: bool,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
-    /// big packets
+    /// segmentation offload
     pub gso_enabled: bool,
-    /// packets without checksum
+    /// checksum offload
     pub checksum_offload_enabled: bool,
-    /// features that may be used
+    /// permitted features
     pub features: u64,
 }
 
-/// Make an interface of a virtio device on the PCI bus.
+/// Create a virtio PCI interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct VirtioPciCreateV2 {
-    /// where it is
+    /// PCI address
     pub pci_addr: PciAddress,
-    /// whether its address is random
+    /// true for a random MAC address
     pub use_random_mac: bool,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
     /// options
     pub virtio_flags: VirtioFlags,
-    /// features that may be used
+    /// permitted features
     pub features: u64,
 }
 
-/// Delete an interface of a virtio device on the PCI bus.
+/// Delete a virtio PCI interface.
 #[derive(Message)]
 pub struct VirtioPciDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Ask for interfaces of virtio devices on the PCI bus.
+/// List virtio PCI interfaces.
 #[derive(Message)]
 #[details(SwInterfaceVirtioPciDetails)]
 pub struct SwInterfaceVirtioPciDump {}
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct SwInterfaceVirtioPciDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// where it is
+    /// PCI address
     pub pci_addr: PciAddress,
-    /// its address
+    /// MAC address
     pub mac_addr: MacAddr,
-    /// packets that may wait on the way to the device
+    /// transmit ring size
     pub tx_ring_sz: u16,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rx_ring_sz: u16,
-    /// features that are used
+    /// negotiated features
     pub features: u64,
 }
 
-/// The answer to who wants a device driven here.
+/// The error for requests to drive a device.
 pub(super) fn refuse(at: PciAddress) -> Retval {
     let PciAddress { domain, bus, slot, function } = at;
     match bus::refusal(Address { domain, bus, slot, function }) {

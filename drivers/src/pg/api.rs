@@ -15,7 +15,7 @@ control::numbers! {
         IP4 = 1 => "PG_API_MODE_IP4",
         IP6 = 2 => "PG_API_MODE_IP6",
     }
-    /// Offloads of the other side of an interface, left to the router.
+    /// Offloads of the peer, left to the router.
     pub enum PgInterfaceFlags: u32 = "pg_interface_flags" in "" {
         NONE = 0 => "PG_API_FLAG_NONE",
         CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
@@ -24,86 +24,86 @@ control::numbers! {
     }
 }
 
-/// Make a generator interface of Ethernet.
+/// Create an Ethernet packet generator interface.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct PgCreateInterface {
-    /// the number in its name
+    /// instance number in the interface name
     pub interface_id: InterfaceIndex,
-    /// TCP packets may be cut
+    /// TCP segmentation offload
     pub gso_enabled: bool,
-    /// payload of a segment
+    /// segment payload in bytes
     pub gso_size: u32,
 }
 
-/// Make a generator interface.
+/// Create a packet generator interface.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct PgCreateInterfaceV2 {
-    /// the number in its name
+    /// instance number in the interface name
     pub interface_id: InterfaceIndex,
-    /// TCP packets may be cut
+    /// TCP segmentation offload
     pub gso_enabled: bool,
-    /// payload of a segment
+    /// segment payload in bytes
     pub gso_size: u32,
     /// first header of packets
     pub mode: PgInterfaceMode,
 }
 
-/// Make a generator interface, or find it.
+/// Create a packet generator interface, or find it.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct PgCreateInterfaceV3 {
-    /// the number in its name
+    /// instance number in the interface name
     pub interface_id: InterfaceIndex,
-    /// offloads of its other side, left to the router
+    /// offloads of the peer, left to the router
     pub pg_flags: PgInterfaceFlags,
-    /// payload of a segment
+    /// segment payload in bytes
     pub gso_size: u32,
     /// first header of packets
     pub mode: PgInterfaceMode,
 }
 
-/// Delete a generator interface.
+/// Delete a packet generator interface.
 #[derive(Message)]
 pub struct PgDeleteInterface {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have an interface join TCP segments before it sends them.
+/// Enable or disable TCP segment coalescing on transmit.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct PgInterfaceEnableDisableCoalesce {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// or no longer
+    /// true to enable, false to disable
     pub coalesce_enabled: bool,
 }
 
-/// Write what an interface sends into a file.
+/// Capture an interface's transmitted packets to a file.
 #[derive(Message)]
 pub struct PgCapture {
-    /// the number in the interface's name
+    /// instance number in the interface name
     pub interface_id: InterfaceIndex,
-    /// or no longer
+    /// true to enable, false to disable
     #[preset(true)]
     pub is_enabled: bool,
-    /// most packets; 0 for all
+    /// maximum packets; 0 for no limit
     pub count: u32,
-    /// the file; it must not exist
+    /// path of the file; it must not exist
     pub pcap_file_name: String,
 }
 
-/// Start streams or stop them.
+/// Start or stop streams.
 #[derive(Message)]
 pub struct PgEnableDisable {
-    /// or stop them
+    /// true to start, false to stop
     #[preset(true)]
     pub is_enabled: bool,
-    /// one stream; all if empty
+    /// name of a stream; empty for all
     pub stream_name: String,
 }
 

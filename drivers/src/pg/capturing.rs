@@ -61,7 +61,7 @@ impl Generator {
         let failed = |why| Error::new(why).with_code(Retval::SYSCALL_ERROR_1.0);
         ended.capture.failure().map_or(Ok(()), |why| Err(failed(why)))
     }
-    /// Has the threads use a capture, or none.
+    /// Makes the threads use a capture, or none.
     pub(super) fn hand_out(
         &self,
         router: &mut Router,

@@ -8,16 +8,16 @@ use super::interface;
 use super::stream::Generator;
 use super::tx::PgTx;
 
-/// Have an interface join TCP segments that it sends, or send them as they are.
+/// Enable or disable TCP segment coalescing on transmit.
 #[derive(Command)]
 #[command("packet-generator coalesce")]
 struct Coalesce {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// join them
+    /// join segments
     on: bool,
-    /// send them as they are
+    /// send segments unchanged
     off: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 impl Generator {
-    /// Has TCP segments that an interface of the generator sends joined, or no longer.
+    /// Enables or disables coalescing of TCP segments that an interface of the generator sends.
     pub fn coalesce(&mut self, router: &mut Router, index: InterfaceIndex, on: bool) {
         let tx = router.interfaces.at(index).map(|i| i.tx);
         if let (Some(own), Some(tx)) = (self.own.get_mut(&index), tx) {

@@ -44,41 +44,41 @@ impl Command for Configure {
 #[derive(Command)]
 #[command("packet-generator delete")]
 struct Delete {
-    /// its name
+    /// name
     #[positional]
     #[values("stream")]
     stream: String,
 }
 
-/// Start a stream, or all; the interfaces of the generator that their packets come in on go up.
+/// Start one or all streams; their receive interfaces are set up.
 #[derive(Command)]
 #[command("packet-generator enable-stream")]
 struct Enable {
-    /// its name
+    /// name
     #[positional]
     #[values("stream")]
     stream: Option<String>,
 }
 
-/// Stop a stream, or all.
+/// Stop one or all streams.
 #[derive(Command)]
 #[command("packet-generator disable-stream")]
 struct Disable {
-    /// its name
+    /// name
     #[positional]
     #[values("stream")]
     stream: Option<String>,
 }
 
-/// Write what an interface sends into a file.
+/// Capture an interface's transmitted packets to a file.
 #[derive(Command)]
 #[command("packet-generator capture")]
 struct Capture {
-    /// the file; it must not exist, and appears with the first packet
+    /// path of the file; it must not exist, and is created with the first packet
     pcap: Option<PathBuf>,
-    /// end after so many packets
+    /// stop after this many packets
     count: Option<u64>,
-    /// end the capture
+    /// stop the capture
     disable: bool,
     /// a packet generator interface
     #[positional]
@@ -86,11 +86,11 @@ struct Capture {
     interface: Word,
 }
 
-/// Show the streams. A stream that has ended says so once its packets are through the graph.
+/// Show streams; a finished stream is marked once its packets have left the graph.
 #[derive(Command)]
 #[command("show packet-generator")]
 struct Show {
-    /// with interfaces, next nodes and bytes of packets
+    /// include interfaces, next nodes and packet bytes
     verbose: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn with<T>(
     router: &mut Router,
     work: impl FnOnce(&mut Generator, &mut Router) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    router.with(work).ok_or("the packet generator is not there")?
+    router.with(work).ok_or("the packet generator is not loaded")?
 }
 
 fn capture(router: &mut Router, c: Capture) -> Result<(), Error> {

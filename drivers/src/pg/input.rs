@@ -32,7 +32,7 @@ pub struct Running {
     pub id: u32,
     /// Source of its packets.
     pub source: Source,
-    /// Interface they come in on.
+    /// Receive interface.
     pub rx: u32,
     /// Next node.
     pub next: Slot,
@@ -42,7 +42,7 @@ pub struct Running {
     pub flags: Flags,
     /// Offloads left to the other side by the interface.
     pub offload: Option<Offload>,
-    /// Interface that they are to go out of, if that is said.
+    /// Transmit interface, if given.
     pub tx: Option<u32>,
     /// Most packets in one call.
     pub max_frame: usize,

@@ -83,7 +83,7 @@ pub struct PgSettings {
     pub mode: Mode,
     /// Offloads of its other side, left to this router.
     pub offload: Option<Offload>,
-    /// TCP segments that it sends are joined.
+    /// Coalesce transmitted TCP segments.
     pub coalesces: bool,
     /// It drops frames to other addresses.
     pub filters: bool,
@@ -102,7 +102,7 @@ impl Name {
 
 /// Parameters of a new interface.
 pub struct New {
-    /// Its name.
+    /// Name.
     pub name: Name,
     /// Its address; random if `None`.
     pub mac: Option<MacAddr>,
@@ -140,19 +140,19 @@ impl fmt::Display for Name {
 #[undo("delete packet-generator interface {1}")]
 #[stage(Interfaces)]
 struct Create {
-    /// its name, pg<number>, or the number
+    /// interface name, pg<number>, or the number
     #[positional]
     name: Name,
-    /// its address; random if not given
+    /// MAC address; random by default
     #[alias("mac")]
     hw_addr: Option<MacAddr>,
-    /// TCP packets that it receives may be cut into segments, and are sent uncut
+    /// Received TCP packets may be segmented, and are sent unsegmented
     gso_enabled: bool,
-    /// payload of a segment in bytes; without, received packets are not cut
+    /// segment payload in bytes; default no segmentation of received packets
     gso_size: Option<u16>,
-    /// TCP segments that it sends are joined
+    /// Coalesce transmitted TCP segments
     coalesce_enabled: bool,
-    /// TCP and UDP checksums are left to the other side, in both directions
+    /// TCP and UDP checksums are left to the peer in both directions
     csum_offload_enabled: bool,
     /// first header of its packets: ethernet, ip4 or ip6
     #[values("ethernet|ip4|ip6")]
@@ -163,23 +163,23 @@ struct Create {
 #[derive(Command)]
 #[command("delete packet-generator interface")]
 struct Delete {
-    /// its number
+    /// interface index
     #[keyword("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// its name
+    /// name
     #[positional]
     #[values("interface")]
     name: Option<Word>,
 }
 
-/// Show the interfaces of the packet generator, or one.
+/// Show packet generator interfaces.
 #[derive(Command)]
 #[command("show packet-generator interface")]
 struct Show {
-    /// its number
+    /// interface index
     #[keyword("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// its name
+    /// name
     #[positional]
     #[values("interface")]
     name: Option<Word>,
@@ -261,7 +261,7 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
         (None, Some(n)) => Some(at(router, InterfaceIndex(n))?.index),
         (None, None) => None,
     };
-    let generator = router.state::<Generator>().ok_or("the packet generator is not there")?;
+    let generator = router.state::<Generator>().ok_or("the packet generator is not loaded")?;
     let chosen = router.interfaces.iter().filter(|i| only.is_none_or(|only| only == i.index));
     let known = chosen.filter_map(|i| Some((i.clone(), *generator.own.get(&i.index)?)));
     let mut rows = Vec::new();
@@ -301,9 +301,11 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
     let invalid = |text: String| Error::new(text).with_code(Retval::INVALID_VALUE.0);
     let is_ethernet = new.mode == Mode::Ethernet;
     let mac = match new.mac {
-        Some(_) if !is_ethernet => return Err(invalid("an IP interface has no address".into())),
+        Some(_) if !is_ethernet => {
+            return Err(invalid("an IP interface has no MAC address".into()));
+        }
         Some(mac) if mac.is_multicast() || mac == MacAddr::ZERO => {
-            return Err(invalid(format!("{mac} is no address of one interface")));
+            return Err(invalid(format!("{mac} is not a unicast MAC address")));
         }
         Some(mac) => mac,
         None if is_ethernet => random_mac(),
@@ -337,7 +339,7 @@ pub fn create(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
     Ok(index)
 }
 
-/// Has big packets cut for an interface that does not do that, if somebody asks for it.
+/// Segments big packets for an interface that does not do that, if requested.
 pub(super) fn follow_segments(router: &mut Router, index: InterfaceIndex) {
     let offload = router.state::<Generator>().and_then(|g| g.own.get(&index)).map(|o| o.offload);
     let asks = router.interfaces.at(index).is_some_and(|i| i.asks_segments);

@@ -45,23 +45,23 @@ impl Node for MacFilter {
     }
 }
 
-/// Have an interface drop frames to other addresses, or take all.
+/// Enable or disable the MAC address filter of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("packet-generator mac-filter")]
 pub(super) struct Switch {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// drop frames to others
+    /// drop frames to other addresses
     #[alias("enable")]
     pub on: bool,
-    /// take all
+    /// accept all frames
     #[alias("disable")]
     pub off: bool,
 }
 
 impl Generator {
-    /// Has an interface of the generator drop frames to other addresses, or take all.
+    /// Makes an interface of the generator drop frames to other addresses, or accept all.
     ///
     /// # Errors
     /// Its packets have no Ethernet header.
@@ -73,7 +73,7 @@ impl Generator {
     ) -> Result<(), Error> {
         let Some(own) = self.own.get_mut(&index) else { return Ok(()) };
         if own.mode != Mode::Ethernet {
-            return Err(Error::new("packets of an IP interface have no address to filter by"));
+            return Err(Error::new("an IP interface has no MAC address to filter by"));
         }
         own.filters = on;
         let done = router.engine.set_feature(&DEVICE_INPUT, MacFilter::NAME, index.0, on);

@@ -18,7 +18,7 @@ pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [siz
 /// The arguments for a stream; `None` where there was none.
 #[derive(Debug, Default)]
 pub struct Spec {
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// Most packets; 0 for no end.
     pub limit: Option<u64>,
@@ -26,9 +26,9 @@ pub struct Spec {
     pub rate: Option<f64>,
     /// Lengths of packets.
     pub size: Option<Sizes>,
-    /// Interface that they come in on.
+    /// Receive interface.
     pub interface: Option<Word>,
-    /// Interface that they are to go out of, for nodes that send.
+    /// Transmit interface, for nodes that send.
     pub tx_interface: Option<Word>,
     /// Whether TCP and UDP checksums are left to the router.
     pub without_checksums: bool,
@@ -139,7 +139,7 @@ fn sizes(args: &mut Args<'_>) -> Result<Sizes, Error> {
         range::Error::Backwards => place.error("size range ends before it starts in"),
         _ => place.error("invalid size"),
     })?;
-    let none = || place.error(format_args!("no packet has a size (1 to {LONGEST}) of"));
+    let none = || place.error(format_args!("no packet size (1 to {LONGEST}) in"));
     Sizes::of(range).ok_or_else(none)
 }
 
@@ -147,14 +147,14 @@ fn max_frame(args: &mut Args<'_>) -> Result<usize, Error> {
     let place = *args;
     let most = args.value("maxframe")?;
     let is_good = (1..=graph::FRAME).contains(&most);
-    let bad = || place.error(format_args!("maxframe is 1 to {}, not", graph::FRAME));
+    let bad = || place.error(format_args!("maxframe must be 1 to {}, not", graph::FRAME));
     is_good.then_some(most).ok_or_else(bad)
 }
 
 fn gso_size(args: &mut Args<'_>) -> Result<u16, Error> {
     let place = *args;
     let size = args.value("gso-size")?;
-    let bad = || place.error(format_args!("gso-size is 1 to {MOST_GSO}, not"));
+    let bad = || place.error(format_args!("gso-size must be 1 to {MOST_GSO}, not"));
     (1..=MOST_GSO).contains(&size).then_some(size).ok_or_else(bad)
 }
 
@@ -162,6 +162,6 @@ fn buffer_size(args: &mut Args<'_>) -> Result<(), Error> {
     let place = *args;
     let size: usize = args.value("buffer-size")?;
     let always = graph::data_size();
-    let bad = || place.error(format_args!("buffers are of {always} bytes, not"));
+    let bad = || place.error(format_args!("buffers are {always} bytes, not"));
     (size == always).then_some(()).ok_or_else(bad)
 }

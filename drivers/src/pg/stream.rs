@@ -42,15 +42,15 @@ pub struct Generator {
 #[derive(Clone)]
 pub struct Stream {
     id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Most packets; 0 for no end.
     pub limit: u64,
     /// Packets a second; 0 for as many as go.
     pub rate: f64,
-    /// Interface that they come in on.
+    /// Receive interface.
     pub interface: InterfaceIndex,
-    /// Interface that they are to go out of, if that is said.
+    /// Transmit interface, if given.
     tx_interface: Option<InterfaceIndex>,
     /// Whether their checksums are left to the router.
     without_checksums: bool,
@@ -98,7 +98,7 @@ impl Recipe {
     fn source(&self, sizes: Option<Sizes>, id: u32) -> Result<Source, Error> {
         match self {
             Self::File(_) if sizes.is_some() => {
-                Err(Error::new("the packets of a file have their sizes"))
+                Err(Error::new("packets of a file have fixed sizes"))
             }
             Self::File(frames) => Ok(Source::Replay(Replay::new(Arc::clone(frames)))),
             Self::Data(layout) => {
@@ -158,8 +158,8 @@ impl Stream {
         new.without_checksums |= spec.without_checksums;
         new.gso_size = spec.gso_size.or(new.gso_size);
         if let Some(worker) = spec.worker {
-            // Files of commands are for any number of workers: those that are not there are the
-            // first, as in the original.
+            // Files of commands are for any number of workers: missing ones are the first, as in
+            // the original.
             let is_there = worker < r.engine.data_threads().len();
             new.worker = if is_there { worker } else { 0 };
         }
@@ -183,12 +183,12 @@ impl Stream {
 
 fn connect(router: &mut Router, node: &str) -> Result<graph::Slot, Error> {
     if router.engine.index_of(node).is_some_and(|n| router.engine.is_input(n)) {
-        return Err(Error::new(format!("node {node} takes no packets")));
+        return Err(Error::new(format!("node {node} does not accept packets")));
     }
     let slot = router.engine.connect("pg-input", node);
     slot.map_err(|e| match e {
         BuildError::Payload { .. } => {
-            Error::new(format!("node {node} takes packets from certain nodes only"))
+            Error::new(format!("node {node} accepts packets from certain nodes only"))
         }
         _ => Error::new(format!("unknown node `{node}'")),
     })
@@ -223,7 +223,7 @@ impl Generator {
             (own, None) => own.unwrap_or_default(),
         };
         if router.interfaces.at(index).is_none() {
-            return Err(Error::new("the interface is gone"));
+            return Err(Error::new("the interface was deleted"));
         }
         Ok(mode.input().to_owned())
     }
@@ -238,7 +238,7 @@ impl Generator {
             return Err(Error::new(format!("stream `{name}' exists")));
         }
         if self.streams.len() >= MOST_STREAMS {
-            return Err(Error::new(format!("no more than {MOST_STREAMS} streams")));
+            return Err(Error::new(format!("at most {MOST_STREAMS} streams")));
         }
         let recipe = Recipe::read(&mut spec)?;
         let limit = match &recipe {
@@ -280,7 +280,7 @@ impl Generator {
     /// What does not fit; nothing is changed then.
     pub fn configure(&mut self, router: &mut Router, name: &str, spec: &Spec) -> Result<(), Error> {
         if spec.name.is_some() || spec.pcap.is_some() || spec.data.is_some() {
-            return Err(Error::new("name, pcap and data of a stream stay as they are"));
+            return Err(Error::new("name, pcap and data of a stream cannot be changed"));
         }
         let at = self.position(name)?;
         let mut stream = self.streams[at].clone();

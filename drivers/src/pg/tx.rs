@@ -34,7 +34,7 @@ impl PgTx {
     pub fn new(shape: Shape, coalesces: bool) -> Self {
         Self { capture: None, coalescer: Coalescer::for_tests(shape, coalesces) }
     }
-    /// Has packets joined, or no longer.
+    /// Enables or disables coalescing of packets.
     pub fn coalesce(&mut self, frame: &mut Frame<'_, Self>, on: bool) {
         self.coalescer.switch(on);
         if self.coalescer.is_on() {

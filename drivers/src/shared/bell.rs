@@ -1,12 +1,12 @@
 //! Event counters (eventfd(2)) that wake the other end.
 //!
 //! The peer made most of them, and shares their flags: it can make one blocking again at any time
-//! and fill it, and whoever writes to it then waits for as long as the peer likes. To ask before
-//! writing is no help, since the peer may be faster, and eventfds take no write that says "do not
-//! wait" (`RWF_NOWAIT`: EOPNOTSUPP). So nothing is written. The kernel raises them itself when an
-//! asynchronous operation ends (io_submit(2) with `IOCB_FLAG_RESFD`), as it does for virtual
-//! machines: a counter that cannot be raised any more stays as it is. The operation is a read of no
-//! bytes from `/dev/null`, which ends at once. It takes a microsecond instead of a third of one.
+//! and fill it, and a writer then waits for as long as the peer likes. Checking before writing does
+//! not help, since the peer may be faster, and eventfds accept no non-blocking write (`RWF_NOWAIT`:
+//! EOPNOTSUPP). So nothing is written. The kernel raises them itself when an asynchronous operation
+//! ends (io_submit(2) with `IOCB_FLAG_RESFD`), as it does for virtual machines: a counter at its
+//! maximum is unchanged. The operation is a read of no bytes from `/dev/null`, which ends at once.
+//! It takes a microsecond instead of a third of one.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,6 +1,6 @@
-//! Faults in mapped files (SIGBUS): a file that another program makes shorter, or whose pages the
-//! kernel cannot have, takes the memory away under us. Zeroes take its place, and the region is
-//! marked; whoever uses it goes on and ends the connection.
+//! Faults in mapped files (SIGBUS): a file that another program truncates, or whose pages the
+//! kernel cannot provide, takes the memory away. Zeroes replace it, and the region is marked; its
+//! user continues and ends the connection.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -80,7 +80,7 @@ pub fn losses() -> io::Result<OwnedFd> {
     raised.try_clone()
 }
 
-/// Has the signal handled, once.
+/// Installs the signal handler, once.
 fn install() -> io::Result<()> {
     static DONE: OnceLock<Option<i32>> = OnceLock::new();
     let failed = DONE.get_or_init(|| {

@@ -2,13 +2,13 @@
 //! all of their code that is unsafe.
 //!
 //! Safety contract:
-//! * A [`Region`] owns its mapping, which is readable and writable from `base` for `len` bytes as
-//!   long as it lives. What is behind it may be taken away by the peer, unless the file is sealed:
-//!   a [`faults::Watch`] puts zeroes in its place then, so that no access within the mapping ends
-//!   the program, whatever the peer does or however it dies.
+//! * A [`Region`] owns its mapping, which is readable and writable from `base` for `len` bytes
+//!   during its lifetime. Its pages may be removed by the peer, unless the file is sealed: a
+//!   [`faults::Watch`] puts zeroes in their place, so that no access within the mapping ends the
+//!   program, whatever the peer does or however it dies.
 //! * The peer may write to all of it at any time. No reference to bytes of a region ever exists:
-//!   they are copied in and out, and nothing depends on what they are. [`Words`] are atomic, each
-//!   is read once, and what was read is checked afterwards.
+//!   they are copied in and out, and nothing depends on their values. [`Words`] are atomic, each is
+//!   read once, and the value is checked afterwards.
 //! * Every offset is checked against the region before it becomes an address.
 //! * A [`Bell`] passes the kernel a plain struct that lives until the call returns.
 
@@ -80,8 +80,7 @@ impl Region {
     /// `len` bytes of a file from `offset` on, and where in the region they begin.
     ///
     /// # Errors
-    /// It is shorter, no file in memory (others may keep whoever reads them waiting for ever), or
-    /// the kernel's.
+    /// Too short, not a file in memory (others may block readers for ever), or the kernel's.
     pub fn map(file: impl AsFd, offset: u64, len: u64) -> io::Result<(Self, usize)> {
         // Only files of tmpfs and hugetlbfs, and those without a name, have seals or none. This is
         // answered without asking a file system, which could be the peer's.
@@ -123,14 +122,14 @@ impl Region {
         let watch = match watched {
             Ok(watch) => watch,
             Err(e) => {
-                // SAFETY: the mapping of above, which nobody knows of.
+                // SAFETY: the mapping from above, which has no other user.
                 let _ = unsafe { munmap(base.as_ptr().cast(), mapped) };
                 return Err(e);
             }
         };
         Ok(Self { base, len, mapped, watch })
     }
-    /// Bytes of it.
+    /// Bytes.
     pub fn size(&self) -> usize {
         self.len
     }

@@ -117,7 +117,7 @@ fn a_bell_wakes_whatever_its_maker_does_to_it() {
     }
     rustix::io::read(&theirs, &mut count).unwrap();
     assert_eq!(u64::from_ne_bytes(count), 2000);
-    // Full and blocking: whoever writes to it waits.
+    // Full and blocking: a writer waits.
     rustix::io::write(&theirs, &(u64::MAX - 1).to_ne_bytes()).unwrap();
     let (done, waits) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -17,7 +17,7 @@ use crate::host::background::Pending;
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// Options of a tap.
+    /// Tap options.
     pub enum TapFlags: u32 = "tap_flags" in "" {
         GSO = 1 => "TAP_API_FLAG_GSO",
         CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
@@ -41,71 +41,71 @@ const NO_IP6: Ip6AddressWithPrefix =
 /// Declares the two requests that make a tap: they differ in their queues.
 macro_rules! create {
     ($(#[$meta:meta])* $name:ident, $queue:ty, [$($tx:ident)?]) => {
-        /// Make a tap.
+        /// Create a tap interface.
         #[derive(Message)]
         $(#[$meta])*
         pub struct $name {
-            /// the number in its name; any if 4294967295
+            /// instance number in the name; 4294967295 for any
             #[preset(4294967295)]
             pub id: u32,
-            /// whether its address is random
+            /// true for a random MAC address
             #[preset(true)]
             pub use_random_mac: bool,
-            /// its address
+            /// MAC address
             pub mac_address: MacAddr,
-            /// queues that receive
+            /// number of receive queues
             #[preset(1)]
             pub num_rx_queues: $queue,
             $(
-                /// queues that send
+                /// number of transmit queues
                 #[preset(1)]
                 pub $tx: $queue,
             )?
-            /// packets that may wait on the way to the host
+            /// transmit ring size, towards the host
             #[preset(256)]
             pub tx_ring_sz: u16,
-            /// packets that may wait on the way to the router
+            /// receive ring size
             #[preset(256)]
             pub rx_ring_sz: u16,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_mtu_set: bool,
             /// MTU of the device
             pub host_mtu_size: u32,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_mac_addr_set: bool,
-            /// address of the device
+            /// address of the host device
             pub host_mac_addr: MacAddr,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_ip4_prefix_set: bool,
-            /// address of the device
+            /// address of the host device
             pub host_ip4_prefix: Ip4AddressWithPrefix,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_ip6_prefix_set: bool,
-            /// address of the device
+            /// address of the host device
             pub host_ip6_prefix: Ip6AddressWithPrefix,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_ip4_gw_set: bool,
-            /// gateway of a default route over the device
+            /// gateway of a default route through the device
             pub host_ip4_gw: Ipv4Addr,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_ip6_gw_set: bool,
-            /// gateway of a default route over the device
+            /// gateway of a default route through the device
             pub host_ip6_gw: Ipv6Addr,
             /// options
             pub tap_flags: TapFlags,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_namespace_set: bool,
             /// network namespace of the device
             pub host_namespace: Text<64>,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_if_name_set: bool,
-            /// name of the device
+            /// device name
             pub host_if_name: Text<64>,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub host_bridge_set: bool,
-            /// bridge that the device is a port of
+            /// host bridge to attach the device to
             pub host_bridge: Text<64>,
-            /// tag of the operator
+            /// operator-defined tag
             pub tag: String,
         }
 
@@ -217,33 +217,33 @@ fn prefix(is_set: bool, addr: IpAddr, len: u8) -> Result<Option<Prefix>, Retval>
     prefix.map_err(|_| Retval::INVALID_VALUE)
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct TapCreateV3Reply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct TapCreateV2Reply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete a tap.
+/// Delete a tap interface.
 #[derive(Message)]
 pub struct TapDeleteV2 {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Ask for taps.
+/// List tap interfaces.
 #[derive(Message)]
 #[details(SwInterfaceTapV2Details)]
 pub struct SwInterfaceTapV2Dump {
-    /// one of them; all by default
+    /// only this one; default all
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
 }
@@ -251,31 +251,31 @@ pub struct SwInterfaceTapV2Dump {
 /// A tap.
 #[derive(Message)]
 pub struct SwInterfaceTapV2Details {
-    /// its number
+    /// interface index
     pub sw_if_index: u32,
-    /// the number in its name
+    /// instance number in the interface name
     pub id: u32,
-    /// packets that may wait on the way to the host
+    /// transmit ring size, towards the host
     pub tx_ring_sz: u16,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     pub rx_ring_sz: u16,
     /// MTU of the device; 0 if not set
     pub host_mtu_size: u32,
-    /// address of the device; zero if not set
+    /// address of the host device; zero if not set
     pub host_mac_addr: MacAddr,
-    /// address of the device; zero if not set
+    /// address of the host device; zero if not set
     pub host_ip4_prefix: Ip4AddressWithPrefix,
-    /// address of the device; zero if not set
+    /// address of the host device; zero if not set
     pub host_ip6_prefix: Ip6AddressWithPrefix,
     /// options
     pub tap_flags: TapFlags,
-    /// name of the interface
+    /// interface name
     pub dev_name: Text<64>,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<64>,
     /// network namespace of the device
     pub host_namespace: Text<64>,
-    /// bridge that the device is a port of
+    /// host bridge to attach the device to
     pub host_bridge: Text<64>,
 }
 

@@ -13,63 +13,63 @@ use super::interface::{self, Host, Parameters, Tap, Taps};
 use crate::host::background::{self, Pending};
 use crate::host::{self, Which};
 
-/// Create an interface that is a device of the host.
+/// Create a tap interface: a host device whose other end is an interface of the router.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create tap")]
 #[undo("delete tap {if-name}|delete tap {?tun} tun{id}|delete tap tap{id}")]
 #[stage(Interfaces)]
 struct Create {
-    /// number in its name; the lowest free one if not given
+    /// instance number in the name; by default the lowest free one
     id: Option<u32>,
-    /// address of the interface; if not given, one that stays the same over restarts
+    /// MAC address; by default one that is stable across restarts
     hw_addr: Option<MacAddr>,
-    /// another name than tap<id> or tun<id>
+    /// interface name; default tap<id> or tun<id>
     if_name: Option<String>,
-    /// queues that receive; as many as send, if those are more
+    /// number of receive queues; default the number of transmit queues
     num_rx_queues: Option<usize>,
-    /// queues that send
+    /// number of transmit queues
     num_tx_queues: Option<usize>,
-    /// packets that may wait on the way to the router
+    /// receive ring size
     rx_ring_size: Option<u32>,
-    /// packets that may wait on the way to the host
+    /// transmit ring size, towards the host
     tx_ring_size: Option<u32>,
     /// network namespace of the device: a name, a path or pid:<number>
     #[values("netns")]
     host_ns: Option<String>,
-    /// bridge that the device is to be a port of
+    /// host bridge to attach the device to
     host_bridge: Option<String>,
-    /// address of the device
+    /// address of the host device
     host_ip4_addr: Option<Ip4Prefix>,
-    /// address of the device
+    /// address of the host device
     host_ip6_addr: Option<Ip6Prefix>,
-    /// gateway of a default route over the device
+    /// gateway of a default route through the device
     host_ip4_gw: Option<Ipv4Addr>,
-    /// gateway of a default route over the device
+    /// gateway of a default route through the device
     host_ip6_gw: Option<Ipv6Addr>,
-    /// layer 2 address of the device
+    /// MAC address of the host device
     host_mac_addr: Option<MacAddr>,
-    /// name of the device; that of the interface if not given
+    /// host device name; by default the interface name
     host_if_name: Option<String>,
     /// MTU of the device in bytes
     host_mtu_size: Option<u32>,
-    /// complete checksums and cut big packets before the host gets them, and have it do so, too
+    /// complete checksums and segment large packets before the host, and require the same of it
     no_gso: bool,
-    /// take big packets uncut, without checksums
+    /// accept large packets unsegmented and without checksums
     gso: bool,
-    /// with gso: TCP segments are joined before the host gets them
+    /// with gso: coalesce TCP segments before the host
     gro_coalesce: bool,
-    /// take packets without checksums
+    /// accept packets without checksums
     csum_offload: bool,
-    /// the device stays when the interface is deleted
+    /// keep the device when the interface is deleted
     persist: bool,
-    /// the device is there already
+    /// attach to an existing device
     attach: bool,
-    /// carry IP packets without a layer 2 header
+    /// carry IP packets without an Ethernet header
     tun: bool,
-    /// accepted, has no meaning for a tap of the kernel
+    /// accepted, ignored for kernel taps
     #[keyword("packed")]
     _packed: bool,
-    /// accepted, has no meaning for a tap of the kernel
+    /// accepted, ignored for kernel taps
     #[keyword("in-order")]
     _in_order: bool,
     /// accepted: queues are used in pairs
@@ -77,7 +77,7 @@ struct Create {
     _consistent_qp: bool,
 }
 
-/// Delete an interface that is a device of the host.
+/// Delete a tap interface.
 #[derive(Command)]
 #[command("delete tap")]
 struct Delete {
@@ -159,7 +159,7 @@ impl Create {
 
 fn create(router: &mut Router, c: Create) -> Result<Box<dyn Task<Router>>, Error> {
     if c.no_gso && (c.gso || c.csum_offload) {
-        return Err("gso or no-gso, not both".into());
+        return Err("expected gso or no-gso, not both".into());
     }
     let gateways = c.host_ip4_gw.map(IpAddr::from).into_iter();
     let wanted = Parameters {

@@ -27,11 +27,11 @@ pub struct Leaves {
     pub gso: bool,
 }
 
-/// Opens a queue of the device `name`, in the namespace of the calling thread. The device is made
-/// if it is not there.
+/// Opens a queue of the device `name`, in the namespace of the calling thread. A missing device is
+/// created.
 ///
 /// # Errors
-/// The kernel's: not permitted, a device of another kind, opened by somebody else.
+/// The kernel's: not permitted, a device of another kind, in use by another program.
 pub fn open_queue(name: &str, kind: Kind) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = open("/dev/net/tun", flags, Mode::empty())?;
@@ -70,7 +70,7 @@ pub fn set_leaves(queue: &OwnedFd, leaves: Leaves) -> io::Result<()> {
     check(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(bits)) })
 }
 
-/// Has the device stay when its last queue is closed, or go then.
+/// Makes the device stay when its last queue is closed, or be deleted.
 ///
 /// # Errors
 /// The kernel's.

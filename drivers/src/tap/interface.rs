@@ -53,13 +53,13 @@ pub struct Taps {
 
 /// One interface.
 pub struct Tap {
-    /// Its number.
+    /// Index.
     pub id: u32,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// Parameters it was made from; the name of the device is filled in.
     pub wanted: Parameters,
-    /// Number of the device in its namespace.
+    /// Device number in its namespace.
     pub device: u32,
     /// The namespace it was made in.
     pub namespace: Namespace,
@@ -98,9 +98,9 @@ pub struct Parameters {
     pub coalesces: bool,
     /// The device stays when the interface goes.
     pub persists: bool,
-    /// The device is there already.
+    /// Attach to an existing device.
     pub attaches: bool,
-    /// It is a part of something else, in whose configuration it is.
+    /// Part of something else, in whose configuration it is.
     pub is_part: bool,
     /// About the device.
     pub host: Host,
@@ -115,7 +115,7 @@ pub struct Host {
     pub namespace: Option<String>,
     /// A bridge that it is to be a port of.
     pub bridge: Option<String>,
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: Option<MacAddr>,
     /// Its MTU in bytes.
     pub mtu: Option<u32>,
@@ -125,7 +125,7 @@ pub struct Host {
     pub ip6: Option<Prefix>,
     /// Gateways of default routes over it.
     pub gateways: Vec<IpAddr>,
-    /// It is left switched off.
+    /// Left down.
     pub is_off: bool,
 }
 
@@ -170,19 +170,19 @@ impl Parameters {
         let is_ring = |n: u32| n == 0 || n.is_power_of_two() && n <= MAX_RING;
         let is_unicast = |mac: Option<MacAddr>| mac.is_none_or(|m| !m.is_multicast());
         if rx > MAX_QUEUES || tx > MAX_QUEUES {
-            return invalid("no more than 64 queues");
+            return invalid("at most 64 queues");
         }
         if !is_ring(self.rings.0) || !is_ring(self.rings.1) {
             return invalid("ring size must be a power of 2, 32768 at most");
         }
         if !is_unicast(self.mac) || !is_unicast(self.host.mac) {
-            return invalid("no address of one interface");
+            return invalid("not a unicast MAC address");
         }
         if self.attaches && self.host.name.is_none() {
             return invalid("attach needs host-if-name");
         }
         if self.is_tun && (self.mac.is_some() || self.host.mac.is_some()) {
-            return invalid("a tun interface has no layer 2 address");
+            return invalid("a tun interface has no MAC address");
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Opens for Taps {
         }
         let id = match wanted.id {
             Some(id) if id >= MOST_TAPS => {
-                return Err(Error::Invalid(format!("an id is below {MOST_TAPS}")));
+                return Err(Error::Invalid(format!("an id must be below {MOST_TAPS}")));
             }
             Some(id) if self.is_used(id) => return Err(Error::IdInUse(id)),
             Some(id) => id,

@@ -12,28 +12,28 @@ use serde::Serialize;
 use super::interface::{Tap, Taps};
 use super::tx::TapTx;
 
-/// Show the interfaces that are devices of the host.
+/// Show tap interfaces.
 #[derive(Command)]
 #[command("show tap")]
 struct Show {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
-    /// accepted: the kernel keeps no descriptors where we could see them
+    /// accepted: the kernel does not expose its descriptors
     #[keyword("descriptors")]
     _descriptors: bool,
 }
 
-/// Show the interfaces that are devices of the host without an Ethernet header.
+/// Show tun interfaces.
 #[derive(Command)]
 #[command("show tun")]
 struct ShowTun {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
-    /// accepted: the kernel keeps no descriptors where we could see them
+    /// accepted: the kernel does not expose its descriptors
     #[keyword("descriptors")]
     _descriptors: bool,
 }

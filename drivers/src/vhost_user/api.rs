@@ -14,7 +14,7 @@ use super::session::Offer;
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// Features of a network device, those with bits below 32.
+    /// Virtio network features, bits 0 to 31.
     pub enum VirtioNetFeaturesFirst32: u32 =
         "virtio_net_features_first_32" in "vnet/devices/virtio/virtio_types.api"
     {
@@ -35,7 +35,7 @@ control::numbers! {
         INDIRECT_DESC = 268435456 => "VIRTIO_F_API_INDIRECT_DESC",
         PROTOCOL_FEATURES = 1073741824 => "VHOST_USER_F_API_PROTOCOL_FEATURES",
     }
-    /// Features of a network device, those with bits from 32 on.
+    /// Virtio network features, bits 32 and above.
     pub enum VirtioNetFeaturesLast32: u32 =
         "virtio_net_features_last_32" in "vnet/devices/virtio/virtio_types.api"
     {
@@ -46,68 +46,68 @@ control::numbers! {
 /// Declares the two requests that make an interface, and the two that change one.
 macro_rules! create_and_modify {
     ($create:ident, $created:ident, $modify:ident, $(#[$meta:meta])* [$($event_idx:ident)?]) => {
-        /// Make an interface to a virtual machine.
+        /// Create a vhost-user interface.
         #[derive(Message)]
         #[reply($created)]
         $(#[$meta])*
         pub struct $create {
-            /// whether it listens
+            /// true to listen, false to connect
             pub is_server: bool,
-            /// file of its socket
+            /// path of the socket
             pub sock_filename: Text<256>,
-            /// whether `custom_dev_instance` counts
+            /// true if `custom_dev_instance` is valid
             pub renumber: bool,
-            /// a received packet is in one buffer
+            /// disable mergeable receive buffers
             pub disable_mrg_rxbuf: bool,
-            /// no tables of descriptors
+            /// disable indirect descriptors
             pub disable_indirect_desc: bool,
-            /// packets without checksum and big ones
+            /// checksum and segmentation offload
             pub enable_gso: bool,
             /// packed rings
             pub enable_packed: bool,
             $(
-                /// interrupts only where the other side wants them
+                /// event index: interrupts only on request
                 pub $event_idx: bool,
             )?
-            /// the number in its name
+            /// instance number in the interface name
             pub custom_dev_instance: u32,
-            /// whether the next field counts
+            /// true if the next field is valid
             pub use_custom_mac: bool,
-            /// its address
+            /// MAC address
             pub mac_address: MacAddr,
-            /// tag of the operator
+            /// operator-defined tag
             pub tag: Text<64>,
         }
 
-        /// It is made.
+        /// Reply: index of the new interface.
         #[derive(Message)]
         $(#[$meta])*
         pub struct $created {
-            /// its number
+            /// interface index
             pub sw_if_index: InterfaceIndex,
         }
 
-        /// Change an interface to a virtual machine.
+        /// Change a vhost-user interface.
         #[derive(Message)]
         $(#[$meta])*
         pub struct $modify {
-            /// its number
+            /// interface index
             pub sw_if_index: InterfaceIndex,
-            /// whether it listens
+            /// true to listen, false to connect
             pub is_server: bool,
-            /// file of its socket
+            /// path of the socket
             pub sock_filename: Text<256>,
-            /// whether `custom_dev_instance` counts
+            /// true if `custom_dev_instance` is valid
             pub renumber: bool,
-            /// packets without checksum and big ones
+            /// checksum and segmentation offload
             pub enable_gso: bool,
             /// packed rings
             pub enable_packed: bool,
             $(
-                /// interrupts only where the other side wants them
+                /// event index: interrupts only on request
                 pub $event_idx: bool,
             )?
-            /// the number in its name
+            /// instance number in the interface name
             pub custom_dev_instance: u32,
         }
     };
@@ -127,42 +127,42 @@ create_and_modify!(
     [enable_event_idx]
 );
 
-/// Delete an interface to a virtual machine.
+/// Delete a vhost-user interface.
 #[derive(Message)]
 pub struct DeleteVhostUserIf {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Ask for interfaces to virtual machines.
+/// List vhost-user interfaces.
 #[derive(Message)]
 #[details(SwInterfaceVhostUserDetails)]
 pub struct SwInterfaceVhostUserDump {
-    /// one of them; all if 4294967295
+    /// only this one; 4294967295 for all
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
 }
 
-/// One of them.
+/// One item of the list.
 #[derive(Message)]
 pub struct SwInterfaceVhostUserDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
-    /// bytes in front of each packet
+    /// bytes of the header before each packet
     pub virtio_net_hdr_sz: u32,
-    /// features that the driver uses
+    /// features accepted by the driver
     pub features_first_32: VirtioNetFeaturesFirst32,
-    /// more of them
+    /// remaining features
     pub features_last_32: VirtioNetFeaturesLast32,
-    /// whether it listens
+    /// true to listen, false to connect
     pub is_server: bool,
-    /// file of its socket
+    /// path of the socket
     pub sock_filename: Text<256>,
-    /// stretches of memory
+    /// number of memory regions
     pub num_regions: u32,
-    /// why it could not connect
+    /// error number of the last connection attempt
     pub sock_errno: i32,
 }
 

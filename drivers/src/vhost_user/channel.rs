@@ -67,7 +67,7 @@ impl AsFd for Channel {
 }
 
 impl Listener {
-    /// Listens at a file. A socket that nobody serves is replaced.
+    /// Listens at a file. A stale socket is replaced.
     ///
     /// # Errors
     /// The kernel's.
@@ -96,7 +96,7 @@ impl Channel {
     /// Connects to a front end that listens.
     ///
     /// # Errors
-    /// The kernel's; nobody listens.
+    /// The kernel's; no listener.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let socket = new_socket()?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;

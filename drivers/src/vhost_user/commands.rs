@@ -10,33 +10,33 @@ use super::interface::{self, Vhost, Vhosts, Wanted};
 use super::session::Offer;
 use crate::host::Which;
 
-/// Create an interface to a virtual machine or container.
+/// Create a vhost-user interface to a virtual machine or container.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create vhost-user")]
 #[undo("delete vhost-user VirtualEthernet0/0/{renumber}")]
 #[stage(Interfaces)]
 struct Create {
-    /// file of the socket
+    /// path of the socket
     #[values("socket-filename")]
     socket: String,
-    /// listen there; connect if not given
+    /// listen on the socket; default connect
     server: bool,
-    /// features that may be offered, as a hexadecimal number
+    /// features that may be offered, in hexadecimal
     #[values("hex")]
     feature_mask: Option<Word>,
-    /// address of the interface; if not given, one that stays the same over restarts
+    /// MAC address; by default one that is stable across restarts
     hwaddr: Option<MacAddr>,
-    /// number in its name; the lowest free one if not given
+    /// instance number in the name; by default the lowest free one
     renumber: Option<u32>,
-    /// packets without checksum and big ones
+    /// checksum and segmentation offload
     gso: bool,
     /// packed rings
     packed: bool,
-    /// interrupts only where the other side wants them
+    /// event index: interrupts only on request
     event_idx: bool,
 }
 
-/// Delete an interface to a virtual machine.
+/// Delete a vhost-user interface.
 #[derive(Command)]
 #[command("delete vhost-user")]
 struct Delete {

@@ -59,7 +59,7 @@ pub struct Wanted {
 pub struct Vhost {
     /// Parameters it was made from; its number is filled in.
     pub wanted: Wanted,
-    /// Its interface.
+    /// Interface index.
     pub index: InterfaceIndex,
     /// State of its connection.
     pub link: Link,
@@ -71,7 +71,7 @@ pub struct Vhost {
     senders: Shared<Sending<Sender>>,
     /// Threads that serve its rings that receive.
     pub serving: Serving,
-    /// Reason why there is no connection, or no longer.
+    /// Reason why there is no connection.
     pub why: String,
     /// The kernel's number for that.
     pub errno: i32,
@@ -107,7 +107,7 @@ pub struct Running {
 /// Reasons why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// not a path for a socket: {0}
+    /// not a valid socket path: {0}
     #[retval(INVALID_ARGUMENT)]
     Path(String),
     /// socket {0} has an interface
@@ -116,7 +116,7 @@ pub enum Error {
     /// interface {0} already exists
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// hwaddr is no address of one interface
+    /// hwaddr is not a unicast MAC address
     #[retval(INVALID_ARGUMENT)]
     Mac,
     /// cannot listen: {0}
@@ -208,7 +208,7 @@ impl Vhosts {
         router.announce_state(index);
         Ok(index)
     }
-    /// Has an interface be another one; its connection ends. Its address stays as it is.
+    /// Replaces the settings of an interface; its connection ends. Its address stays.
     ///
     /// # Errors
     /// See [`Error`]; it stays as it was then.
@@ -295,7 +295,7 @@ impl Vhost {
         self.running = None;
         Ok(())
     }
-    /// Has the threads use all rings that can be used; whether there are any.
+    /// Makes the threads use all usable rings; returns whether there are any.
     ///
     /// # Errors
     /// A thread does not answer, or something of the front end's cannot be waited for.

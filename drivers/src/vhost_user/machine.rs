@@ -1,4 +1,4 @@
-//! A virtual machine for tests: the front end and the driver, which do what they are told.
+//! A virtual machine for tests: the front end and the driver, which do as instructed.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -47,7 +47,7 @@ pub fn until(rig: &mut Rig, mut is_so: impl FnMut(&mut Rig) -> bool) {
     panic!("it did not happen: {}", rig.run("show vhost-user"));
 }
 
-/// A socket that nobody else has.
+/// A unique socket.
 pub fn socket() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -213,14 +213,14 @@ impl Machine {
     pub fn address(at: usize) -> u64 {
         GUEST + at as u64
     }
-    /// Has room for `count` packets of `len` bytes ready in ring 0; `parts` descriptors each.
+    /// Provides room for `count` packets of `len` bytes in ring 0; `parts` descriptors each.
     pub fn make_room(&mut self, count: usize, len: u32) {
         for n in 0..count {
             let at = BUFFERS + n * len as usize;
             self.rings[0].put(&[descriptor(at, len, flag::WRITE)]);
         }
     }
-    /// Packets that have come in ring 0: their headers and bytes.
+    /// Packets received in ring 0: their headers and bytes.
     pub fn received(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut packets = Vec::new();
         while let Some((address, len)) = self.rings[0].take() {
@@ -344,14 +344,14 @@ impl DriverRing {
             self.put_head(first);
         }
     }
-    /// Has a split ring's next buffer begin at any descriptor.
+    /// Makes a split ring's next buffer start at any descriptor.
     pub fn put_head(&mut self, head: u16) {
         let entry = 4 + 2 * usize::from(self.put % RING);
         self.available.u16(entry).store(head.to_le(), Ordering::Relaxed);
         self.put = self.put.wrapping_add(1);
         self.available.u16(2).store(self.put.to_le(), Ordering::Release);
     }
-    /// Has a split ring say that this many buffers were put in.
+    /// Makes a split ring claim this number of buffers.
     pub fn claim(&self, index: u16) {
         self.available.u16(2).store(index.to_le(), Ordering::Release);
     }

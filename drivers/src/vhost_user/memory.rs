@@ -123,7 +123,7 @@ impl Table {
             Words::new(Arc::clone(&area.region), area.at + distance as usize, len, align)
         })
     }
-    /// Whether some of it was taken away.
+    /// Whether some of it was removed.
     pub fn is_lost(&self) -> bool {
         self.0.iter().any(|area| area.region.is_lost())
     }

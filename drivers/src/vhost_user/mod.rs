@@ -1,11 +1,11 @@
 //! Interfaces to virtual machines and containers: `create vhost-user`, the back end of QEMU's
 //! vhost-user protocol ([`wire::vhost_user`]) for virtio network devices.
 //!
-//! Whoever owns the machine's memory, the front end, hands it over on a socket, and says where in
-//! it the rings are that the machine's driver fills. From then on packets are copied out of and
-//! into that memory, and need no system call but to wake who sleeps. Either end of the socket may
-//! listen (`server`); one that connects tries again every second, and one that listens takes the
-//! next that comes, so that machine and router may restart in any order.
+//! The owner of the machine's memory, the front end, passes it over a socket, with the positions of
+//! the rings that the machine's driver fills. From then on packets are copied out of and into that
+//! memory, and need no system call except to wake a sleeper. Either end of the socket may listen
+//! (`server`); the connecting end tries again every second, and the listening one accepts the next
+//! connection, so that machine and router may restart in any order.
 //!
 //! Odd rings bring packets in, even ones take them out. What the front end changes, memory that
 //! comes and goes as well, is done while no thread uses the rings: they are taken from the threads,

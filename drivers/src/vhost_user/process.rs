@@ -133,7 +133,7 @@ impl Vhost {
     ) -> Result<Option<Again>, Refused> {
         let Connection { channel, session } = connection;
         if session.table.is_lost() {
-            return Err("its memory is gone".into());
+            return Err("its memory was removed".into());
         }
         let mut is_changed = false;
         for _ in 0..MOST_REQUESTS {

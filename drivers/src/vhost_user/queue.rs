@@ -26,7 +26,7 @@ pub struct Line {
     pub ring: Ring,
     /// Memory that descriptors refer to.
     pub table: Arc<Table>,
-    /// Bytes in front of each packet.
+    /// Bytes of the header before each packet.
     pub header: usize,
     /// Whether a packet may be put into several buffers.
     pub merges: bool,
@@ -52,7 +52,7 @@ impl Line {
 pub enum Lost {
     /// Its descriptors make no sense.
     Bad(Bad),
-    /// It is no packet: less than the headers that are in front of one, or too much.
+    /// Not a packet: less than the headers, or too much.
     Size,
     /// There are no buffers.
     NoBuffers,
@@ -95,7 +95,7 @@ impl Receiver {
     pub fn ask(&mut self, wants: bool) -> bool {
         self.line.ring.ask(wants)
     }
-    /// Has the thread of this queue look again although the driver has nothing to say.
+    /// Wakes the thread of this queue although the driver has no news.
     pub fn ring_bell(&self) {
         self.line.kick.ring();
     }
@@ -140,7 +140,7 @@ impl Receiver {
         fill(table, pieces, (skip, total), p).ok_or(Lost::NoBuffers)?;
         Ok(header)
     }
-    /// Has the driver see what was given back.
+    /// Shows the driver the buffers returned.
     #[inline(always)]
     pub fn publish(&mut self) {
         self.line.publish();
@@ -236,7 +236,7 @@ impl Sender {
         }
         p.segments().skip(1).try_for_each(|segment| writer.put(segment))
     }
-    /// Has the driver see what was put in, and wakes it if it wants to be.
+    /// Shows the driver the packets written, and wakes it if it wants to be.
     #[inline(always)]
     pub fn publish(&mut self) {
         self.line.publish();

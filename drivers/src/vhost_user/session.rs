@@ -27,7 +27,7 @@ pub const PROTOCOL: u64 = protocol::MQ | protocol::REPLY_ACK | protocol::CONFIGU
 /// Features to offer to the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Packets without checksum and big ones.
+    /// Checksum and segmentation offload.
     pub gso: bool,
     /// Packed rings.
     pub packed: bool,
@@ -87,7 +87,7 @@ pub struct Vring {
     pub is_silent: bool,
     /// Wakes the driver.
     pub call: Option<Bell>,
-    /// Whether it is used.
+    /// True if enabled.
     pub is_enabled: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct Vring {
 #[derive(Debug)]
 pub struct Session {
     offer: Offer,
-    /// Features that the driver uses.
+    /// Features accepted by the driver.
     pub features: u64,
     /// Features of the protocol that are used.
     pub protocol: u64,
@@ -115,7 +115,7 @@ impl Session {
     pub fn has(&self, bit: u32) -> bool {
         self.features >> bit & 1 != 0
     }
-    /// Bytes in front of each packet.
+    /// Bytes of the header before each packet.
     pub fn header(&self) -> usize {
         let is_counted = self.has(feature::MRG_RXBUF) || self.has(feature::VERSION_1);
         if is_counted { COUNTED } else { size_of::<wire::virtio_net::Header>() }
@@ -222,7 +222,7 @@ impl Session {
         match request {
             r::SET_VRING_NUM => {
                 if !(1..=MOST).contains(&number) || !is_packed && !number.is_power_of_two() {
-                    return Err("size that no ring has".into());
+                    return Err("invalid ring size".into());
                 }
                 ring.size = number;
             }
@@ -252,7 +252,7 @@ impl Session {
     fn add_area(&mut self, region: MemoryRegion, files: &[OwnedFd]) -> Result<(), Refused> {
         let [file] = files else { return Err("memory without a file".into()) };
         if self.table.0.len() == MOST_AREAS {
-            return Err("too many stretches of memory".into());
+            return Err("too many memory regions".into());
         }
         let area = Area::new(region, file)?;
         Arc::make_mut(&mut self.table).0.push(area);

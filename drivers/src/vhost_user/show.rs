@@ -13,17 +13,17 @@ use super::interface::{Vhost, Vhosts};
 use super::ring::{Look, Ring};
 use super::session::Session;
 
-/// Show the interfaces to virtual machines.
+/// Show vhost-user interfaces.
 #[derive(Command)]
 #[command("show vhost-user")]
 struct Show {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     interfaces: Vec<InterfaceIndex>,
-    /// with what each descriptor says
+    /// include descriptors
     #[alias("desc")]
     descriptors: bool,
-    /// with descriptors that say nothing
+    /// include empty descriptors
     verbose: bool,
 }
 

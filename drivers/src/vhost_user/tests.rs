@@ -119,7 +119,7 @@ fn what_finds_no_room_is_dropped_and_counted() {
         rig.graph.send(TX, &frames([60; 5]), |_| ());
         rig.expect(&[(TX, "tx packet drops (no available descriptors)", 2)]);
         assert_eq!(machine.received().len(), 3);
-        // Not enough for this one, which leaves what there is to the next.
+        // Not enough for this one, which leaves the room to the next.
         machine.make_room(2, 2048);
         rig.graph.send(TX, &frames([4085, 60]), |_| ());
         assert_eq!(machine.received().len(), 1, "{names:?}");
@@ -268,7 +268,7 @@ fn memory_that_is_taken_away_ends_the_connection_and_nothing_else() {
     machine.rings[1].put(&[descriptor(SIZE, 100, 0)]);
     let caught = rig.graph.run();
     assert!(caught.len() == 1 && caught[0].bytes == vec![0; 88]);
-    until(&mut rig, |rig| rig.run("show vhost-user").contains("its memory is gone"));
+    until(&mut rig, |rig| rig.run("show vhost-user").contains("its memory was removed"));
 }
 
 #[test]
@@ -360,11 +360,14 @@ fn requests_that_cannot_be_are_refused() {
     let path = path.display();
     let long = "x".repeat(120);
     for (line, why) in [
-        ("create vhost-user socket x".to_owned(), "not a path for a socket: x"),
-        (format!("create vhost-user socket /tmp/{long}"), "not a path for a socket"),
+        ("create vhost-user socket x".to_owned(), "not a valid socket path: x"),
+        (format!("create vhost-user socket /tmp/{long}"), "not a valid socket path"),
         (format!("create vhost-user socket {path}"), "has an interface"),
         ("create vhost-user socket /tmp/x renumber 0".to_owned(), "interface 0 already exists"),
-        ("create vhost-user socket /tmp/x hwaddr 01:00:00:00:00:01".to_owned(), "no address of"),
+        (
+            "create vhost-user socket /tmp/x hwaddr 01:00:00:00:00:01".to_owned(),
+            "not a unicast MAC address",
+        ),
         ("create vhost-user socket /tmp/x feature-mask xyz".to_owned(), "`xyz'"),
         ("create vhost-user socket /none/x server".to_owned(), "cannot listen"),
         ("delete vhost-user local0".to_owned(), "not a vhost-user interface"),

@@ -1,8 +1,8 @@
 //! Commands that replay tries: those of the files in `fuzz/edits`, a line each.
 //!
-//! A `|` stands between the choices for a word, which may be empty, `~` for a blank within one;
-//! braces have a value. Those of plugins come in groups, each with what it needs besides: a line
-//! that begins with `=` names the group.
+//! `|` separates the choices for a word, which may be empty, `~` is a blank within one; braces have
+//! a value. Lines of plugins are in groups, each with its prerequisites: a line that starts with
+//! `=` names the group.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! A firewall between an inside, whose packets are permitted, and an outside, of which only answers
-//! are: whatever comes, nothing else gets in. Packets come in on several threads.
+//! A firewall between an inside, whose packets are permitted, and an outside, of which only replies
+//! are: nothing else may pass. Packets are received on several threads.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;

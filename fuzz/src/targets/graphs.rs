@@ -13,8 +13,8 @@ const BATCH: u64 = 512;
 /// Buffers that packets waiting for neighbours or for their other fragments may keep.
 const MAY_WAIT: usize = 4096;
 
-/// More for packets to meet: policers, punted ports and protocols, checks of sources. The punt
-/// sockets' program is not there.
+/// More features for packets: policers, punted ports and protocols, checks of sources. The punt
+/// sockets' program does not exist.
 const FEATURES: &str = "policer add name in type 2r3c-2698 cir 9000 eir 18000 cb 9000 eb 18000 \
 exceed-action mark-and-transmit ef
 policer add name out type 1r3c rate pps cir 100000 cb 100 eb 10 exceed-action transmit
@@ -33,7 +33,7 @@ set interface ip source-and-port-range-check pg0 udp-out-vrf 7
 set interface ip source-and-port-range-check pg1 tcp-in-vrf 7
 ";
 
-/// Treatment of received fragments; those that go out are held back, too.
+/// Treatment of received fragments; transmitted ones are held back, too.
 const FRAGMENTS: &str = "create packet-generator interface pg2
 create packet-generator interface pg3
 set interface mac address pg2 02:00:00:00:00:aa
@@ -82,9 +82,9 @@ l3xc add pg4.30 via 10.0.1.2 pg1
 /// Threads there are.
 const THREADS: usize = 3;
 
-/// The first byte of an input says what is set right before it is received: bit 0 the checksums,
-/// bit 1 the destination MAC address; bit 2 has it traced. Bits 3 and 4 say where it comes in,
-/// bits 5 and 6 on which thread.
+/// The first byte of an input says which fields are corrected before it is received: bit 0 the
+/// checksums, bit 1 the destination MAC address; bit 2 traces it. Bits 3 and 4 select the receive
+/// interface, bits 5 and 6 the thread.
 pub struct Graphs {
     parts: Assembly,
     /// Interfaces that leave fragments alone, put them together, hold them back, and bridge frames.
@@ -110,9 +110,9 @@ impl Graphs {
         let index = |name: &str| router.interfaces.named(name).expect("it was made").index;
         let (inputs, pg1) = (["pg0", "pg2", "pg3", "pg4"].map(index), index("pg1"));
         let done = router.enable_reassembly(inputs[2], Kind::Shallow, [true; 2]);
-        done.expect("it is there");
+        done.expect("it exists");
         for version in ["ip4", "ip6"] {
-            let arc = router.engine.arc_named(&format!("{version}-output")).expect("it is there");
+            let arc = router.engine.arc_named(&format!("{version}-output")).expect("it exists");
             let feature = format!("{version}-sv-reassembly-output-feature");
             router.engine.set_feature(arc, &feature, pg1.0, true).expect("it is on the arc");
         }

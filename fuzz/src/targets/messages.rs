@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 50;
 /// Messages with these words in their names leave the router: files and devices.
 const OUTSIDE: [&str; 9] =
     ["tap", "af_packet", "af_xdp", "socket", "capture", "memif", "vhost", "pcap", "netmap"];
-/// Whoever sets this says that they may: in a network namespace and a folder of their own.
+/// Set by runners with permission: in a network namespace and a folder of their own.
 const MAY: &str = "FERROVIA_FUZZ_OUTSIDE";
 /// Numbers that are just in, just out, or nowhere near.
 const NUMBERS: [u64; 16] = [
@@ -236,7 +236,7 @@ fn one(ty: &Type, random: &mut Random, out: &mut Vec<u8>) {
             let number = *random.pick(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY]);
             out.extend(f64::to_ne_bytes(number));
         }
-        // Small ones are numbers of what there is.
+        // Small ones are existing numbers.
         ty if random.below(2) == 0 => number(ty, random.below(4) as u64, out),
         ty => number(ty, *random.pick(&NUMBERS), out),
     }

@@ -6,6 +6,7 @@ mod edits;
 mod firewall;
 mod graphs;
 mod headers;
+mod ikev2;
 mod ipsec;
 mod memif;
 mod messages;
@@ -28,6 +29,7 @@ pub use configuration::Configuration;
 pub use firewall::Firewall;
 pub use graphs::Graphs;
 pub use headers::Headers;
+pub use ikev2::Ikev2;
 pub use ipsec::Ipsec;
 pub use memif::Memif;
 pub use messages::{MessageBytes, Messages};
@@ -36,7 +38,7 @@ pub use services::Services;
 pub use tunnels::Tunnels;
 pub use vhost_user::VhostUser;
 
-/// A router with all features, whose graph runs when it is told to, on so many threads.
+/// A router with all features, whose graph runs on request, on so many threads.
 fn router(threads: usize) -> Assembly {
     let workers = vec![None; threads - 1]; // numbers start from 0
     let settings = Settings { buffers: 8192, workers, ..Settings::default() };
@@ -72,7 +74,7 @@ ip route add 18.0.0.0/8 via drop
 ip route add 2001:db8:ff::/48 via 2001:db8:1::2 pg1
 ";
 
-/// Carries out `SETUP`.
+/// Runs `SETUP`.
 fn set_up(parts: &mut Assembly) {
     let reply = parts.cli.run(&mut parts.router, SETUP);
     assert!(reply.result.is_ok(), "{}", reply.text());
@@ -81,7 +83,7 @@ fn set_up(parts: &mut Assembly) {
 /// Set when a node panics: the engine catches that.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Has panics of nodes noted from now on.
+/// Records panics of nodes from now on.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,5 +1,5 @@
-//! Declared state: whatever a router was told, by command or message, it prints, and a fresh router
-//! that is told what was printed prints and forwards the same.
+//! Declared state: a router prints all settings made by command or message, and a fresh router with
+//! this configuration prints and forwards the same.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ const SHOWN: [&str; 8] = [
 /// Input chooses edits by its bytes.
 #[derive(Default)]
 pub struct Replay {
-    /// Edits that were carried out.
+    /// Edits that were run.
     edits: usize,
     /// Features whose configuration was replayed.
     features: BTreeSet<&'static str>,
@@ -123,7 +123,7 @@ fn commands(parts: &Assembly) -> String {
     rows(parts).into_iter().map(|row| row.command + "\n").collect()
 }
 
-/// Output of a command that was carried out to its end.
+/// Output of a command that ran to its end.
 fn run(parts: &mut Assembly, text: &str) -> Result<String, String> {
     let Assembly { router, cli, .. } = parts;
     let (mut run, mut output) = (Run::new(text), Output::none());
@@ -204,8 +204,8 @@ impl Target for Replay {
     }
 }
 
-/// Has a router that was told other things take over the configuration of this one, by what is
-/// different: all of it, or nothing but what no command takes back, which is named then.
+/// Replaces the configuration of a differently configured router with this one, by the differences:
+/// all of it, or all but the parts that no command undoes, which are named then.
 fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
     let (printed, secret) = (run(told, "show configuration")?, commands(told));
     let (mut other, edits) = (super::router(1), chosen(random));
@@ -233,7 +233,7 @@ fn replace(told: &mut Assembly, random: &mut Random) -> Result<(), String> {
     let (after, wanted) = (lines(&after), wanted);
     let more: Vec<_> = after.difference(&wanted).collect();
     let less: Vec<_> = wanted.difference(&after).collect();
-    let named = text.split_once("no command takes back ").map_or("", |(_, named)| named);
+    let named = text.split_once("no command undoes ").map_or("", |(_, named)| named);
     let is_named = |line: &&&String| named.contains(&format!("`{line}'"));
     let count = more.iter().filter(is_named).count();
     if replaced.is_err() && less.is_empty() && count == more.len().min(NAMED) {
@@ -255,7 +255,7 @@ fn compare(told: &mut Assembly) -> Result<(), String> {
         lines.sort();
         lines
     };
-    // Interfaces may have other numbers, and come in another order then.
+    // Interfaces may have other numbers, and another order then.
     if sorted(&again) != sorted(&printed) {
         let (was, is) = (sorted(&printed), sorted(&again));
         let gone: Vec<_> = was.iter().filter(|line| !is.contains(line)).collect();
@@ -264,7 +264,7 @@ fn compare(told: &mut Assembly) -> Result<(), String> {
     }
     for command in SHOWN {
         let [mut a, mut b] = [run(told, command)?, run(&mut fresh, command)?].map(|text| {
-            // Numbers in brackets are places, which nobody chose.
+            // Numbers in brackets are positions, chosen by the router.
             let lines = text.lines().map(|line| line.split_once("] ").map_or(line, |(_, l)| l));
             lines.map(str::to_owned).collect::<Vec<_>>()
         });

@@ -108,7 +108,7 @@ impl Ends {
         };
         Some(Self(protocol_of(protocol)?, end(src, src_port)?, end(dst, dst_port)?))
     }
-    /// Has a packet be one of the session, or an ICMP error about one.
+    /// Makes a packet one of the session, or an ICMP error about one.
     fn give(&self, frame: &mut [u8]) -> Option<()> {
         let Self(protocol, far, near) = self;
         let packet = frame.get_mut(ip_offset(frame)?..)?;
@@ -166,7 +166,7 @@ impl Services {
     fn tell(&mut self, line: &str) -> String {
         self.parts.cli.run(&mut self.parts.router, line).text()
     }
-    /// Has control carry out a change of the list, or one of threads.
+    /// Makes control run a change of the list, or one of threads.
     fn change(&mut self, change: u8, first: u8) -> Result<(), String> {
         if let Some(line) = CHANGES.get(usize::from(change)) {
             self.tell(line);
@@ -254,7 +254,7 @@ fn vary(frame: &mut [u8], n: u8) -> Option<()> {
     Some(())
 }
 
-/// Has a packet of IPv6 go to an IPv4 address.
+/// Sends an IPv6 packet to an IPv4 address.
 fn embed(frame: &mut [u8]) -> Option<()> {
     let packet = frame.get_mut(ip_offset(frame)?..)?;
     if packet.first()? >> 4 == 6 {
@@ -264,7 +264,7 @@ fn embed(frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Has a packet go to an address of a pool.
+/// Sends a packet to an address of a pool.
 fn readdress(frame: &mut [u8], to: [u8; 4]) -> Option<()> {
     let packet = frame.get_mut(ip_offset(frame)?..)?;
     if packet.first()? >> 4 == 4 {

@@ -35,7 +35,7 @@ ip table add 1
 ip6 table add 1
 ";
 
-/// What it is told: `{own}` and `{far}` are addresses of one family, `{own4}` and the like of that
+/// Its commands: `{own}` and `{far}` are addresses of one family, `{own4}` and the like of that
 /// one, `{t}` a tunnel or port, `{n}` a number; `a|b` one of both.
 const LINES: &[&str] = &[
     "create ipip tunnel src {own} dst {far}",
@@ -151,7 +151,7 @@ fn grown(parts: &Assembly, random: &mut Random) -> String {
     line
 }
 
-/// Has all interfaces take packets.
+/// Makes all interfaces receive packets.
 fn use_all(parts: &mut Assembly) {
     let down = parts.router.interfaces.iter().filter(|i| !i.admin_up).map(|i| i.name.clone());
     for name in down.collect::<Vec<_>>() {

@@ -142,7 +142,7 @@ impl Flags {
     pub const CHAINED: Self = Self(1);
     /// Its way is recorded.
     pub const TRACED: Self = Self(1 << 1);
-    /// To be cut into segments of `gso_size` before it goes out, where the device does not.
+    /// To be segmented to `gso_size` before transmit, if the device does not.
     pub const GSO: Self = Self(1 << 2);
     /// The layer 4 checksum (TCP or UDP at `l4_offset`) holds only the pseudo header's sum so far.
     pub const CHECKSUM_TODO: Self = Self(1 << 3);
@@ -160,9 +160,9 @@ impl Flags {
     pub const L4: Self = Self(1 << 9);
     /// `ports` is set.
     pub const PORTS: Self = Self(1 << 10);
-    /// Not to leave by another interface than it came in by.
+    /// Not to leave by an interface other than its receive interface.
     pub const ONE_LINK: Self = Self(1 << 11);
-    /// Count of passes through a route that had the packet come in anew: two bits, 0 to 3.
+    /// Number of times a route had the packet received again: two bits, 0 to 3.
     pub const ENTRIES: Self = Self(3 << 14);
     /// An MPLS label was taken off; the payload has what was in it.
     pub const POPPED: Self = Self(1 << 16);

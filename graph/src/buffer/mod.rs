@@ -94,7 +94,7 @@ impl<'p> Buffer<'p> {
         value: T,
     ) {
         let at = self.hot.as_ptr().wrapping_add(1).wrapping_byte_add(place.at).cast::<T>();
-        // SAFETY: as in `metadata`; nobody else looks at it.
+        // SAFETY: as in `metadata`; it has no other user.
         unsafe { at.write(value) };
         self.add_flags(place.flag);
     }
@@ -122,9 +122,9 @@ impl<'p> Buffer<'p> {
         }
     }
     fields! {
-        /// Interface the packet came in on.
+        /// Receive interface of the packet.
         rx, set_rx: u32 = rx;
-        /// Interface the packet goes out on.
+        /// Transmit interface of the packet.
         tx, set_tx: u32 = tx;
         /// Flags of the packet.
         flags, set_flags: Flags = flags;

@@ -68,7 +68,7 @@ struct Depot {
     pages: Vec<&'static str>,
 }
 
-// SAFETY: the pool hands out indices; who owns one may touch its buffer, nobody else.
+// SAFETY: the pool hands out indices; only the owner of one touches its buffer.
 unsafe impl Send for Inner {}
 // SAFETY: as above; the free list is behind a lock.
 unsafe impl Sync for Inner {}
@@ -144,8 +144,8 @@ impl Pool {
         }
         Ok(())
     }
-    /// Has `waker` called, on the thread that ran short, when the pool should grow: once until it
-    /// has. The first one stays.
+    /// Calls `waker`, on the thread that ran short, when the pool should grow: once until it has.
+    /// The first one stays.
     pub fn on_short(&self, waker: impl Fn() + Send + Sync + 'static) {
         let _ = self.0.waker.set(Waker(Box::new(waker)));
     }
@@ -161,7 +161,7 @@ impl Pool {
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.0.base
     }
-    /// Takes a packet back, its whole chain, from who is not on a data-plane thread (or is ending).
+    /// Frees a packet, its whole chain, from outside a data-plane thread (or from one that ends).
     ///
     /// # Safety
     /// The packet belongs to the caller, who gives it up.
@@ -239,9 +239,9 @@ impl Part {
     }
 }
 
-/// Fills a range of the reservation, with memory of a NUMA node where one is given: 2 MB hugepages
-/// of a memfd where the system has some, else anonymous memory with huge pages advised (a pool
-/// nobody shares needs no file).
+/// Fills a range of the reservation, with memory of a NUMA node if given: 2 MB hugepages of a memfd
+/// where the system has some, else anonymous memory with huge pages advised (an unshared pool needs
+/// no file).
 fn place(
     map: &mut Mapping,
     from: usize,
@@ -250,7 +250,7 @@ fn place(
 ) -> io::Result<&'static str> {
     if let Ok(file) = hugepages(bytes, node)
         && map.place(from, bytes, Some(&file), node).is_ok()
-        // Take them now: a page that is not there when touched would be a bus error.
+        // Allocate them now: a page missing when touched would be a bus error.
         && fallocate(&file, FallocateFlags::empty(), 0, bytes as u64).is_ok()
     {
         return Ok("2M");

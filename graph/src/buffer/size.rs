@@ -13,7 +13,7 @@ use crate::engine::MOST_SLICES;
 pub const DATA_SIZES: RangeInclusive<usize> = LEAST..=16_384;
 const LEAST: usize = 1664;
 const _: () = assert!(MOST_SLICES * LEAST >= 1 << 16);
-/// Bytes of the data area unless somebody chooses.
+/// Default bytes of the data area.
 const DEFAULT: usize = 2048;
 /// Not chosen yet.
 const OPEN: usize = 0;
@@ -36,7 +36,7 @@ impl fmt::Display for SizeError {
                 let (least, most) = (DATA_SIZES.start(), DATA_SIZES.end());
                 write!(f, "{least} to {most} bytes")
             }
-            Self::Chosen(bytes) => write!(f, "there are buffers of {bytes} bytes"),
+            Self::Chosen(bytes) => write!(f, "buffers already exist, with {bytes} bytes"),
         }
     }
 }
@@ -66,7 +66,7 @@ pub fn choose_data_size(bytes: usize) -> Result<(), SizeError> {
 /// The size, which does not change from now on, and the distance of buffers in cache lines: odd, so
 /// that their first lines spread over all cache sets.
 pub(super) fn settle() -> (usize, usize) {
-    // Whoever chose before keeps what was chosen.
+    // An earlier choice stays.
     let _ = choose_data_size(DEFAULT);
     let size = data_size();
     (size, (DATA as usize + size).div_ceil(64) | 1)

@@ -250,7 +250,7 @@ impl Engine {
     /// use.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub fn starts(&mut self, node: NodeIndex, arc: &'static FeatureArc) -> Result<(), BuildError> {
         if !self.threads.are_running() {
             self.starts.push((node, arc)); // the arc's features are not known yet
@@ -274,8 +274,8 @@ impl Engine {
     ) -> Result<(), BuildError> {
         self.change_feature(arc, feature, interface, FeatureChange::Switch(on))
     }
-    /// Has a feature on for one interface, whatever its switch says, until as many have released it
-    /// as required it.
+    /// Enables a feature on one interface, whatever its switch says, until it is released as often
+    /// as required.
     ///
     /// # Errors
     /// A feature that is not on the arc.
@@ -325,7 +325,7 @@ impl Engine {
         spec.change(position, interface, change);
         Ok(())
     }
-    /// Switches everything off for an interface that is gone, whoever requires it.
+    /// Disables everything on a deleted interface, even if required.
     pub fn forget_interface(&mut self, interface: u32) {
         for spec in &mut self.arcs {
             spec.required.remove(&interface);

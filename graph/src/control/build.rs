@@ -50,25 +50,25 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateNode(name) => write!(f, "two nodes are named {name}"),
-            Self::UnknownNode(name) => write!(f, "no node is named {name}"),
-            Self::NoDrop(node) => write!(f, "no node takes the packets that {node} drops"),
-            Self::NotOnArc { node, arc } => write!(f, "{node} has no place on arc {arc}"),
+            Self::DuplicateNode(name) => write!(f, "duplicate node name {name}"),
+            Self::UnknownNode(name) => write!(f, "no node {name}"),
+            Self::NoDrop(node) => write!(f, "no drop node for the packets of {node}"),
+            Self::NotOnArc { node, arc } => write!(f, "{node} is not placed on arc {arc}"),
             Self::Payload { node, to } => {
-                write!(f, "{node} does not send {to} the payload that it takes")
+                write!(f, "{node} sends {to} another payload than it accepts")
             }
             Self::TooManyCounters(node) => write!(f, "no room for the counters of {node}"),
             Self::Metadata { name, other } => {
-                write!(f, "{name} takes metadata of packets that {other} has")
+                write!(f, "{name} uses packet metadata of {other}")
             }
-            Self::NoMetadata(name) => write!(f, "there is no metadata of packets left for {name}"),
+            Self::NoMetadata(name) => write!(f, "no packet metadata left for {name}"),
             Self::NoMemory(arc) => write!(f, "no memory for the features of arc {arc}"),
         }
     }
 }
 impl std::error::Error for BuildError {}
 
-/// Node where packets end whose way is not there, when even the node's own drop is not.
+/// Node where packets end whose next node is missing, if even the node's own drop is.
 const DROP: &str = "error-drop";
 
 /// A sink takes whatever arrives.
@@ -97,8 +97,8 @@ impl Node for Deleted {
 }
 
 impl Engine {
-    /// Resolves and checks everything that was added. An edge to a node that is not there drops its
-    /// packets until it is.
+    /// Resolves and checks everything that was added. An edge to a missing node drops its packets
+    /// until the node exists.
     ///
     /// # Errors
     /// The first thing that does not fit.
@@ -134,7 +134,7 @@ impl Engine {
     pub(crate) fn take_anything(&mut self, index: NodeIndex) {
         self.specs[index.0 as usize].takes = ANYTHING;
     }
-    /// Resolves the edges of one node; those to nodes that are not there wait.
+    /// Resolves the edges of one node; those to missing nodes wait.
     pub(super) fn check_targets(&mut self, index: NodeIndex) -> Result<(), BuildError> {
         let spec = &self.specs[index.0 as usize];
         let (mut edges, mut waiting) = (spec.edges.clone(), Vec::new());

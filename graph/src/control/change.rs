@@ -89,7 +89,7 @@ impl Engine {
         };
         enabled.map_err(|_| BuildError::NoMemory(spec.arc.name))
     }
-    /// Gives all nodes of an arc its edges anew.
+    /// Lays out the edges of all nodes of an arc again.
     fn lay_out_again(
         &mut self,
         number: usize,
@@ -191,7 +191,7 @@ impl Engine {
         gone.into_iter().for_each(|node| self.remove(node));
         self.fence()
     }
-    /// Edges to nodes that are not there: the names of both ends.
+    /// Edges to missing nodes: the names of both ends.
     pub fn open_edges(&self) -> impl Iterator<Item = (&str, &str)> {
         self.open().map(|(from, to)| (self.name_of(from), to))
     }
@@ -213,7 +213,7 @@ impl Engine {
         let mut arcs = self.arcs.iter().filter(|spec| of(spec.end()) == Some(owner));
         arcs.find_map(|spec| spec.features.iter().copied().find(|name| of(name) != Some(owner)))
     }
-    /// Has edges that wait for a node of this name lead to it.
+    /// Connects edges that wait for a node of this name.
     pub(super) fn lead_back(&mut self, to: NodeIndex) {
         if self.waiting.is_empty() {
             return;
@@ -229,8 +229,8 @@ impl Engine {
         }
         self.hand_out_changes(touched);
     }
-    /// Has all edges to some nodes lead where their nodes drop packets, until nodes of the same
-    /// names are there again.
+    /// Redirects all edges to some nodes to where their nodes drop packets, until nodes of the same
+    /// names exist again.
     fn lead_elsewhere(&mut self, gone: &[NodeIndex]) {
         let gone: HashSet<_> = gone.iter().copied().collect();
         let is_gone = |edge: &Target| matches!(edge, Target::Node(to) if gone.contains(to));

@@ -30,7 +30,7 @@ impl Engine {
             let (job, answer) = (job.clone(), answer.clone());
             Box::new(move |core| {
                 job(core.thread());
-                // Nobody waits any more? Then nobody needs it.
+                // The receiver is gone: the answer is not needed.
                 let _ = answer.send(());
             })
         });
@@ -40,8 +40,8 @@ impl Engine {
         }
         Ok(())
     }
-    /// Adds to a counter of a node what control did with what the node found. Nobody waits for the
-    /// thread that counts in control's row.
+    /// Counts at a node what control did with its findings. No wait for the thread that counts in
+    /// control's row.
     pub fn count_at<N: Node>(&mut self, what: N::Count, n: u64) {
         self.count_named(N::NAME, <N::Count as Count>::TEXTS[what.index()].name, n);
     }
@@ -84,7 +84,7 @@ impl Engine {
         let moved = self.counters().map(|(i, node, text, n)| (i, node, text, since(i, n)));
         moved.filter(|e| e.3 > 0).map(|(i, node, text, n)| (i, node.to_owned(), text, n)).collect()
     }
-    /// Has [`Engine::errors`] count anew. The counters themselves go on, as clients see them.
+    /// Resets [`Engine::errors`]. The counters themselves continue, as clients see them.
     pub fn clear_errors(&mut self) {
         let mut cleared = vec![0; self.errors.len()];
         for (i, .., n) in self.counters() {

@@ -22,7 +22,7 @@ const GONE: CounterText =
 pub(crate) const IN_CIRCLES: u32 = 2;
 const CIRCLES: CounterText = CounterText {
     name: "in_circles",
-    text: "dropped because the graph led them in circles",
+    text: "dropped because of a loop in the graph",
     severity: "error",
 };
 const PANIC: CounterText =
@@ -31,7 +31,7 @@ const PANIC: CounterText =
 /// A counter that came or went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterChange {
-    /// Its number.
+    /// Index.
     pub index: u32,
     /// The node it is counted at.
     pub node: Arc<str>,

@@ -26,8 +26,8 @@ impl Spec {
 }
 
 impl Engine {
-    /// Gives back the memory of many nodes that were removed, when it is a while ago: nobody holds
-    /// an edge to them or their numbers any more.
+    /// Frees the memory of many removed nodes, after a while, when no edge or number of them is in
+    /// use.
     pub fn give_back(&mut self) {
         self.errors.give_back();
         let mut gone = vec![false; self.specs.len()];

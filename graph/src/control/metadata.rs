@@ -33,7 +33,7 @@ impl Engine {
         self.claims.0.push((self.owner, claim));
         Ok(())
     }
-    /// Claims a bit and so many bytes, aligned for any number, that nobody has.
+    /// Claims a free bit and so many bytes, aligned for any number.
     ///
     /// # Errors
     /// There are no more.
@@ -66,10 +66,10 @@ mod tests {
         let mut engine = Engine::new(Settings { buffers: 64, ..Settings::default() }).unwrap();
         let mut claim = |claim| engine.claim(claim).map_err(|e| e.to_string());
         assert_eq!(claim(Claim::of("mirrored", Flags::feature(0))), Ok(()));
-        let taken = "marked takes metadata of packets that mirrored has";
+        let taken = "marked uses packet metadata of mirrored";
         assert_eq!(claim(Claim::of("marked", Flags::feature(0))), Err(taken.to_owned()));
         let place = |at, number| Metadata::<u32>::new("colour", at, Flags::feature(number)).claim();
-        let taken = "colour takes metadata of packets that ports has";
+        let taken = "colour uses packet metadata of ports";
         assert_eq!(claim(place(0, 1)), Err(taken.to_owned()));
         assert_eq!(claim(place(32, 1)), Ok(()));
         assert!(claim(Claim::of("again", Flags::POPPED.with(Flags::feature(2)))).is_err());

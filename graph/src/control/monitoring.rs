@@ -5,8 +5,8 @@ use crate::engine::{Handled, Monitored};
 use crate::worker::NoAnswer;
 
 impl Engine {
-    /// Has all threads monitor a subject, from the next loop on, or no longer; what was found
-    /// stays.
+    /// Enables or disables a monitored subject on all threads, from the next loop on; findings
+    /// stay.
     pub fn monitor(&mut self, what: Monitored, on: bool) {
         self.monitored[what as usize] = on;
         self.post_all(|_| Box::new(move |core| core.monitor(what, on)));

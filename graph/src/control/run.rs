@@ -256,7 +256,7 @@ impl Engine {
         self.threads.handle(thread).map_or(Ok(()), |h| h.watch(fd, node.0))
     }
     /// As [`Engine::watch`], for a descriptor that is rung (an eventfd that others write to) and
-    /// that nobody reads from: once for each time.
+    /// never read: once for each ring.
     ///
     /// # Errors
     /// The kernel's.
@@ -335,7 +335,7 @@ impl Engine {
         }
         Ok(rows)
     }
-    /// Starts counting anew for `show runtime`.
+    /// Resets the statistics of `show runtime`.
     pub fn clear_runtime(&mut self) {
         self.post_all(|_| Box::new(Core::clear_stats));
     }
@@ -414,7 +414,7 @@ impl Engine {
     pub fn tend_pool(&mut self) -> io::Result<()> {
         if self.pool.is_short() { self.pool.grow() } else { Ok(()) }
     }
-    /// Has `waker` called, on any thread, when [`Engine::tend_pool`] has something to do.
+    /// Calls `waker`, on any thread, when [`Engine::tend_pool`] has work.
     pub fn on_short_pool(&self, waker: impl Fn() + Send + Sync + 'static) {
         self.pool.on_short(waker);
     }
@@ -426,8 +426,8 @@ impl Engine {
     pub fn variant_of(&self, index: NodeIndex) -> Variant {
         self.specs.get(index.0 as usize).map_or(Variant::Default, |s| s.variant)
     }
-    /// Has a node run as compiled for this variant, from its next frame on; false when there is no
-    /// such node or the processor does not support the variant.
+    /// Runs a node as compiled for this variant, from its next frame on; false if there is no such
+    /// node or the processor does not support the variant.
     pub fn set_variant(&mut self, index: NodeIndex, variant: Variant) -> bool {
         let at = index.0 as usize;
         let Some(spec) = self.specs.get_mut(at).filter(|_| variant.is_supported()) else {

@@ -35,7 +35,7 @@ pub struct NodeSamples {
 }
 
 impl Engine {
-    /// Has every thread put there what it did, soon; waits for none.
+    /// Makes every thread store its activity there, soon; does not wait.
     pub fn sample(&mut self, samples: &Samples) {
         self.post_all(|_| {
             let samples = samples.clone();

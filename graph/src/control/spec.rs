@@ -48,7 +48,7 @@ pub(super) struct Spec {
     pub starts_traces: bool,
     /// Whether it may be given packets that are only explained.
     pub is_explainable: bool,
-    /// Whether it is there for fragments only.
+    /// Whether it exists for fragments only.
     pub fragments_only: bool,
     pub state: InputState,
     pub make: Make,
@@ -153,8 +153,8 @@ pub struct Engine {
     pub(super) placed: Vec<(u32, &'static str)>,
     /// Metadata of packets.
     pub(super) claims: Claims,
-    /// Edges that lead to no node now, by the name of the node that they lead to when it is there:
-    /// the node they start at and their number. Meanwhile their packets are dropped there.
+    /// Edges without a next node, by the name of the missing node: their start node and number.
+    /// Their packets are dropped there meanwhile.
     pub(super) waiting: HashMap<String, Vec<(NodeIndex, u32)>>,
 }
 
@@ -349,7 +349,7 @@ impl Engine {
     /// Adds an edge between two nodes, or finds it. Nothing travels along it.
     ///
     /// # Errors
-    /// A node that is not there, or one that takes packets with a payload only.
+    /// A missing node, or one that accepts packets with a payload only.
     pub fn connect(&mut self, from: &str, to: &str) -> Result<Slot, BuildError> {
         let unknown = |n: &str| BuildError::UnknownNode(n.to_owned());
         let at = self.index_of(from).ok_or_else(|| unknown(from))?;

@@ -29,7 +29,7 @@ pub struct Plan {
 }
 
 impl Engine {
-    /// The state of a thread without nodes, whose row of counters nobody sums.
+    /// The state of a thread without nodes, whose row of counters is not summed.
     pub(crate) fn bare_core(&self) -> Core {
         Core::new(self.thread_rows(), &self.pool, self.counters.clone(), self.clock.clone())
     }
@@ -110,9 +110,9 @@ impl Engine {
         }
         Ok(())
     }
-    /// Has threads call no input nodes, those that start meanwhile too, or lets them go on. When
-    /// they are held, and have finished what they had ([`Engine::fence`]), only what control or a
-    /// node's own clock sends is in the graph.
+    /// Stops threads from calling input nodes, including those started meanwhile, or resumes them.
+    /// When they are held, and have finished their packets ([`Engine::fence`]), only packets from
+    /// control or from timed nodes are in the graph.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -213,9 +213,9 @@ impl Engine {
                 let (sent_by, is_empty_at) = self.ask(thread, look)?;
                 (sent, is_empty) = (sent + sent_by, is_empty & is_empty_at);
             }
-            // Nobody handed anything over between the two rounds, and then nothing waited. One
-            // round is not enough for a single thread either: it may be done between a visit and
-            // the loop in which the packets of the visit go on.
+            // No handoff between the two rounds, and nothing waited. One round is not enough for a
+            // single thread either: it may end between a visit and the loop in which the packets of
+            // the visit continue.
             if is_empty && before == Some(sent) {
                 break;
             }

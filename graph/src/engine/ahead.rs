@@ -74,8 +74,8 @@ impl<'p, N: Node> Passes<'p, N> {
         let arcs: &'p [ArcEdges] = unsafe { &*arcs };
         arcs.iter().find(|edges| std::ptr::eq(edges.arc, arc)).map(Start::of)
     }
-    /// Whether each node has to be called by itself: somebody looks at packets in front of nodes,
-    /// or measures them one by one.
+    /// Whether each node has to be called by itself: packets are watched in front of nodes, or
+    /// measured one by one.
     #[inline(always)]
     pub fn are_watched(&self) -> bool {
         !self.core.watches.is_empty() | self.core.is_monitored | self.core.explains

@@ -53,7 +53,7 @@ impl Core {
         mut bytes: &[u8],
     ) -> Option<()> {
         while !bytes.is_empty() {
-            // SAFETY: the caller's: the chain is ours and nobody looks at it.
+            // SAFETY: the caller's: the chain is ours and has no other user.
             let (mut head, end) = unsafe {
                 (Buffer::new(self.base, first), Buffer::new(self.base, last.unwrap_or(first)))
             };

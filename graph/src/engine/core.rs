@@ -133,18 +133,18 @@ pub struct Core {
     /// New packets that go right behind the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
     pub(crate) inputs: Vec<u32>,
-    /// Whether no input node is called, so that nothing new comes in.
+    /// Whether no input node is called, so that nothing new is received.
     pub(crate) is_held: bool,
     pub(crate) errors: Rows<Counter>,
     pub(crate) trace: Recorder,
     /// Observers of packets in front of nodes.
     pub(crate) watches: Vec<Watch>,
     pub(crate) trace_filter: Option<Arc<dyn Filter>>,
-    /// Node that was last told to trace packets by the filter; `u32::MAX` for none.
+    /// Node most recently set to trace packets by the filter; `u32::MAX` for none.
     pub(crate) filtered_at: u32,
     /// Packets to and from other threads.
     pub(crate) handoffs: Handoffs,
-    /// The node under whose name traces go on after a handoff, if it is there.
+    /// The node under whose name traces continue after a handoff, if it exists.
     pub(crate) handoff_trace: Option<u32>,
     /// Scratch bytes that [`Packet::with_room`](super::Packet::with_room) lends.
     pub(super) room: Box<[u8]>,
@@ -221,7 +221,7 @@ impl Core {
             loops_at_clear: 0,
         }
     }
-    /// Starts all statistics anew.
+    /// Resets all statistics.
     pub(crate) fn clear_stats(&mut self) {
         for n in &mut self.nodes {
             n.stats = NodeStats::default();
@@ -246,7 +246,7 @@ impl Core {
     pub(crate) fn loops_since_clear(&self) -> u64 {
         self.loops - self.loops_at_clear
     }
-    /// An empty packet that nobody owns yet.
+    /// An empty packet without an owner.
     pub(crate) fn fresh<'p>(&mut self) -> Option<Buffer<'p>> {
         let index = self.cache.take()?;
         // SAFETY: the index just came from the free list: it is the caller's alone.

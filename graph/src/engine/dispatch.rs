@@ -17,9 +17,9 @@ pub(crate) trait Dispatch: Send {
     fn run(&mut self, core: &mut Core, node: u32, batch: Option<&Batch>, epoch: Epoch<'_>) -> u64;
     /// The node's own state, for control.
     fn node(&mut self) -> &mut dyn Any;
-    /// Has it run as compiled for this variant, which the processor must support.
+    /// Runs it as compiled for this variant, which the processor must support.
     fn choose(&mut self, variant: Variant);
-    /// Has the node end.
+    /// Ends the node.
     fn end(&mut self, core: &mut Core, node: u32, epoch: Epoch<'_>);
 }
 

@@ -44,8 +44,8 @@ impl<'w> Walk<'w> {
         core.nodes.extend((0..nodes).map(|_| NodeRuntime::empty()));
         Self { core, make, packets: Vec::new(), buffers: Vec::new(), counters, steps: 0 }
     }
-    /// Has a packet enter at a node and follows it, and what nodes make of it, to the end. No
-    /// packets when there is no buffer.
+    /// Injects a packet at a node and follows it, and packets created from it, to the end. No
+    /// packets if there is no buffer.
     pub fn run(
         mut self,
         entrance: NodeIndex,
@@ -91,7 +91,7 @@ impl<'w> Walk<'w> {
         let mut alone = Box::new(Batch { len: 1, indices: [0; FRAME] });
         alone.indices[0] = index;
         self.core.call(node, Some(alone), epoch);
-        let halted = self.core.halted.take();
+        let halted = self.core.halted.take().or(crate::explain::lack());
         let raised = self.row().zip(counted).zip(0..).filter(|((now, before), _)| now > before);
         let counted = raised.map(|((now, before), index)| Counted { index, by: now - before });
         let counted = counted.collect();

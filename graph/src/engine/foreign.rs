@@ -2,8 +2,8 @@
 //! by number and answers with an edge for each.
 //!
 //! Safety contract: as of the engine: the packets of a frame are this thread's until they have been
-//! scattered. Whoever gives out [`ForeignFrame::pool`] sees to it that only buffers of the frame
-//! and segments behind them are touched, and that offset and length stay within a buffer.
+//! scattered. The user of [`ForeignFrame::pool`] guarantees that only buffers of the frame and
+//! segments behind them are touched, and that offset and length stay within a buffer.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

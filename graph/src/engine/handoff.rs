@@ -9,8 +9,8 @@
 //! (so the net for panics does not touch it) and goes to exactly one frame when it is taken out.
 //! When a thread ends, its rings are read to their end, or give the packets back to the pool.
 //!
-//! What a packet carries is its metadata. Between two threads an interface's features may change:
-//! a feature knows its own place on the arc, and what is behind it then is what comes next.
+//! A packet carries metadata only. Between two threads an interface's features may change: a
+//! feature knows its own place on the arc, and the next one is that after it at this time.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ impl<N: Node, On> Frame<'_, N, On> {
                 }
             };
         }
-        // From here on no code of the node's runs, so each packet goes where it was told to.
+        // From here on no code of the node runs, so each packet goes to its assigned node.
         self.done = true;
         self.core.free_followers();
         let (mut kept, mut count) = ([0u32; FRAME], 0);

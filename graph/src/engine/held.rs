@@ -41,12 +41,12 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: the packet was this value's alone, and nobody has it any more.
+        // SAFETY: the packet was this value's alone, and has no other user.
         unsafe { self.pool.give_back(self.index) };
     }
 }
 
-/// The packets of a frame, one after the other. Those nobody took go back to the pool.
+/// The packets of a frame, one after the other. Unclaimed ones return to the pool.
 #[derive(Debug)]
 pub struct Taken<'f> {
     indices: &'f [u32],
@@ -165,7 +165,7 @@ impl Core {
         prepare: impl FnOnce(&mut Buffer<'_>),
     ) {
         let Some(index) = self.fresh().map(|p| p.index()) else { return };
-        // SAFETY: the packet was made here, and nobody looks at it.
+        // SAFETY: the packet was created here, and has no other user.
         if unsafe { self.extend_chain(index, &mut None, bytes) }.is_none() {
             return self.free_chain(index);
         }
@@ -185,12 +185,13 @@ impl Core {
             super::dispatch::empty(n, core, node, me.epoch(), work);
         });
     }
-    /// Has all nodes give up what they hold, and drops it. For control, before the thread ends.
+    /// Makes all nodes release the packets they hold, and drops these. For control, before the
+    /// thread ends.
     pub(crate) fn end(&mut self) {
         let all: Vec<_> = (0..self.nodes.len() as u32).collect();
         self.end_nodes(&all);
     }
-    /// Has some nodes give up what they hold, and drops it. For control, between loops.
+    /// Makes some nodes release the packets they hold, and drops these. For control, between loops.
     pub(crate) fn end_nodes(&mut self, nodes: &[u32]) {
         let me = Participant::join();
         for &node in nodes {

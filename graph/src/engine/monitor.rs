@@ -1,5 +1,5 @@
-//! Effects of nodes on buffers: packets in and out, buffers taken and given back, and fields of
-//! metadata that they change. While nobody asks it costs one test a frame.
+//! Effects of nodes on buffers: packets in and out, buffers allocated and freed, and fields of
+//! metadata that they change. When disabled it costs one test per frame.
 
 use std::collections::HashSet;
 
@@ -46,7 +46,7 @@ impl Handled {
         self.compared += other.compared;
         self.changed |= other.changed;
     }
-    /// Starts a subject anew.
+    /// Resets a subject.
     fn clear(&mut self, what: Monitored) {
         *self = match what {
             Monitored::Buffers => {
@@ -122,7 +122,7 @@ impl Core {
             monitor.waiting.clear();
             self.find_waiting(node, &mut monitor.waiting);
             for (index, before) in &monitor.before {
-                // What is not in a frame of this thread may be somebody else's by now.
+                // A packet outside the frames of this thread may have another owner by now.
                 if monitor.waiting.contains(index) {
                     // SAFETY: the packet waits for a node of this thread.
                     let p = unsafe { Buffer::new(self.base, *index) };

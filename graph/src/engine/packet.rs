@@ -60,8 +60,8 @@ impl<'p, N> Packet<'p, N> {
             self.trace(|p| Said(what(p)));
         }
     }
-    /// Ends the explanation of the packet here, where what becomes of it depends on what is not at
-    /// hand: `why`, a sentence without its full stop.
+    /// Ends the explanation of the packet here, as the result depends on something unavailable:
+    /// `why`, a sentence without its full stop.
     pub fn stop_explaining(&mut self, why: &'static str) {
         self.core.halted = Some(why);
     }

@@ -63,7 +63,7 @@ impl<N: Node> Lent<N> {
         let threads = (0..THREADS).map(|_| Mutex::new(None)).collect();
         Self { part: Mutex::new(Box::new(part)), threads }
     }
-    /// Has the part that this thread has of it take packets, as [`Part::take`] says.
+    /// Passes packets to this thread's instance of the part, as described at [`Part::take`].
     #[inline(always)]
     pub fn take<On: Cpu>(
         &self,
@@ -72,7 +72,7 @@ impl<N: Node> Lent<N> {
         epoch: Epoch<'_>,
         edge: Slot,
     ) -> bool {
-        // Nobody else locks what is this thread's, unless it panicked with it.
+        // The lock is only taken by this thread, unless it panicked with it.
         let Some(Ok(mut own)) = self.threads.get(packets.thread()).map(Mutex::try_lock) else {
             return false;
         };

@@ -69,7 +69,7 @@ impl<'p, N: Node> Passes<'p, N> {
     pub fn look(&mut self, places: Range<usize>, look: impl FnMut(usize, &mut Buffer<'_>)) {
         self.show::<true>(places, look);
     }
-    /// The same, of packets that nobody has looked at yet if they are `NEW`.
+    /// The same, of packets that were not read yet if they are `NEW`.
     #[inline(always)]
     pub(super) fn show<const NEW: bool>(
         &mut self,
@@ -163,7 +163,7 @@ impl<'p, N: Node> Passes<'p, N> {
         );
     }
     /// The same, with the nodes of the thread beside each packet, and with unusual packets too if
-    /// `SPECIAL_TOO`; packets that nobody has looked at yet are `NEW`.
+    /// `SPECIAL_TOO`; packets that were not read yet are `NEW`.
     #[inline(always)]
     pub(super) fn go_over_with<const ALL: bool, const NEW: bool, const SPECIAL_TOO: bool>(
         &mut self,

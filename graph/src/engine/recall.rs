@@ -28,8 +28,8 @@ impl Recalls {
 }
 
 impl<N: Node, On> Frame<'_, N, On> {
-    /// Has the node called when `seconds` have passed, with a frame without packets. Asked again
-    /// before that, the earlier time counts.
+    /// Calls the node after `seconds`, with a frame without packets. Of several requests the
+    /// earliest counts.
     pub fn recall_in(&mut self, seconds: f64) {
         let (node, at) = (self.node, self.core.clock.now() + seconds);
         let all = &mut self.core.recalls.0;

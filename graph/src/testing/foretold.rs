@@ -1,5 +1,5 @@
-//! What an explanation says of a packet, held against what the packet then does: for each packet
-//! that a test sends alone, so that every drop that a test knows is explained with its reason.
+//! Compares the explanation of a packet with its fate: for each packet that a test sends alone, so
+//! that every drop in a test is explained with its reason.
 //!
 //! With `FERROVIA_FATES` in the environment a line for each drop reason that a node which may be
 //! explained has, and for each that was met as foretold, is added to the file of that name:
@@ -30,7 +30,7 @@ impl Foretold {
     /// Explains packets. `None` where the explanation ends before the packet does: at a node that
     /// may not be run for it, other than a sink; and for frames, unless it is noted what was met.
     pub fn of(
-        engine: &Engine,
+        engine: &mut Engine,
         sinks: &[&'static str],
         at: NodeIndex,
         packets: &[Vec<u8>],
@@ -38,6 +38,10 @@ impl Foretold {
     ) -> Option<Self> {
         let most = if is_noted() { FRAME } else { 1 };
         if packets.is_empty() || packets.len() > most {
+            return None;
+        }
+        // Handing over is counted as it depends on the thread, and an explanation is on none.
+        if engine.data_threads().len() > 1 {
             return None;
         }
         let mut counts = BTreeMap::new();
@@ -72,11 +76,11 @@ impl Foretold {
 
 /// Adds up what packets made of this one would count; `None` where that is not known.
 fn explained(
-    engine: &Engine,
+    engine: &mut Engine,
     sinks: &[&'static str],
     at: NodeIndex,
     bytes: &[u8],
-    prepare: impl FnOnce(&mut Buffer<'_>),
+    prepare: impl FnOnce(&mut Buffer<'_>) + Clone,
     counts: &mut BTreeMap<u32, u64>,
 ) -> Option<()> {
     let packets = engine.explain(at, bytes, prepare);

@@ -48,7 +48,7 @@ impl Doorbell {
     pub fn is_awake(&self) {
         self.is_sleeping.store(false, Ordering::SeqCst);
     }
-    /// Readable when somebody rang.
+    /// Readable when rung.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }

@@ -199,7 +199,7 @@ impl Handle {
     ) -> Result<R, NoAnswer> {
         let (answer, wait) = mpsc::sync_channel(1);
         self.post(Box::new(move |core| {
-            // Nobody waits any more? Then nobody needs it.
+            // The receiver is gone: the answer is not needed.
             let _ = answer.send(job(core));
         }));
         wait.recv_timeout(PATIENCE).map_err(|_| NoAnswer(self.name.clone()))
@@ -208,7 +208,7 @@ impl Handle {
     pub fn watch(&self, fd: BorrowedFd<'_>, node: u32) -> io::Result<()> {
         self.add(fd, node, epoll::EventFlags::IN)
     }
-    /// The same each time `fd` becomes readable once more, though nobody reads from it.
+    /// The same each time `fd` becomes readable again, though it is never read.
     pub fn watch_rings(&self, fd: BorrowedFd<'_>, node: u32) -> io::Result<()> {
         self.add(fd, node, epoll::EventFlags::IN | epoll::EventFlags::ET)
     }

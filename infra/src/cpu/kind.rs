@@ -9,7 +9,7 @@ pub trait Cpu: Copy + 'static {
     const HAS_AVX512: bool;
     /// The level of code for it.
     const VARIANT: Variant;
-    /// The mark.
+    /// Mark.
     ///
     /// # Safety
     /// This processor, with the state that the operating system saves, is of the kind: see

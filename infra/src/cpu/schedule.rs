@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub enum Policy {
     /// The usual one.
     Other,
-    /// The usual one, for work that nobody waits for.
+    /// The usual one, for batch work.
     Batch,
-    /// Runs when nobody else wants to.
+    /// Runs when the CPU is otherwise idle.
     Idle,
     /// Real time: runs until it gives the CPU up.
     Fifo,

@@ -1,14 +1,14 @@
 //! Bytes between two processes that share memory and need not trust each other.
 //!
 //! A lane is a [`Region`] with two rings of words, one for each direction; a ring has three words
-//! of its own, in cache lines of their own: how many words were ever *written*, how many were ever
+//! of its own, in cache lines of their own: the number of words ever *written*, the number ever
 //! *taken*, and whether its writer is *asleep*. All are native `u64`s. Bytes travel in pieces: a
-//! word with their number, then the bytes in words. Numbers that cannot be are [`Broken`]: the
-//! other side may write anything at any time, so nothing it says is used before it is checked, and
-//! what was checked is kept here. The file is sealed: nobody can cut it short.
+//! word with their number, then the bytes in words. Impossible numbers are [`Broken`]: the other
+//! side may write anything at any time, so everything is checked before use, and checked values are
+//! kept here. The file is sealed: it cannot be truncated.
 //!
-//! Who has nothing to do says so ([`Lane::sleep`]) and waits for a bell, which is not this module's
-//! affair; who has done something asks whether to ring it ([`Lane::must_ring`]).
+//! An idle side declares it ([`Lane::sleep`]) and waits for a bell, which is not this module's
+//! concern; an active side asks whether to ring it ([`Lane::must_ring`]).
 
 #![forbid(unsafe_code)]
 
@@ -55,7 +55,7 @@ pub struct Broken;
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the other side broke the rules of shared memory")
+        f.write_str("the other side violated the shared memory protocol")
     }
 }
 

@@ -60,8 +60,7 @@ impl Region {
         let bytes = bytes.next_multiple_of(PAGE);
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
-        // Whoever has it open to be read cannot open it again to be written to: the kernel makes
-        // such files everybody's.
+        // Readers cannot reopen it for writing: the kernel makes such files world-writable.
         fchmod(&file, Mode::RUSR)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(file, bytes)
@@ -188,8 +187,8 @@ impl Block {
         let ends = (words.start..given.start).chain(given.end..words.end);
         ends.for_each(|word| self.store(word, 0));
     }
-    /// Gives the whole pages among some words to the system: these words, which are zero then.
-    /// Others, whoever writes them, stay as they are.
+    /// Frees the whole pages among some words: these words, which are zero then. Others, written by
+    /// anyone, are unchanged.
     ///
     /// # Panics
     /// Outside the block.
@@ -232,7 +231,7 @@ unsafe impl Words for Counter {}
 // SAFETY: two of the above, `repr(C)`.
 unsafe impl Words for VolumeCounter {}
 
-/// An array in memory that somebody else may read too, kept alive by this value.
+/// An array in memory that may have other readers, kept alive by this value.
 #[derive(Clone, Debug)]
 pub struct View<T> {
     start: NonNull<T>,

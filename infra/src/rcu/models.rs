@@ -1,7 +1,7 @@
-//! All orders of readers and a writer. Each of these fails when it is taken away or made Relaxed:
-//! the Acquire and the Release of `quiescent`, the Release of `offline`, the Acquire load of
-//! `passed`, both fences, the load of `Reader::read` and of `SlabReader::read`, the swap that
-//! publishes, and the grace period of a slab's indices.
+//! All orders of readers and a writer. Each of these fails when it is removed or made Relaxed: the
+//! Acquire and the Release of `quiescent`, the Release of `offline`, the Acquire load of `passed`,
+//! both fences, the load of `Reader::read` and of `SlabReader::read`, the swap that publishes, and
+//! the grace period of a slab's indices.
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread;
@@ -9,7 +9,7 @@ use loom::thread;
 use super::*;
 use crate::sync::model;
 
-/// Freed while somebody reads it, or read before it is written, it is a race that loom reports.
+/// Freed during a read, or read before it is written, it is a race that loom reports.
 struct Value(AtomicU32);
 
 impl Value {
@@ -28,14 +28,14 @@ impl Drop for Value {
 }
 
 /// Tries all executions of a model that is given a participant. There is another place for one, and
-/// the statics have begun anew.
+/// the statics are reset.
 fn check(model: impl Fn(Participant) + Send + Sync + 'static) {
     model::check(3, move || {
         end_epoch();
         let [me, gone] = [Participant::join(), Participant::join()];
         drop(gone);
         model(me);
-        assert_eq!(reclaim(), 0, "nobody reads any more");
+        assert_eq!(reclaim(), 0, "no reader is left");
     });
 }
 
@@ -125,7 +125,7 @@ fn an_index_in_flight_means_no_other_object() {
         let reading = thread::spawn(move || {
             for _ in 0..2 {
                 let index = *routes.read(me.epoch());
-                // It is there for who read the route before the change.
+                // It exists for readers of the route before the change.
                 let value = objects.read(index, me.epoch()).map(Value::read);
                 assert_eq!(value, Some(index));
                 me.quiescent();

@@ -1,8 +1,8 @@
 //! Atomics for models: as those of loom, but they may be constants and zeroed memory.
 //!
-//! Loom has its atomics made anew in each execution. Ours are a place in a list of those of the
-//! execution under way, to which an atomic comes when it is first used. A model uses what it needs
-//! once before it starts threads: what is made later is a race in loom's eyes.
+//! Loom needs its atomics created in each execution. Ours are a position in a list of those of the
+//! current execution, to which an atomic is added when it is first used. A model uses everything
+//! once before it starts threads: a later creation is a race in loom's eyes.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -2,12 +2,12 @@
 //! by any of them.
 //!
 //! A bucket is one cache line of four keys and their values. A key is in one of two buckets, nearly
-//! always the first, which can be asked for ahead. An entry is written value first, key second, and
-//! taken out key first: who finds the key, reads the value and finds the key again has a value that
-//! was that key's. A value that is there is changed in place by compare and exchange
-//! ([`View::refresh`]). Everything else is done by whoever holds the table's one lock, which
-//! threads of the data plane only try ([`View::try_change`]): a thread that finds it taken does
-//! without.
+//! always the first, which can be prefetched. An entry is written value first, key second, and
+//! removed key first: a reader that finds the key, reads the value and finds the key again has a
+//! value of that key. An existing value is changed in place by compare and exchange
+//! ([`View::refresh`]). Everything else is done by the holder of the table's one lock, which
+//! threads of the data plane only try ([`View::try_change`]): a thread that finds it taken
+//! continues without.
 //!
 //! The table grows while in use: the owner publishes a bigger one in front of the old one, in which
 //! what is not found is looked for as long as its entries are copied, slice by slice.
@@ -64,7 +64,7 @@ pub enum Change {
 /// State that all holders of a table share beside its buckets.
 #[derive(Debug)]
 struct Guard {
-    /// 1 while somebody changes the table.
+    /// 1 while the table is changed.
     lock: AtomicU64,
     /// Entries; written under the lock.
     len: AtomicU64,
@@ -125,7 +125,7 @@ impl View<'_> {
         let buckets = &*self.tables.new;
         buckets.numbers.get(buckets.first(key) * LINE).into_iter().for_each(prefetch);
     }
-    /// The value of a key, which is not 0; 0 when it is not there.
+    /// The value of a key, which is not 0; 0 if the key is missing.
     #[inline(always)]
     pub fn find(&self, key: u64) -> u64 {
         let value = self.tables.new.find(key);
@@ -181,8 +181,8 @@ impl View<'_> {
         let value = place.and_then(|(buckets, at)| buckets.value(at));
         value.is_some_and(|value| value.compare_exchange(from, to, AcqRel, Relaxed).is_ok())
     }
-    /// Has `change` say what becomes of a key, from its value now, 0 if it is not there. It runs
-    /// for one thread at a time. Does not wait.
+    /// Lets `change` decide about a key, given its current value, 0 if it is missing. It runs for
+    /// one thread at a time. Does not wait.
     ///
     /// # Errors
     /// [`Missed`]; nothing has changed then.
@@ -190,7 +190,8 @@ impl View<'_> {
         if self.guard.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return Err(Missed::Busy);
         }
-        // Who does not see the bigger buckets yet would learn anew what is only there.
+        // A thread that does not see the bigger buckets yet would learn again keys that are only
+        // there.
         let is_current = self.guard.growths.load(Relaxed) == self.tables.growths;
         let done = if is_current { self.change_locked(key, change) } else { Err(Missed::Busy) };
         self.guard.lock.store(0, Release);
@@ -257,7 +258,7 @@ fn find_each(
     }
 }
 
-/// The value of a key in a bucket, 0 if it is not there.
+/// The value of a key in a bucket, 0 if it is missing.
 #[inline(always)]
 fn find_in(numbers: &[AtomicU64], compare: impl Place, bucket: usize, key: u64) -> u64 {
     let Some(line) = numbers.as_chunks::<LINE>().0.get(bucket) else { return 0 };
@@ -321,7 +322,7 @@ impl Buckets {
     fn free_in(&self, bucket: usize) -> Option<usize> {
         Self::places(bucket).find(|at| self.key(*at) == 0)
     }
-    /// Puts in what is not there, under the lock.
+    /// Inserts a missing key, under the lock.
     fn insert(&self, key: u64, value: u64) -> Result<(), Missed> {
         let both = self.both(key);
         let free = both.into_iter().find_map(|bucket| self.free_in(bucket));
@@ -338,7 +339,7 @@ impl Buckets {
     fn make_room(&self, full: [usize; 2], depth: usize) -> Option<usize> {
         full.into_iter().flat_map(Self::places).find(|at| self.move_away(*at, depth))
     }
-    /// Moves an entry to its other bucket: it is there before it is gone here.
+    /// Moves an entry to its other bucket: it is inserted there before it is removed here.
     fn move_away(&self, at: usize, depth: usize) -> bool {
         let (key, here) = (self.key(at), at / LINE);
         let Some(other) = self.both(key).into_iter().find(|bucket| *bucket != here) else {

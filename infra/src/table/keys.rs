@@ -1,8 +1,8 @@
 //! The four keys of a bucket, compared all at once.
 //!
 //! Safety contract: the only unsafe code reads 32 bytes that a reference lends, by instructions of
-//! AVX, which whoever calls has found in the processor. The compiler does not see through them, so
-//! they may read what other threads write meanwhile.
+//! AVX, which the caller has found in the processor. The compiler does not see through them, so
+//! they may read concurrent writes.
 
 use std::sync::atomic::Ordering::Acquire;
 

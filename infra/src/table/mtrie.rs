@@ -2,12 +2,12 @@
 //! readers.
 //!
 //! The first `ROOT_BITS` of a key index the root, every further byte a node. A slot is one `u32`: a
-//! leaf of the user (31 bits), 0 where no prefix reaches, which means the default leaf, or a
-//! reference to a node, which is one of two kinds:
+//! leaf of the user (31 bits), 0 without a prefix, which means the default leaf, or a reference to
+//! a node, which is one of two kinds:
 //! * a *ply* of 256 slots, written in place;
 //! * a *tail*, one cache line for a node whose slots form at most [`PARTS`] runs: most nodes of a
-//!   large table hold one or two prefixes. It takes a sixteenth of the memory and is found with
-//!   the same one access. A tail whose runs change is written anew beside the old one.
+//!   large table hold one or two prefixes. It takes a sixteenth of the memory and is found with the
+//!   same one access. A tail whose runs change is rewritten beside the old one.
 //!
 //! Small tables have plies only: these stay in the processor's cache, where going down them costs
 //! a few clocks a level, without a branch and without sorting keys by kinds of nodes.

@@ -1,6 +1,6 @@
 //! Numbers by index, each published with one store: setting one copies no other.
 //!
-//! Whoever reads a number sees all that the owner wrote before setting it.
+//! A reader of a number sees all that the owner wrote before setting it.
 #![forbid(unsafe_code)]
 
 use std::fmt::Debug;
@@ -17,7 +17,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 pub trait Number: FromZeros + Debug + Send + Sync {
     /// Its value.
     type Value: Copy + Default + PartialEq;
-    /// What was stored last.
+    /// The value stored last.
     fn get(&self) -> Self::Value;
     /// Publishes a value.
     fn put(&self, value: Self::Value);
@@ -82,7 +82,7 @@ impl<N: Number> Numbers<N> {
         self.0.get(index).into_iter().for_each(|number| number.put(value));
         index < self.0.len()
     }
-    /// Has those set from now on lie on huge pages: there are many, side by side.
+    /// Places those set from now on on huge pages: there are many, side by side.
     pub fn enlarge(&self) {
         self.0.enlarge();
     }

@@ -3,9 +3,8 @@
 //! Patterns with like masks are in a group: a hash table of the bits that all of them compare
 //! (tuple space). Lists with many kinds of masks share groups with coarser masks, at most
 //! [`GROUPS`]. Patterns that are alike in the bits of their group, such as ranges of ports between
-//! the same hosts, are told apart by a tree of cuts down to a few. Groups and places in them know
-//! the first pattern there: what is found already keeps a lookup from going where nothing comes
-//! before it.
+//! the same hosts, are distinguished by a tree of cuts down to a few. Groups and places in them
+//! know the first pattern there: an earlier match spares a lookup places without better ones.
 //!
 //! [`Rules::find_all`] takes a block of keys through one group after the other, so that what they
 //! wait for comes at once.
@@ -62,7 +61,7 @@ impl Field {
 /// A pattern that keys are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern<const W: usize> {
-    /// Bits that count.
+    /// Prefix length.
     pub mask: [u64; W],
     /// Their values; others are 0.
     pub value: [u64; W],
@@ -133,7 +132,7 @@ impl To {
     }
 }
 
-/// A value of a field at which patterns are told apart.
+/// A value of a field that distinguishes patterns.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     at: u64,
@@ -325,7 +324,7 @@ impl<const W: usize> Rules<W> {
                     *best = self.probe(group, hash, key(n), *best);
                     continue;
                 }
-                // Nobody can foresee whether it comes before what was found: no branch.
+                // Whether it precedes the match so far is unpredictable: no branch.
                 going[hits] = (n as u32, line.to[place]);
                 hits += usize::from(line.first[place] < *best);
             }

@@ -86,16 +86,15 @@ struct Segment {
 #[derive(Debug)]
 struct Arena(Reserved<UnsafeCell<Segment>>);
 
-// SAFETY: the plain parts of a segment are written only while nobody can read it: see the module's
-// contract.
+// SAFETY: the plain parts of a segment are written only without readers: see the module's contract.
 unsafe impl Sync for Arena {}
 
 impl Arena {
     /// A segment that a top names.
     #[inline(always)]
     fn at(&self, slot: u32) -> &Segment {
-        // SAFETY: whoever knows the number has it from a top that readers may use, so nobody writes
-        // the segment's plain parts.
+        // SAFETY: the number is from a top that readers may use, so the segment's plain parts are
+        // not being written.
         unsafe { &*self.0[slot as usize].get() }
     }
 }

@@ -135,7 +135,7 @@ pub(super) unsafe extern "C" fn cancel(cx: *mut Cx, timer: u32) -> c_int {
             let owner = call.owner;
             let plugin = call.router.own_mut::<Loader>().by_owner(owner);
             let pending = plugin.and_then(|plugin| plugin.timers.remove(&timer));
-            let (timer, _) = pending.ok_or("there is no such timer")?;
+            let (timer, _) = pending.ok_or("no such timer")?;
             call.router.cancel(timer);
             Ok(())
         })
@@ -161,9 +161,9 @@ pub(super) unsafe extern "C" fn inject(
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let name = needed(node, "name of the node")?;
+            let name = needed(node, "node name")?;
             let node = call.router.engine.index_of(&name);
-            let node = node.ok_or_else(|| format!("there is no node {name}"))?;
+            let node = node.ok_or_else(|| format!("no node {name}"))?;
             let thread = call.router.engine.data_threads().start;
             let bytes = copied(from, len);
             call.router.engine.inject(thread, node, bytes, move |p| p.set_rx(rx));

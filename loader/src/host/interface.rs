@@ -25,11 +25,11 @@ pub(super) unsafe extern "C" fn add(
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let given = interface.as_ref().ok_or("there is no interface")?;
-            let name = needed(given.name, "name of the interface")?;
+            let given = interface.as_ref().ok_or("no such interface")?;
+            let name = needed(given.name, "interface name")?;
             let hardware = needed(given.hardware, "hardware class")?;
             let process = given.transmit.ok_or_else(|| format!("{name} has no function"))?;
-            let to = to.as_mut().ok_or("there is no place for the number")?;
+            let to = to.as_mut().ok_or("no place for the number")?;
             let local = vec![0; (given.local_size as usize).div_ceil(8)];
             let template = CNode { process, state: given.state, local };
             let (owner, router) = (call.owner, &mut *call.router);
@@ -66,7 +66,7 @@ pub(super) unsafe extern "C" fn add(
 fn own(router: &mut Router, owner: ::control::feature::Owner, index: u32) -> Result<(), String> {
     let plugin = router.own_mut::<Loader>().by_owner(owner);
     let is_own = plugin.is_some_and(|plugin| plugin.interfaces.contains(&InterfaceIndex(index)));
-    if is_own { Ok(()) } else { Err("it is no interface of the plugin".to_owned()) }
+    if is_own { Ok(()) } else { Err("not an interface of the plugin".to_owned()) }
 }
 
 /// # Safety

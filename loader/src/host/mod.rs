@@ -154,7 +154,7 @@ fn enter_with<R>(router: Access<'_>, owner: Owner, work: impl FnOnce(*mut Cx) ->
     (done, Called { text, json, failed, answers, lines })
 }
 
-/// The commands that make again what a plugin was told.
+/// The commands that recreate a plugin's settings.
 pub fn configuration(
     router: &Router,
     owner: Owner,
@@ -199,7 +199,7 @@ unsafe fn attempt(cx: *mut Cx, work: impl FnOnce(&mut Call<'_>) -> Result<(), St
 
 const FAILED: c_int = -1;
 
-/// A text of a plugin, if it is there.
+/// A text of a plugin, if given.
 ///
 /// # Safety
 /// It is null or ends with a NUL.
@@ -215,7 +215,7 @@ unsafe fn text(text: *const c_char) -> Option<String> {
 unsafe fn needed(from: *const c_char, what: &str) -> Result<String, String> {
     // SAFETY: the caller's.
     let found = unsafe { text(from) };
-    found.filter(|text| !text.is_empty()).ok_or_else(|| format!("there is no {what}"))
+    found.filter(|text| !text.is_empty()).ok_or_else(|| format!("no such {what}"))
 }
 
 /// Text of so many bytes.

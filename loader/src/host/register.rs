@@ -58,8 +58,8 @@ pub(super) unsafe extern "C" fn node(cx: *mut Cx, node: *const abi::Node) -> c_i
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let node = node.as_ref().ok_or("there is no node")?;
-            let name = needed(node.name, "name of the node")?;
+            let node = node.as_ref().ok_or("no such node")?;
+            let name = needed(node.name, "node name")?;
             let process = node.process.ok_or_else(|| format!("{name} has no function"))?;
             let (reasons, counts) = (texts(node.reasons), texts(node.counts));
             let (next, drop) = (names(node.next), text(node.drop));
@@ -91,7 +91,7 @@ fn add_node(
 
 pub(super) fn arc_named(call: &Call<'_>, name: &str) -> Result<&'static FeatureArc, String> {
     let arc = call.router.engine.arc_named(name);
-    arc.ok_or_else(|| format!("there is no feature arc {name}"))
+    arc.ok_or_else(|| format!("no feature arc {name}"))
 }
 
 /// # Safety
@@ -100,7 +100,7 @@ pub(super) unsafe extern "C" fn feature(cx: *mut Cx, feature: *const abi::Featur
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let feature = feature.as_ref().ok_or("there is no feature")?;
+            let feature = feature.as_ref().ok_or("no such feature")?;
             let arc = arc_named(call, &needed(feature.arc, "arc")?)?;
             let name = needed(feature.node, "node of the feature")?;
             let (before, after) = (text(feature.before), text(feature.after));
@@ -128,7 +128,7 @@ pub(super) unsafe extern "C" fn command(cx: *mut Cx, command: *const abi::Comman
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let command = command.as_ref().ok_or("there is no command")?;
+            let command = command.as_ref().ok_or("no such command")?;
             let path = needed(command.path, "path of the command")?;
             let run = command.run.ok_or_else(|| format!("{path} has no function"))?;
             let (usage, about) = (text(command.usage), text(command.about));
@@ -184,7 +184,7 @@ pub(super) unsafe extern "C" fn message(cx: *mut Cx, message: *const abi::Messag
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let message = message.as_ref().ok_or("there is no message")?;
+            let message = message.as_ref().ok_or("no such message")?;
             let name = needed(message.name, "name of the message")?;
             let run = message.run.ok_or_else(|| format!("{name} has no function"))?;
             let version = text(message.version).unwrap_or_else(|| "1.0.0".to_owned());
@@ -237,7 +237,7 @@ pub(super) unsafe extern "C" fn counters(
             let rows = call.router.stats.simple(&name, COLUMNS).map_err(|e| e.to_string())?;
             let row = |thread| rows.row(thread).as_ptr().cast_mut().cast();
             let pointers: Box<[*mut u64]> = (0..rows.threads()).map(row).collect();
-            let to = to.as_mut().ok_or("there is no place for the counters")?;
+            let to = to.as_mut().ok_or("no place for the counters")?;
             *to = abi::Counters { rows: pointers.as_ptr(), threads: rows.threads() as u32 };
             let owner = call.owner;
             if let Some(plugin) = call.router.own_mut::<Loader>().by_owner(owner) {
@@ -258,7 +258,7 @@ pub(super) unsafe extern "C" fn on_interface(
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let call_back = changed.ok_or("there is no function")?;
+            let call_back = changed.ok_or("missing function")?;
             let owner = call.owner;
             if let Some(plugin) = call.router.own_mut::<Loader>().by_owner(owner) {
                 plugin.observers.push(Observer { call: call_back, state });
@@ -278,7 +278,7 @@ pub(super) unsafe extern "C" fn configure(
     // SAFETY: the module's contract.
     unsafe {
         attempt(cx, |call| {
-            let call_back = configure.ok_or("there is no function")?;
+            let call_back = configure.ok_or("missing function")?;
             let owner = call.owner;
             if let Some(plugin) = call.router.own_mut::<Loader>().by_owner(owner) {
                 plugin.configured.push(Configured { call: call_back, state });
@@ -302,7 +302,7 @@ pub(super) unsafe extern "C" fn metadata(
             let name = needed(name, "name of the metadata")?;
             let name = call.router.own_mut::<Loader>().declared.text(&name);
             let owner = call.owner.0;
-            let to = to.as_mut().ok_or("there is no place for the metadata")?;
+            let to = to.as_mut().ok_or("no place for the metadata")?;
             let engine = &mut call.router.engine;
             let before = engine.owner();
             engine.set_owner(owner);

@@ -10,14 +10,14 @@ use super::Error;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Switch IPv6 on an interface on or off.
+/// Enable or disable IPv6 on an interface.
 #[derive(Message)]
 struct SwInterfaceIp6EnableDisable {
     sw_if_index: InterfaceIndex,
     enable: bool,
 }
 
-/// Switch IPv4 on an interface without an address on or off.
+/// Enable or disable IPv4 on an interface without an address.
 #[derive(Message)]
 struct SwInterfaceIp4EnableDisable {
     sw_if_index: InterfaceIndex,
@@ -31,7 +31,7 @@ struct SwInterfaceIp6SetLinkLocalAddress {
     ip: Ipv6Addr,
 }
 
-/// Ask for the link-local address of an interface.
+/// Get the link-local address of an interface.
 #[derive(Message)]
 #[reply(SwInterfaceIp6GetLinkLocalAddressReply)]
 struct SwInterfaceIp6GetLinkLocalAddress {
@@ -44,7 +44,7 @@ struct SwInterfaceIp6GetLinkLocalAddressReply {
     ip: Ipv6Addr,
 }
 
-/// Ask for the addresses of an interface.
+/// List the addresses of an interface.
 #[derive(Message)]
 #[details(IpAddressDetails)]
 struct IpAddressDump {
@@ -59,21 +59,21 @@ struct IpAddressDetails {
     prefix: AddressWithPrefix,
 }
 
-/// Ask which interfaces have addresses.
+/// List interfaces with addresses.
 #[derive(Message)]
 #[details(IpDetails)]
 struct IpDump {
     is_ipv6: bool,
 }
 
-/// An interface that has addresses.
+/// An interface with addresses.
 #[derive(Message)]
 struct IpDetails {
     sw_if_index: InterfaceIndex,
     is_ipv6: bool,
 }
 
-/// Ask which interfaces use the addresses of others.
+/// List unnumbered interfaces.
 #[derive(Message)]
 #[details(IpUnnumberedDetails)]
 struct IpUnnumberedDump {
@@ -82,7 +82,7 @@ struct IpUnnumberedDump {
     sw_if_index: InterfaceIndex,
 }
 
-/// An interface that uses the addresses of another.
+/// An unnumbered interface and the interface whose addresses it uses.
 #[derive(Message)]
 struct IpUnnumberedDetails {
     sw_if_index: InterfaceIndex,

@@ -9,7 +9,7 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 impl Router {
-    /// Has packets for all hosts of an interface's IPv4 networks sent to them, or dropped.
+    /// Sends packets for all hosts of an interface's IPv4 networks to them, or drops them.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].
@@ -22,8 +22,8 @@ impl Router {
         let on = self.addresses.of(interface).clone();
         self.have(interface, OnInterface { directed_broadcast, ..on })
     }
-    /// Has packets for all hosts of an interface's IPv4 networks punted for a feature, or dropped.
-    /// Directed broadcast comes first.
+    /// Punts packets for all hosts of an interface's IPv4 networks for a feature, or drops them.
+    /// Directed broadcast has priority.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].
@@ -38,16 +38,16 @@ impl Router {
     }
 }
 
-/// Send packets for all hosts of an interface's networks to them, or drop them.
+/// Enable or disable directed broadcasts on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip directed-broadcast")]
 pub(super) struct SetDirectedBroadcast {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// send them
+    /// forward directed broadcasts
     pub enable: bool,
-    /// drop them, as it is at first
+    /// drop directed broadcasts; the default
     pub disable: bool,
 }
 

@@ -100,7 +100,7 @@ impl Router {
         // Only less than before: there is nothing that could be refused.
         let _ = self.have(interface, after);
     }
-    /// Enables IPv4 on an interface without an address, or no longer does.
+    /// Enables or disables IPv4 on an interface without an address.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].
@@ -109,8 +109,8 @@ impl Router {
         let after = OnInterface { wants_ip4: on, ..self.addresses.of(interface).clone() };
         self.have(interface, after)
     }
-    /// Enables IPv6 on an interface: it gets a link-local address. Or no longer does, unless it has
-    /// other addresses.
+    /// Enables IPv6 on an interface, with a link-local address, or disables it, unless it has other
+    /// addresses.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].
@@ -119,8 +119,8 @@ impl Router {
         let after = OnInterface { wants_ip6: on, ..self.addresses.of(interface).clone() };
         self.have(interface, after)
     }
-    /// Has an interface take packets of an IP version as long as a feature needs it, which is in no
-    /// configuration of its own. Each hold is given up once.
+    /// Makes an interface accept packets of an IP version as long as a feature needs it, which is
+    /// in no configuration of its own. Each hold is released once.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Route`].
@@ -159,7 +159,7 @@ impl Router {
         let wants_ip6 = on.wants_ip6 || !on.is_ip6_configured();
         self.have(interface, OnInterface { link_local: Some(addr), wants_ip6, ..on })
     }
-    /// Has an interface look up in another table.
+    /// Sets the table of an interface.
     ///
     /// # Errors
     /// [`Error::HasAddresses`] of that family, [`Error::Route`].
@@ -332,7 +332,7 @@ impl Router {
         self.lend(interface, Some(&lender));
         Ok(())
     }
-    /// Has a feature that has just come hear of the addresses there are.
+    /// Replays existing addresses to a newly loaded feature.
     pub(crate) fn introduce_addresses(
         &mut self,
         owner: control::feature::Owner,
@@ -382,8 +382,8 @@ impl Router {
             self.remove_link_local(interface);
         }
     }
-    /// Has an interface take frames to the groups in which its IPv6 addresses are asked for: one
-    /// that several addresses share goes with the last of them.
+    /// Makes an interface accept frames to the solicited-node groups of its IPv6 addresses: one
+    /// that several addresses share is removed with the last of them.
     fn follow_solicited_nodes(
         &mut self,
         interface: InterfaceIndex,
@@ -404,7 +404,7 @@ impl Router {
             let _ = self.lend_mac(interface, *mac, is_on);
         }
     }
-    /// Has an interface listen to the groups of the versions that are enabled, in its tables.
+    /// Makes an interface listen to the groups of the enabled versions, in its tables.
     fn follow_groups(&mut self, interface: InterfaceIndex, old: &OnInterface, new: &OnInterface) {
         let all = [Link::Ip4, Link::Ip6].map(|link| (link, old.table(link), new.table(link)));
         for (link, old, new) in all.into_iter().filter(|(_, old, new)| old != new) {

@@ -56,11 +56,11 @@ impl Print for SetAddress {
     }
 }
 
-/// Show addresses of interfaces.
+/// Show interface addresses.
 #[derive(Command)]
 #[command("show interface address")]
 struct ShowAddress {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
@@ -76,7 +76,7 @@ pub(super) struct EnableIp4 {
     pub interface: InterfaceIndex,
 }
 
-/// No longer enable IPv4 on an interface without an address.
+/// Disable IPv4 on an interface without an address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip4 interface")]
 #[undo("enable ip4 interface {1}")]
@@ -86,7 +86,7 @@ pub(super) struct DisableIp4 {
     pub interface: InterfaceIndex,
 }
 
-/// Enable IPv6 on an interface: it gets a link-local address.
+/// Enable IPv6 on an interface and assign a link-local address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("enable ip6 interface")]
 #[undo("disable ip6 interface {1}")]
@@ -96,7 +96,7 @@ pub(super) struct EnableIp6 {
     pub interface: InterfaceIndex,
 }
 
-/// No longer enable IPv6 on an interface without an address.
+/// Disable IPv6 on an interface without an address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("disable ip6 interface")]
 #[undo("enable ip6 interface {1}")]
@@ -106,17 +106,17 @@ pub(super) struct DisableIp6 {
     pub interface: InterfaceIndex,
 }
 
-/// Show what an interface does in IPv6.
+/// Show the IPv6 state of an interface.
 #[derive(Command)]
 #[command("show ip6 interface")]
 struct ShowIp6Interface {
-    /// interface; all with IPv6 when none is given
+    /// interface; default all with IPv6
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
 }
 
-/// Choose the IPv4 table of an interface.
+/// Set the IPv4 table of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip table")]
 #[undo("set interface ip table {1} 0")]
@@ -124,13 +124,13 @@ pub(super) struct SetTable4 {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// number of the table
+    /// table ID
     #[positional]
     #[values("table-id")]
     pub table: u32,
 }
 
-/// Choose the IPv6 table of an interface.
+/// Set the IPv6 table of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 table")]
 #[undo("set interface ip6 table {1} 0")]
@@ -138,7 +138,7 @@ pub(super) struct SetTable6 {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// number of the table
+    /// table ID
     #[positional]
     #[values("table-id")]
     pub table: u32,
@@ -161,7 +161,7 @@ impl SetAddress {
                 router.remove_all_addresses(interface);
                 Ok(())
             }
-            (None, false) => Err(Error::new("`all' goes with `del'")),
+            (None, false) => Err(Error::new("`all' requires `del'")),
             (Some(prefix), true) => router
                 .remove_address(interface, prefix)
                 .map_err(|e| Error::new(format!("failed to delete {prefix} on {name}: {e}"))),
@@ -200,8 +200,8 @@ impl ShowIp6Interface {
     fn carry_out(&self, router: &Router) -> Result<Output, Error> {
         if let Some(name) = &self.interface {
             let shown = Ip6Interface::of(router, find(router, name)?);
-            let none = || Error::new(format!("IPv6 is not enabled on {}", name.as_str()));
-            return Ok(Output::of(shown.ok_or_else(none)?));
+            let none = || Output::both("IP6 disabled", ());
+            return Ok(shown.map_or_else(none, Output::of));
         }
         let mut out = Output::none();
         for (index, _) in router.addresses.iter() {

@@ -12,72 +12,72 @@ use crate::interface::InterfaceIndex;
 use crate::interface::api::{find, module};
 use crate::router::Router;
 
-/// Give an interface an address or take one away.
+/// Add or delete an interface address.
 #[derive(Message)]
 pub struct SwInterfaceAddDelAddress {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// or take it away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// take all away
+    /// delete all addresses
     pub del_all: bool,
-    /// the address with its network
+    /// address and prefix length
     pub prefix: AddressWithPrefix,
 }
 
-/// Have an interface look up in another table.
+/// Set the table of an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetTable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// for IPv6, else for IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
-/// Ask which table an interface looks up in.
+/// Get the table of an interface.
 #[derive(Message)]
 #[reply(SwInterfaceGetTableReply)]
 pub struct SwInterfaceGetTable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// for IPv6, else for IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
 }
 
-/// The table.
+/// The interface's table.
 #[derive(Message)]
 pub struct SwInterfaceGetTableReply {
-    /// its number
+    /// index
     pub vrf_id: u32,
 }
 
-/// Have an interface use the addresses of another one.
+/// Make an interface unnumbered, using the addresses of another.
 #[derive(Message)]
 pub struct SwInterfaceSetUnnumbered {
-    /// interface that lends its addresses
+    /// interface whose addresses are used
     pub sw_if_index: InterfaceIndex,
-    /// the interface that has none of its own
+    /// the unnumbered interface
     pub unnumbered_sw_if_index: InterfaceIndex,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// Send packets for all hosts of an interface's networks to them, or drop them.
+/// Enable or disable directed broadcasts on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetIpDirectedBroadcast {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// send them
+    /// forward directed broadcasts
     pub enable: bool,
 }
 
-/// From now on note which addresses are set again.
+/// Start replacing addresses: mark those that exist.
 #[derive(Message)]
 pub struct SwInterfaceAddressReplaceBegin {}
 
-/// Take away those that were not set again since.
+/// Finish replacing addresses: delete those not set again.
 #[derive(Message)]
 pub struct SwInterfaceAddressReplaceEnd {}
 

@@ -86,7 +86,7 @@ impl OnInterface {
 pub enum AddressState {
     /// Its time is nearly over: another one is better.
     Deprecated,
-    /// It is not known to be ours alone.
+    /// Not known to be unique.
     Tentative,
 }
 
@@ -109,19 +109,19 @@ impl OnInterface {
         let ip4 = self.ip4.iter().map(|p| Prefix::Ip4(*p));
         ip4.chain(self.ip6.iter().map(|p| Prefix::Ip6(*p)))
     }
-    /// Whether IPv4 packets may come in.
+    /// Whether IPv4 packets are accepted.
     pub fn has_ip4(&self) -> bool {
         self.wants_ip4 || self.held[0] > 0 || self.borrowed.is_some() || !self.ip4.is_empty()
     }
-    /// Whether IPv6 packets may come in.
+    /// Whether IPv6 packets are accepted.
     pub fn has_ip6(&self) -> bool {
         self.is_ip6_configured() || self.held[1] > 0
     }
-    /// Whether IPv6 packets may come in without a feature that needs them.
+    /// Whether IPv6 packets are accepted without a feature that needs them.
     fn is_ip6_configured(&self) -> bool {
         self.wants_ip6 || self.borrowed.is_some() || !self.ip6.is_empty()
     }
-    /// The table that its packets of a version are looked up in; `None` where they may not come in.
+    /// The table that its packets of a version are looked up in; `None` if they are not accepted.
     pub fn table(&self, link: impl Into<Link>) -> Option<TableIndex> {
         match link.into() {
             Link::Ip4 => self.has_ip4().then_some(self.table4),
@@ -157,7 +157,7 @@ pub struct Addresses {
     all: SharedSlab<OnInterface>,
     /// Interfaces that borrow addresses, by lender: its number, theirs.
     borrowers: BTreeSet<(InterfaceIndex, InterfaceIndex)>,
-    /// Addresses that nobody configured: they were learned.
+    /// Learned addresses, which are not configured.
     learned: BTreeSet<(InterfaceIndex, Prefix)>,
     nothing: OnInterface,
     observers: Registered<Observer>,
@@ -199,7 +199,7 @@ impl Addresses {
         let all = (from, InterfaceIndex(0))..=(from, InterfaceIndex(u32::MAX));
         self.borrowers.range(all).map(|(_, interface)| *interface).collect()
     }
-    /// Has `observer` called whenever the addresses of an interface change.
+    /// Calls `observer` whenever the addresses of an interface change.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
@@ -224,7 +224,7 @@ impl Addresses {
 /// Reasons why an address is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The interface is not there.
+    /// No such interface.
     NoInterface,
     /// No interface can have this address.
     Invalid(Prefix),

@@ -224,7 +224,7 @@ fn ip6_brings_a_link_local_address_and_groups() {
     ICMP redirects are disabled
 ";
     assert_eq!(text, head);
-    assert_eq!(b.run("show ip6 interface pg1"), "show ip6 interface: IPv6 is not enabled on pg1\n");
+    assert_eq!(b.run("show ip6 interface pg1"), "IP6 disabled\n");
     // The address follows the interface's own.
     let pg0 = b.interface("pg0");
     b.control(|r| r.set_mac(pg0, MacAddr([2, 0, 0, 0, 0, 0xcc])));

@@ -12,7 +12,7 @@ use crate::router::Router;
 /// The addresses of another interface that an unnumbered one uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Borrowed {
-    /// Interface that lends its addresses.
+    /// Interface whose addresses are used.
     pub from: InterfaceIndex,
     /// They, as long as they are there.
     #[serde(skip)]
@@ -29,10 +29,10 @@ impl Borrowed {
 }
 
 impl Router {
-    /// Has an interface use the addresses of another one, or no longer, if `None`.
+    /// Makes an interface use the addresses of another one, or stop with `None`.
     ///
     /// # Errors
-    /// [`Error::NoInterface`]; [`Error::NoLender`] when the other is not there or is unnumbered;
+    /// [`Error::NoInterface`]; [`Error::NoLender`] if the other does not exist or is unnumbered;
     /// [`Error::HasAddresses`] of its own; [`Error::Lends`] them.
     pub fn set_unnumbered(
         &mut self,
@@ -79,7 +79,7 @@ pub(super) struct SetUnnumbered {
 
 impl Command for SetUnnumbered {
     const PATHS: &'static [&'static str] = &["set interface unnumbered"];
-    const ABOUT: &'static str = "Have an interface use the addresses of another one";
+    const ABOUT: &'static str = "Make an interface unnumbered, using the addresses of another";
     const USAGE: &'static str = "{<interface> use <interface> | del <interface>}";
 
     fn parse(args: &mut control::cli::Args<'_>) -> Result<Self, Message> {

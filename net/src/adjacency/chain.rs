@@ -81,9 +81,9 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Whether a packet comes anew before it gets the headers: it had to be cut into segments or
-    /// its checksum completed first, as somebody asks for or as the headers need it, or follows
-    /// such a packet in its frame (`is_behind`).
+    /// Whether a packet is processed again before it gets the headers: it had to be segmented or
+    /// its checksum completed first, as requested or as the headers need it, or follows such a
+    /// packet in its frame (`is_behind`).
     ///
     /// # Errors
     /// The packet is to be dropped.
@@ -192,7 +192,7 @@ impl super::Adjacencies {
     pub(crate) fn forget_encapsulation(&mut self, interface: InterfaceIndex) {
         self.encapsulations.by_interface.remove(&interface);
     }
-    /// Stacks the adjacencies of a tunnel anew: those to a next hop, or all.
+    /// Restacks the adjacencies of a tunnel: those to a next hop, or all.
     pub(crate) fn stack(router: &mut Router, interface: InterfaceIndex, next_hop: Option<IpAddr>) {
         let all = &router.adjacencies;
         let Some(stack) = all.encapsulations.of(interface) else { return };

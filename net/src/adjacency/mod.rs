@@ -216,7 +216,7 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// no more than {0} adjacencies
+    /// at most {0} adjacencies
     #[retval(LIMIT_EXCEEDED)]
     Full(usize),
     /// {0}
@@ -267,7 +267,7 @@ impl Adjacencies {
     pub fn iter(&self) -> impl Iterator<Item = (AdjacencyIndex, &Adjacency)> {
         self.slab.iter().skip(1).map(|(i, a)| (AdjacencyIndex(i), a))
     }
-    /// The adjacency for these, if somebody uses it.
+    /// The adjacency for these, if in use.
     pub fn find(
         &self,
         interface: InterfaceIndex,
@@ -309,12 +309,12 @@ impl Adjacencies {
 }
 
 impl Router {
-    /// Uses the adjacency for these, making it when it is not there: complete where no address of
-    /// layer 2 is needed, otherwise once [`Router::complete_adjacency`] says so. What travels over
-    /// it is of the next hop's family. Give it up with [`Router::release_adjacency`].
+    /// Uses the adjacency for these, creating it if necessary: complete where no MAC address is
+    /// needed, otherwise after [`Router::complete_adjacency`]. Its traffic is of the next hop's
+    /// family. Release it with [`Router::release_adjacency`].
     ///
     /// # Errors
-    /// An interface that is not there; too many.
+    /// No such interface; too many.
     pub fn use_adjacency(
         &mut self,
         interface: InterfaceIndex,
@@ -419,7 +419,7 @@ impl Router {
             (stacked.release)(self, index, stacked.list);
         }
     }
-    /// Has packets over each adjacency counted, or no longer.
+    /// Enables or disables counting of packets over each adjacency.
     pub fn count_adjacencies(&mut self, is_on: bool) {
         self.adjacencies.are_counted = is_on;
         let all: Vec<_> = self.adjacencies.iter().map(|(index, _)| index).collect();
@@ -474,7 +474,8 @@ impl Router {
         }
         self.follow_mtu_over(interface);
     }
-    /// Has the MTU of a tunnel's adjacency follow the way to the far end; whether it changed.
+    /// Updates the MTU of a tunnel's adjacency from the route to the remote address; returns
+    /// whether it changed.
     pub(crate) fn refresh_mtu(&mut self, index: AdjacencyIndex) -> bool {
         let Some(a) = self.adjacencies.at(index) else { return false };
         let (link, hop, old) = (a.link, a.hop.clone(), a.mtu);

@@ -172,7 +172,7 @@ fn packets_too_big_for_a_tunnel_are_told_of() {
     let big = packets::udp6("2001:db8::2", "2001:dead::1", 7, &[0; 1300]);
     b.graph.send("ip6-lookup", &[big], |_| ());
     let answers = [("ip6-input", "mtu_exceeded", 1), ("ip6-icmp-error", "drop", 1)];
-    b.graph.expect_counters(&answers); // nothing came in, so nothing is answered
+    b.graph.expect_counters(&answers); // no receive interface, so no answer
     let big = packets::udp4("9.9.9.9", "30.1.1.1", 7, &[0; 1300]);
     let out = b.graph.send("ip4-lookup", &[big], |_| ());
     assert_eq!(out[0].at, "ip4-frag");

@@ -9,7 +9,7 @@ use crate::fib::{Ip4, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Addresses that are answered for.
+/// Addresses answered by proxy ARP.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 struct ProxyArp {
     table_id: u32,
@@ -17,37 +17,37 @@ struct ProxyArp {
     hi: Ipv4Addr,
 }
 
-/// Answer ARP requests for a range of addresses, or no longer.
+/// Add or delete a proxy ARP range.
 #[derive(Message)]
 struct ProxyArpAddDel {
     is_add: bool,
     proxy: ProxyArp,
 }
 
-/// Show the ranges that are answered for.
+/// List proxy ARP ranges.
 #[derive(Message)]
 #[details(ProxyArpDetails)]
 struct ProxyArpDump {}
 
-/// A range that is answered for.
+/// A proxy ARP range.
 #[derive(Message)]
 struct ProxyArpDetails {
     proxy: ProxyArp,
 }
 
-/// Answer for these ranges on an interface, or no longer.
+/// Enable or disable proxy ARP on an interface.
 #[derive(Message)]
 struct ProxyArpIntfcEnableDisable {
     sw_if_index: InterfaceIndex,
     enable: bool,
 }
 
-/// Show the interfaces where ranges are answered for.
+/// List interfaces with proxy ARP.
 #[derive(Message)]
 #[details(ProxyArpIntfcDetails)]
 struct ProxyArpIntfcDump {}
 
-/// An interface where ranges are answered for.
+/// An interface with proxy ARP.
 #[derive(Message)]
 struct ProxyArpIntfcDetails {
     sw_if_index: u32,

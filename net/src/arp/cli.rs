@@ -12,22 +12,22 @@ use crate::fib::{Ip4, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Answer ARP requests for a range of addresses, or no longer.
+/// Add or delete a proxy ARP range.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set arp proxy")]
 struct SetProxy {
-    /// number of the table whose interfaces it is for; 0 unless given
+    /// ID of the table whose interfaces it applies to; default 0
     table_id: Option<u32>,
     /// first address
     start: Ipv4Addr,
     /// last address
     end: Ipv4Addr,
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
 }
 
-/// Answer for the ranges of proxy ARP on an interface, or no longer.
+/// Enable or disable proxy ARP on an interface.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set interface proxy-arp")]
 #[stage(Attachments)]
@@ -35,14 +35,14 @@ struct SetInterface {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// no longer
+    /// disable
     #[alias("off")]
     #[opposite("enable")]
     #[opposite("on")]
     disable: bool,
 }
 
-/// Show what ARP requests are answered for others, and where.
+/// Show proxy ARP ranges and interfaces.
 #[derive(Clone, Debug, Command)]
 #[command("show arp proxy")]
 struct Show;

@@ -1,4 +1,4 @@
-//! `arp-input`: is it ARP for IPv4 over Ethernet? (RFC 826)
+//! `arp-input`: checks for ARP for IPv4 over Ethernet (RFC 826).
 #![forbid(unsafe_code)]
 
 use std::fmt;

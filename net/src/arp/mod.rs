@@ -60,7 +60,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
         Change::Added => follow_ip4(router, interface),
         Change::Deleting => {
             let done = router.set_interface_proxy_arp(interface, false);
-            done.expect("it is there until everybody has heard");
+            done.expect("the interface exists until all are notified");
             set(router, interface, ArpReply::NAME, false);
             set(router, interface, ArpDisabled::NAME, false);
         }

@@ -36,7 +36,7 @@ pub struct Range {
 /// Reasons why a range is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum ProxyError {
-    /// the last address is less than the first
+    /// the last address is before the first
     #[retval(INVALID_VALUE)]
     Backwards,
     /// no IPv4 table {0}
@@ -48,7 +48,7 @@ pub enum ProxyError {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// no more than {MAX_RANGES} ranges
+    /// at most {MAX_RANGES} ranges
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }
@@ -82,7 +82,7 @@ impl Router {
         let proxies: &mut Proxies = self.own_mut();
         proxies.0.publish(new);
     }
-    /// Answers for a range of addresses of table `id` from now on, or no longer.
+    /// Adds or deletes a proxy ARP range of table `id`.
     ///
     /// # Errors
     /// [`ProxyError`]; nothing has changed then. Adding what is there is none.
@@ -109,7 +109,7 @@ impl Router {
         self.publish_arp_proxies(new);
         Ok(())
     }
-    /// Answers for others on an interface from now on, or no longer.
+    /// Enables or disables proxy ARP on an interface.
     ///
     /// # Errors
     /// [`ProxyError::NoInterface`].

@@ -1,5 +1,5 @@
-//! `arp-reply`: answers who asks for an address of ours, and learns from what others say (RFC 826;
-//! probes and announcements: RFC 5227).
+//! `arp-reply`: answers requests for our addresses, and learns from senders (RFC 826; probes and
+//! announcements: RFC 5227).
 #![forbid(unsafe_code)]
 
 use std::net::Ipv4Addr;
@@ -122,8 +122,8 @@ impl Node for ArpReply {
     }
 }
 
-/// Whether a host that is no neighbour is answered, though not learned: the only one behind an
-/// unnumbered interface, and whoever asks from an address of another link.
+/// Whether a host that is not a neighbor is answered, though not learned: the only one behind an
+/// unnumbered interface, and one with an address of another link.
 fn answers(
     ours: &AddressReader,
     on_link: &OnLink<Ip4>,

@@ -95,7 +95,7 @@ fn wrong_proxies_are_refused() {
     let mut b = Bench::new();
     for (line, error) in [
         ("set arp proxy table-id 7 start 1.0.0.1 end 1.0.0.2", "no IPv4 table 7"),
-        ("set arp proxy start 1.0.0.2 end 1.0.0.1", "the last address is less than the first"),
+        ("set arp proxy start 1.0.0.2 end 1.0.0.1", "the last address is before the first"),
         ("set arp proxy del start 1.0.0.1 end 1.0.0.2", "no such range"),
     ] {
         assert_eq!(b.cli(line), format!("set arp proxy: {error}\n"));

@@ -8,7 +8,7 @@ use crate::router::Router;
 /// Seconds for which a drop counts as one of now.
 const NOW: f64 = 5.0;
 
-/// What every host on a link gets, wanted or not: names of nodes and counters.
+/// Traffic that every host on a link receives: names of nodes and counters.
 const NOISE: &[(&str, &str)] = &[
     ("arp-input", "gratuitous_arp"),
     ("arp-input", "l3_dst_address_not_local"),
@@ -45,7 +45,7 @@ fn look(router: &mut Router, found: &mut Findings) {
             return None;
         }
         let on = router.interfaces.name(last.rx);
-        let text = format!("drops packets, among them some from {on}: {}", text.text);
+        let text = format!("drops packets, some of them from {on}: {}", text.text);
         Some((node.to_owned(), text))
     });
     let mut lately: Vec<_> = lately.collect();

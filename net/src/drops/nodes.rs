@@ -11,7 +11,7 @@ use super::tally::{Sample, Sampler, Tally};
 use crate::events::EventSender;
 use crate::interface::{Counters, Interfaces};
 
-/// `error-drop`: counts a dropped packet on the interface it came in on.
+/// `error-drop`: counts a dropped packet on its receive interface.
 #[derive(Clone)]
 pub struct ErrorDrop {
     counters: Arc<Counters>,

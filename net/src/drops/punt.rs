@@ -8,7 +8,7 @@ use graph::{Frame, Node};
 use super::nodes::{Reason, Received};
 use crate::interface::{Counters, Interfaces};
 
-/// `error-punt`: counts a packet for control on the interface it came in on.
+/// `error-punt`: counts a packet for control on its receive interface.
 #[derive(Clone)]
 pub struct ErrorPunt {
     counters: Arc<Counters>,
@@ -49,7 +49,7 @@ impl Node for ErrorPunt {
     }
 }
 
-/// `punt`: the end of packets that nobody in control asked for.
+/// `punt`: the end of packets without a handler in control.
 #[derive(Clone)]
 pub struct Punt;
 

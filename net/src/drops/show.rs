@@ -20,16 +20,15 @@ const KEPT: usize = 4;
 /// Least time that rates are reckoned over. Seconds.
 const SHORTEST: f64 = 1.0;
 
-/// Show which packets are dropped, where, why and how fast: rates are of the time since the last
-/// look.
+/// Show dropped packets by node and reason; rates are since the last display.
 #[derive(Command)]
 #[command("show drops")]
 struct ShowDrops {
-    /// with the last packets of each reason
+    /// include the last packets of each reason
     verbose: bool,
 }
 
-/// Start counting dropped packets anew, and forget samples.
+/// Reset drop counters and discard samples.
 #[derive(Command)]
 #[command("clear drops")]
 struct ClearDrops;
@@ -80,7 +79,7 @@ pub struct Reason {
     pub packets: u64,
     /// Packets a second.
     pub rate: f64,
-    /// Packets dropped, by the interface they came in on.
+    /// Packets dropped, by receive interface.
     pub interfaces: Vec<OnInterface>,
     /// Further ones of the counter: lost before they had a buffer or while they were sent,
     /// or answered with an ICMP error instead.
@@ -89,7 +88,7 @@ pub struct Reason {
     pub samples: Vec<Shown>,
 }
 
-/// Packets that came in on an interface.
+/// Packets received on an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct OnInterface {
     /// Its name; empty for those of interfaces that were too many to count apart.
@@ -105,13 +104,13 @@ pub struct OnInterface {
 pub struct Shown {
     /// Seconds ago.
     pub ago: f64,
-    /// The interface it came in on.
+    /// Receive interface.
     pub interface: String,
     /// Bytes it had.
     pub length: usize,
     /// Its headers.
     pub headers: Vec<String>,
-    /// Its first bytes.
+    /// First bytes.
     pub hex: String,
 }
 
@@ -195,7 +194,7 @@ impl Router {
         self.own_mut::<State>().note(counts);
         Ok(Dropped { seconds: now - cleared, interval, reasons, is_verbose: false })
     }
-    /// Counts dropped packets anew, and forgets samples.
+    /// Resets drop counters, and discards samples.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -224,7 +223,7 @@ impl Router {
         }
         let base = &self.own::<State>().base;
         for (index, _, text, value) in self.engine.counters() {
-            // Cleared since, it began anew.
+            // Cleared since, it restarted.
             let before = base.get(&index).copied().filter(|before| *before <= value);
             let value = value - before.unwrap_or(0);
             let elsewhere = value.saturating_sub(seen.get(&index).copied().unwrap_or(0));

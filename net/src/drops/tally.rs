@@ -26,7 +26,7 @@ const SHOWN: usize = 96;
 /// The number of an interface that stands for all pairs without a place.
 pub(super) const OTHERS: u32 = u32::MAX;
 
-/// Packets of a reason that came in on an interface.
+/// Packets of a reason received on an interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pair {
     /// Number of the counter; 0 where a route discarded them.
@@ -88,7 +88,7 @@ impl Tally {
 pub struct Sample {
     /// Number of the counter of its reason; 0 where a route discarded it.
     pub error: u32,
-    /// The interface it came in on.
+    /// Receive interface.
     pub rx: u32,
     /// Seconds on the router's clock.
     pub at: f64,
@@ -119,7 +119,7 @@ impl Sample {
         let (error, rx, len) = (Buffer::error(p), p.rx(), p.total_len());
         Self { error, rx, at, len, is_framed, shown: shown as u8, bytes }
     }
-    /// Its first bytes.
+    /// First bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.shown)]
     }

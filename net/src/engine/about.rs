@@ -1,4 +1,4 @@
-//! `show version`, `show plugins`, `show cpu`: what runs, and on what.
+//! `show version`, `show plugins`, `show cpu`: the program and its machine.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct Program {
 pub struct Plugin {
     /// The file it comes from, or of what is built in the name it has in the original.
     pub file: String,
-    /// Its version.
+    /// Version.
     pub version: String,
     /// One line about it.
     pub about: String,
@@ -47,17 +47,17 @@ impl Plugin {
 #[derive(Command)]
 #[command("show version")]
 struct ShowVersion {
-    /// more about how it runs
+    /// include details of the running process
     verbose: bool,
-    /// the command line it was started with
+    /// the command line of the process
     cmdline: bool,
 }
 
-/// Show the loaded plugins: those of the original that are built in, and those from files.
+/// Show plugins: built in and loaded from files.
 #[derive(Command)]
 #[command("show plugins")]
 struct ShowPlugins {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }

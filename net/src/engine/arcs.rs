@@ -6,7 +6,7 @@ use super::features::Refusal;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Switch a feature on or off on an interface.
+/// Enable or disable a feature on an interface.
 #[derive(Message)]
 struct FeatureEnableDisable {
     sw_if_index: InterfaceIndex,
@@ -15,7 +15,7 @@ struct FeatureEnableDisable {
     feature_name: Text<64>,
 }
 
-/// Ask whether a feature is on.
+/// Get whether a feature is enabled.
 #[derive(Message)]
 #[reply(FeatureIsEnabledReply)]
 struct FeatureIsEnabled {
@@ -24,7 +24,7 @@ struct FeatureIsEnabled {
     sw_if_index: InterfaceIndex,
 }
 
-/// Whether a feature is on.
+/// Whether a feature is enabled.
 #[derive(Message)]
 #[head(request)]
 struct FeatureIsEnabledReply {
@@ -54,7 +54,7 @@ impl From<Refusal> for Retval {
     }
 }
 
-/// Whether a feature is on; an error that names what is not there.
+/// Whether a feature is on; an error that names a missing object.
 fn is_on(
     router: &Router,
     interface: InterfaceIndex,

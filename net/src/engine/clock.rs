@@ -13,19 +13,19 @@ use crate::router::Router;
 /// End of the clock, in seconds: some thirty years.
 const END: f64 = 1e9;
 
-/// Show the router's time.
+/// Show the router's clock.
 #[derive(Command)]
 #[command("show clock")]
 struct ShowClock {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     verbose: bool,
 }
 
-/// Move the router's time, and with it every timer.
+/// Advance the router's clock and all timers.
 #[derive(Command)]
 #[command("set clock adjust")]
 struct SetClockAdjust {
-    /// seconds to move it forward by
+    /// seconds to advance
     #[positional]
     seconds: f64,
 }
@@ -43,11 +43,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             return Err(Error::new("seconds must be a finite number"));
         }
         if seconds < 0.0 {
-            return Err(Error::new(format!("the clock only goes forward, not by {seconds}")));
+            return Err(Error::new(format!("the clock cannot go back by {seconds}")));
         }
         let most = END - router.now();
         if seconds > most {
-            let text = format!("at most {most:.0} seconds, not {seconds:e}: the clock ends there");
+            let text = format!(
+                "at most {most:.0} seconds, not {seconds:e}: the clock would \
+                overflow"
+            );
             return Err(Error::new(text));
         }
         // What waits for a time that is skipped is done before the answer: who asked relies on it.

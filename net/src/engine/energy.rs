@@ -1,5 +1,5 @@
-//! `show energy`: what data-plane threads do with their time, and the energy of the processor's
-//! packages where the system tells it (`/sys/class/powercap`).
+//! `show energy`: the use of time by data-plane threads, and the energy of the processor's packages
+//! if the system reports it (`/sys/class/powercap`).
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::router::Router;
 
-/// Show how much of their time threads work, look for packets and sleep, and the energy used.
+/// Show the share of time that threads work, poll and sleep, and the energy used.
 #[derive(Command)]
 #[command("show energy")]
 struct ShowEnergy;

@@ -8,22 +8,25 @@ use serde::Serialize;
 
 use crate::router::Router;
 
-/// Show the counters of nodes that are not zero.
+/// Show nonzero node counters.
 #[derive(Command)]
 #[command("show errors", "show node counters")]
 struct ShowErrors {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     verbose: bool,
+    /// accepted, prints the same: how much of it
+    #[positional]
+    level: Option<u32>,
 }
 
-/// Start counting anew.
+/// Reset the counters.
 #[derive(Command)]
 #[command("clear errors", "clear node counters")]
 struct ClearErrors;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowErrors| {
-        let _ = show.verbose;
+        let _ = (show.verbose, show.level);
         let moved = router.engine.errors().into_iter();
         let rows = moved.map(|(_, node, text, count)| Row {
             count,

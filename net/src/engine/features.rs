@@ -8,37 +8,39 @@ use serde::Serialize;
 use crate::interface::{InterfaceIndex, find};
 use crate::router::{Parts, Router};
 
-/// Show the arcs and the features that may be enabled on them.
+/// Show feature arcs and the features available on them.
 #[derive(Command)]
 #[command("show features")]
 struct ShowFeatures {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     verbose: bool,
 }
 
-/// Show the features that are enabled on interfaces.
+/// Show the features enabled on interfaces.
 #[derive(Command)]
 #[command("show interface features")]
 struct ShowInterfaceFeatures {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
+    /// with their places on the arc
+    verbose: bool,
 }
 
-/// Switch a feature of an arc on for an interface, or off.
+/// Enable or disable a feature on an interface.
 #[derive(Command)]
 #[command("set interface feature")]
 struct SetFeature {
     /// interface
     #[positional]
     interface: Word,
-    /// one of the features that `show features` lists below the arc
+    /// a feature listed below the arc by `show features`
     #[positional]
     feature: Word,
-    /// the arc it is on
+    /// feature arc
     arc: Word,
-    /// switch it off
+    /// disable
     disable: bool,
 }
 
@@ -57,7 +59,7 @@ impl Router {
     /// Switches a feature of an arc on or off for an interface.
     ///
     /// # Errors
-    /// An interface, arc or feature that is not there.
+    /// A missing interface, arc or feature.
     pub(super) fn switch_feature(
         &mut self,
         interface: InterfaceIndex,
@@ -117,6 +119,7 @@ pub(super) fn register(parts: &mut Parts) {
         let _ = show.verbose;
         let arcs = router.engine.arcs().map(|(name, features, end)| Arc {
             name,
+            places: Vec::new(),
             features: features.iter().chain([&end]).copied().collect(),
         });
         Ok(Output::of(Arcs::in_order(None, arcs.collect())))
@@ -130,7 +133,19 @@ pub(super) fn register(parts: &mut Parts) {
         let mut output = Output::none();
         for InterfaceIndex(index) in chosen {
             let arcs = router.engine.features_of(index).into_iter();
-            let arcs = arcs.map(|(name, features)| Arc { name, features }).collect();
+            let place = |arc: &str, feature: &str| {
+                let all = router.engine.arcs().find(|(name, ..)| *name == arc)?;
+                all.1.iter().position(|name| *name == feature)
+            };
+            let arc = |(name, features): (&'static str, Vec<&'static str>)| Arc {
+                name,
+                places: match show.verbose {
+                    true => features.iter().map(|feature| place(name, feature)).collect(),
+                    false => Vec::new(),
+                },
+                features,
+            };
+            let arcs = arcs.map(arc).collect();
             let name = router.interfaces.name(index).to_owned();
             output.append(Output::of(Arcs::in_order(Some(name), arcs)));
         }
@@ -149,6 +164,9 @@ struct Arcs {
 struct Arc {
     name: &'static str,
     features: Vec<&'static str>,
+    /// Their places on the arc, if these are shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Option<usize>>,
 }
 
 impl Arcs {
@@ -170,7 +188,13 @@ impl fmt::Display for Arcs {
                 writeln!(f)?;
             }
             writeln!(f, "{}:", arc.name)?;
-            arc.features.iter().try_for_each(|feature| writeln!(f, "  {feature}"))?;
+            for (at, feature) in arc.features.iter().enumerate() {
+                match arc.places.get(at) {
+                    Some(Some(place)) => writeln!(f, "  [{place:>2}] {feature}")?,
+                    Some(None) => writeln!(f, "  [end] {feature}")?,
+                    None => writeln!(f, "  {feature}")?,
+                }
+            }
             if arc.features.is_empty() {
                 writeln!(f, "  none configured")?;
             }

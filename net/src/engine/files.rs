@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::router::Router;
 
-/// Show the files, sockets and devices that are open.
+/// Show open files, sockets and devices.
 #[derive(Command)]
 #[command("show files")]
 struct ShowFiles;
 
-/// Show what has failed in the system, as far as it is in the log.
+/// Show system call failures recorded in the log.
 #[derive(Command)]
 #[command("show unix errors")]
 struct ShowErrors;

@@ -14,7 +14,7 @@ use crate::router::Router;
 const NONE: u32 = u32::MAX;
 
 control::numbers! {
-    /// Properties of a node.
+    /// Node properties.
     enum NodeFlag: u32 = "node_flag" in "" {
         NO_FREE = 1 => "NODE_FLAG_FRAME_NO_FREE_AFTER_DISPATCH",
         IS_OUTPUT = 2 => "NODE_FLAG_IS_OUTPUT",
@@ -28,7 +28,7 @@ control::numbers! {
     }
 }
 
-/// Ask for nodes: the one with a number or a name, or all with one of some properties.
+/// List nodes: one by index or name, or all with any of the given properties.
 #[derive(Message)]
 #[stream(GraphNodeDetails, GraphNodeGetReply)]
 #[option(
@@ -36,22 +36,22 @@ control::numbers! {
     "graph_node_dump [start <cursor>] [node_index <index>]|[node_name <name>]|[flags]"
 )]
 struct GraphNodeGet {
-    /// 0, or the cursor of the answer before
+    /// 0, or the cursor from the previous reply
     cursor: u32,
-    /// number of a node; 4294967295 for any
+    /// node index; 4294967295 for any
     index: u32,
-    /// name of a node; empty for any
+    /// node name; empty for any
     name: Text<64>,
-    /// properties of which a node has one; 0 for any node
+    /// properties, any of which must match; 0 for any node
     flags: NodeFlag,
-    /// list the edges as well
+    /// include edges
     want_arcs: bool,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 struct GraphNodeGetReply {
-    /// cursor to go on with; 4294967295 at the end
+    /// cursor for the next request; 4294967295 at the end
     cursor: u32,
 }
 
@@ -61,7 +61,7 @@ struct GraphNodeDetails {
     index: u32,
     name: Text<64>,
     flags: NodeFlag,
-    /// numbers of the nodes at the end of its edges
+    /// indexes of the next nodes
     #[counted(n_arcs: u32)]
     arcs_out: Vec<u32>,
 }
@@ -107,7 +107,7 @@ struct ShowGraph {
 
 impl Command for ShowGraph {
     const PATHS: &'static [&'static str] = &["show graph"];
-    const ABOUT: &'static str = "Show nodes: one, or those with one of some properties";
+    const ABOUT: &'static str = "Show nodes: one, or those with any of the given properties";
     const USAGE: &'static str = "[node [<node>]] [want_arcs] [input|trace_supported] [drop] \
         [output] [punt] [handoff] [no_free] [polling] [interrupt]";
 

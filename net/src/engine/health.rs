@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use graph::PoolUse;
 
-use crate::health::{Check, Findings, Severity};
+use crate::health::{Check, Findings, Lately, Severity};
 use crate::router::Router;
 
 /// Average packets in a call from which a thread is said to be behind, and to be busy: 256 is a
@@ -21,6 +21,8 @@ struct Last {
     /// Calls and packets of nodes, by thread.
     threads: HashMap<usize, (u64, u64)>,
     events_lost: u64,
+    /// Events lost lately, and when the last ones were noticed.
+    events: Lately,
 }
 
 pub(super) fn register(router: &mut Router) {
@@ -33,7 +35,7 @@ pub(super) fn register(router: &mut Router) {
         },
         Check { name: "buffers", about: "packet buffers are left", look: buffers },
         Check { name: "nodes", about: "no node has failed", look: nodes },
-        Check { name: "events", about: "control hears of what nodes notice", look: events },
+        Check { name: "events", about: "events of nodes reach control", look: events },
     ];
     checks.into_iter().for_each(|check| router.check_health(check));
 }
@@ -53,7 +55,7 @@ fn threads(router: &mut Router, found: &mut Findings) {
         let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
         let (calls, vectors) = (since(now.0, before.0), since(now.1, before.1));
         let average = vectors.checked_div(calls).unwrap_or(0);
-        let text = |word| format!("is {word}: {average} packets a call, of at most 256");
+        let text = |word| format!("is {word}: {average} packets per call, of at most 256");
         match average {
             _ if calls < CALLS => {}
             BEHIND.. => found.add(Severity::Error, row.name, text("behind, and may lose packets")),
@@ -67,7 +69,7 @@ fn buffers(router: &mut Router, found: &mut Findings) {
     for pool in router.engine.pool_usage().unwrap_or_default() {
         let percent = 100 * pool.used / pool.limit.max(1);
         let PoolUse { name, used, limit, .. } = pool;
-        let text = format!("{name}: {used} of at most {limit} are in packets ({percent} %)");
+        let text = format!("{name}: {used} of at most {limit} buffers are in use ({percent} %)");
         match percent {
             90.. => found.add(Severity::Error, "buffers", text),
             75.. => found.add(Severity::Warning, "buffers", text),
@@ -85,7 +87,7 @@ fn nodes(router: &mut Router, found: &mut Findings) {
     let circles = router.engine.counters().filter(|c| c.2.name == "in_circles" && c.3 > 0);
     for (.., count) in circles {
         let text = format!(
-            "{count} packets were led in circles by bridges, cross-connects or tunnels, and dropped"
+            "{count} packets looped through bridges, cross-connects or tunnels, and were dropped"
         );
         found.add(Severity::Error, "forwarding", text);
     }
@@ -93,9 +95,12 @@ fn nodes(router: &mut Router, found: &mut Findings) {
 
 fn events(router: &mut Router, found: &mut Findings) {
     let now = router.events.lost();
-    let lost = now - std::mem::replace(&mut router.own_mut::<Last>().events_lost, now);
+    let time = router.now();
+    let last = router.own_mut::<Last>();
+    let new = now - std::mem::replace(&mut last.events_lost, now);
+    let lost = last.events.add(new, time);
     if lost > 0 {
-        let text = format!("{lost} were lost: control had too much to do");
+        let text = format!("{lost} were lost in the last minute: control had too much to do");
         found.add(Severity::Warning, "events", text);
     }
 }

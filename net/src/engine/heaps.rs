@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::router::Router;
 
-/// Show the memory of the process.
+/// Show memory usage of the process.
 #[derive(Command)]
 #[command("show memory")]
 struct ShowMemory {
@@ -18,10 +18,10 @@ struct ShowMemory {
     main_heap: bool,
     /// only the statistics segment
     stats_segment: bool,
-    /// accepted: clients talk through sockets, and have no memory here
+    /// accepted: clients use sockets and have no shared memory here
     #[keyword("api-segment")]
     _api_segment: bool,
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[alias("map")]
     verbose: bool,
 }

@@ -13,23 +13,25 @@ use crate::router::Router;
 /// Bytes in a huge page.
 const HUGE: usize = 2 << 20;
 
-/// Show the packet buffers.
+/// Show packet buffers.
 #[derive(Command)]
 #[command("show buffers")]
 struct ShowBuffers {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     detail: bool,
 }
 
-/// Show the memory of the packet buffers.
+/// Show the memory of packet buffers.
 #[derive(Command)]
 #[command("show physmem")]
 struct ShowPhysmem {
     /// accepted, prints the same
+    #[alias("v")]
     verbose: bool,
     /// accepted, prints the same
+    #[alias("d")]
     detail: bool,
-    /// accepted, prints the same
+    /// accepted; the output is the same
     map: bool,
 }
 

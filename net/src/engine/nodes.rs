@@ -18,28 +18,38 @@ struct ShowNode(String);
 
 impl Command for ShowNode {
     const PATHS: &'static [&'static str] = &["show node"];
-    const ABOUT: &'static str = "Show a node, its edges and what leads to it";
-    const USAGE: &'static str = "{<node> | index <number>}";
+    const ABOUT: &'static str = "Show a node with its next and previous nodes";
+    const USAGE: &'static str = "{<node> | index <number>} [verbose]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        args.keyword("index");
-        Ok(Self(args.value("node")?))
+        let mut node = None;
+        while !args.is_empty() {
+            // Accepted: all is shown.
+            if args.keyword("verbose") || args.keyword("index") {
+                continue;
+            }
+            if node.is_some() {
+                return Err(args.unknown());
+            }
+            node = Some(args.value("node")?);
+        }
+        node.map(Self).ok_or_else(|| Error::new("missing node"))
     }
 }
 
-/// Show the kinds of processors that nodes are compiled for, and how many nodes run which.
+/// Show the CPU variants of node code, and how many nodes run each.
 #[derive(Command)]
 #[command("show node variants")]
 struct ShowVariants;
 
-/// Choose the kind of processor whose code a node runs.
+/// Select the CPU variant of a node.
 #[derive(Command)]
 #[command("set node function")]
 struct SetVariant {
-    /// name of the node
+    /// node name
     #[positional]
     node: String,
-    /// one of those that `show node variants` lists
+    /// a variant listed by `show node variants`
     #[positional]
     variant: Word,
 }
@@ -66,7 +76,7 @@ impl fmt::Display for Variants {
     }
 }
 
-/// Show the nodes with what comes after and before them.
+/// Show the graph: nodes with next and previous nodes.
 #[derive(Command)]
 #[command("show vlib graph")]
 struct ShowVlibGraph {
@@ -76,11 +86,11 @@ struct ShowVlibGraph {
     node: Option<String>,
 }
 
-/// Draw the graph of nodes in the language of Graphviz.
+/// Print the node graph for Graphviz.
 #[derive(Command)]
 #[command("show vlib graphviz")]
 struct Draw {
-    /// write it there
+    /// write it to this file
     #[positional]
     file: Option<std::path::PathBuf>,
 }

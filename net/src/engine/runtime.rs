@@ -1,33 +1,36 @@
-//! `show runtime`: what each thread, node and process did since the counters were cleared.
+//! `show runtime`: activity of each thread, node and process since the counters were cleared.
 
-use control::cli::{Cli, Command, Output};
+use control::cli::{Cli, Command, Output, Word};
 use graph::show::{Detail, ProcessRow, Runtime, ThreadRow};
 
 use super::no_answer;
 use crate::router::Router;
 
-/// Show what threads, nodes and processes did.
+/// Show runtime statistics of threads, nodes and processes.
 #[derive(Command)]
 #[command("show runtime")]
 struct ShowRuntime {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("time")]
     #[alias("t")]
     _time: bool,
-    /// nodes that did something, the default
+    /// only active nodes; the default
     #[keyword("brief")]
     #[alias("b")]
     _brief: bool,
-    /// nodes that did nothing, too
+    /// include idle nodes
     #[alias("v")]
     verbose: bool,
-    /// the longest time each node took
+    /// include the longest time of each node
     #[alias("m")]
     max: bool,
     /// threads only
     #[alias("sum")]
     #[alias("su")]
     summary: bool,
+    /// only this node
+    #[positional]
+    node: Option<Word>,
 }
 
 impl ShowRuntime {
@@ -35,13 +38,13 @@ impl ShowRuntime {
         match self {
             Self { summary: true, .. } => Detail::Summary,
             Self { max: true, .. } => Detail::Largest,
-            Self { verbose: true, .. } => Detail::All,
+            Self { verbose: true, .. } | Self { node: Some(_), .. } => Detail::All,
             _ => Detail::Busy,
         }
     }
 }
 
-/// Start counting anew.
+/// Reset the counters.
 #[derive(Command)]
 #[command("clear runtime")]
 struct ClearRuntime;
@@ -73,7 +76,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             suspends: p.suspends,
             clocks: p.clocks,
         });
-        Ok(Output::of(Runtime { threads, processes: processes.collect(), detail }))
+        let mut processes: Vec<_> = processes.collect();
+        if let Some(node) = &show.node {
+            let is_known = router.engine.index_of(node).is_some()
+                || processes.iter().any(|process| process.name == **node);
+            if !is_known {
+                return Err(node.unknown("node"));
+            }
+            processes.retain(|process| process.name == **node);
+            threads.iter_mut().for_each(|thread| thread.nodes.retain(|row| row.name == **node));
+        }
+        Ok(Output::of(Runtime { threads, processes, detail }))
     });
     cli.command(|router, _: ClearRuntime| {
         router.stats.note_clear();

@@ -51,7 +51,7 @@ struct Filter;
 
 #[derive(Clone, Copy, graph::Reason)]
 enum Refused {
-    /// packets nobody wanted
+    /// unwanted packets
     Unwanted,
 }
 
@@ -118,11 +118,11 @@ fn errors_have_the_columns_that_scripts_know() {
         "         Severity \n"
     );
     let row = concat!(
-        "         3               filter                     packets nobody wanted",
-        "          error  \n"
+        "         3               filter                        unwanted packets   ",
+        "         error  \n"
     );
     assert_eq!(b.run("show errors"), format!("{head}{row}"));
-    assert_eq!(b.json("sh err")[0]["reason"], "packets nobody wanted");
+    assert_eq!(b.json("sh err")[0]["reason"], "unwanted packets");
     assert_eq!(b.run("clear errors"), "");
     assert_eq!(b.run("show errors"), head);
 }
@@ -141,6 +141,9 @@ fn runtime_counts_from_the_time_it_was_cleared() {
     assert!(b.run("show runtime verbose").contains("\nlocal0-tx "));
     assert!(b.run("show runtime max").contains("Max Vectors"));
     assert_eq!(b.run("show runtime summary").lines().count(), 2);
+    let one = b.run("show runtime local0-tx");
+    assert!(one.contains("\nlocal0-tx ") && !one.contains("\nerror-drop "), "{one}");
+    assert!(b.run("show runtime nosuch").contains("unknown node `nosuch'"));
 
     b.run("clear runtime");
     let text = b.run("show runtime");
@@ -178,6 +181,9 @@ fn nodes_are_found_by_name_and_number() {
     ));
     assert_eq!(text.matches("  yes   ").count(), 1);
     assert_eq!(b.run(&format!("show node index {index}")), text);
+    assert_eq!(b.run(&format!("show node verbose index {index}")), text);
+    assert_eq!(b.run("show physmem d"), b.run("show physmem v map"));
+    assert_eq!(b.run("show node counters verbose 1"), b.run("show errors"));
     assert!(b.run("show node filter").contains(&format!("\n    test-input ({index})")));
     let text = b.run("show node variants");
     assert!(text.starts_with("Name             Priority  Nodes  Description\ndefault "), "{text}");
@@ -211,7 +217,7 @@ fn clock_moves_when_told() {
     );
     assert!(b.run("set clock adjust soon").contains("invalid seconds"));
     let before = b.router.now();
-    let back = "set clock adjust: the clock only goes forward, not by -50\n";
+    let back = "set clock adjust: the clock cannot go back by -50\n";
     assert_eq!(b.run("set clock adjust -50"), back);
     for far in ["1e300", "1000000000", "inf"] {
         let text = b.run(&format!("set clock adjust {far}"));
@@ -247,6 +253,7 @@ fn arcs_are_listed_with_their_ends() {
     assert!(text.starts_with("Available feature paths\n"), "{text}");
     let text = b.run("show interface features local0");
     assert!(text.starts_with("Feature paths configured on local0...\n"), "{text}");
+    assert_eq!(b.run("show interface verbose local0 features"), text);
     assert!(b.run("show int feat").starts_with("Feature paths configured on local0...\n"));
     let wrong = "show interface features: unknown interface `nosuch'\n";
     assert_eq!(b.run("show interface features nosuch"), wrong);

@@ -1,4 +1,4 @@
-//! `show threads`: what runs where, and how often it slept.
+//! `show threads`: threads, their CPUs, and how often they slept.
 
 use std::fmt;
 use std::fs;

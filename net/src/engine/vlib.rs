@@ -6,14 +6,14 @@ use graph::NodeIndex;
 use super::threads;
 use crate::router::Router;
 
-/// Ask for the number of a node.
+/// Get the index of a node.
 #[derive(Message)]
 #[reply(GetNodeIndexReply)]
 struct GetNodeIndex {
     node_name: Text<64>,
 }
 
-/// The number of a node.
+/// Index of a node.
 #[derive(Message)]
 struct GetNodeIndexReply {
     node_index: u32,
@@ -27,13 +27,13 @@ struct AddNodeNext {
     next_name: Text<64>,
 }
 
-/// The number of an edge.
+/// Index of an edge.
 #[derive(Message)]
 struct AddNodeNextReply {
     next_index: u32,
 }
 
-/// Ask for the threads.
+/// List threads.
 #[derive(Message)]
 #[reply(ShowThreadsReply)]
 struct ShowThreads {}
@@ -46,7 +46,7 @@ struct ThreadData {
     /// purpose; empty for the main thread
     #[name("type")]
     kind: Text<64>,
-    /// the system's number
+    /// thread ID in the operating system
     pid: u32,
     cpu_id: u32,
     core: u32,
@@ -68,13 +68,13 @@ struct GetNextIndex {
     next_name: Text<64>,
 }
 
-/// The number of an edge.
+/// Index of an edge.
 #[derive(Message)]
 struct GetNextIndexReply {
     next_index: u32,
 }
 
-/// Check that both sides mean the same by a number with a fraction.
+/// Check the byte order of floating-point numbers.
 #[derive(Message)]
 #[name("get_f64_endian_value")]
 #[reply(F64EndianValueReply)]
@@ -83,7 +83,7 @@ struct F64EndianValue {
     f64_one: f64,
 }
 
-/// The number that came.
+/// The number received.
 #[derive(Message)]
 #[name("get_f64_endian_value_reply")]
 #[head(details)]
@@ -92,7 +92,7 @@ struct F64EndianValueReply {
     f64_one_result: f64,
 }
 
-/// Add one.
+/// Add one to a number.
 #[derive(Message)]
 #[name("get_f64_increment_by_one")]
 #[reply(F64IncrementByOneReply)]
@@ -101,7 +101,7 @@ struct F64IncrementByOne {
     f64_value: f64,
 }
 
-/// One more.
+/// The number plus one.
 #[derive(Message)]
 #[name("get_f64_increment_by_one_reply")]
 #[head(details)]

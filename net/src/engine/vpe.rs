@@ -8,7 +8,7 @@ use control::wall;
 use super::about::program;
 use crate::router::Router;
 
-/// Ask what the program is.
+/// Get the program version.
 #[derive(Message)]
 #[reply(ShowVersionReply)]
 struct ShowVersion {}
@@ -16,17 +16,17 @@ struct ShowVersion {}
 /// Name and version of the program.
 #[derive(Message)]
 struct ShowVersionReply {
-    /// its name
+    /// name
     program: Text<32>,
-    /// its version
+    /// version
     version: Text<32>,
     /// date of the build
     build_date: Text<32>,
-    /// empty: the folder of the build is not kept
+    /// empty: the build directory is not recorded
     build_directory: Text<256>,
 }
 
-/// Ask for the time.
+/// Get the time.
 #[derive(Message)]
 #[reply(ShowVpeSystemTimeReply)]
 struct ShowVpeSystemTime {}
@@ -37,11 +37,11 @@ struct ShowVpeSystemTimeReply {
     vpe_system_time: Timestamp,
 }
 
-/// Ask for the log.
+/// List log entries.
 #[derive(Message)]
 #[details(LogDetails)]
 struct LogDump {
-    /// entries older than this are left out
+    /// only entries from this time on
     start_timestamp: Timestamp,
 }
 

@@ -53,8 +53,8 @@ pub(super) fn forget<F: FastPath>(router: &mut Router, gone: &HashSet<NodeIndex>
     }
 }
 
-/// Has a part of Ethernet input take the frames of interfaces without sub-interfaces that are
-/// bridged or cross-connected, before they go where [`Router::register_layer2`] says.
+/// Makes a part of Ethernet input process the frames of bridged or cross-connected interfaces
+/// without sub-interfaces, before they go to the node of [`Router::register_layer2`].
 pub fn lend_layer2<F: FastPath>(router: &mut Router, part: impl Part<EthernetInput<F>>) {
     if let Some(bridging) = router.state_mut::<Bridging<F>>() {
         bridging.0.publish(Some(Lent::new(part)));
@@ -62,12 +62,12 @@ pub fn lend_layer2<F: FastPath>(router: &mut Router, part: impl Part<EthernetInp
 }
 
 impl Router {
-    /// Has the frames of interfaces that are bridged or cross-connected
-    /// ([`Mode`](crate::interface::Mode)) go to `node`, layer 2 header and tags kept: its length is
-    /// the distance of the offsets of layers 2 and 3.
+    /// Sends the frames of bridged or cross-connected interfaces ([`Mode`](crate::interface::Mode))
+    /// to `node`, layer 2 header and tags kept: its length is the distance of the offsets of layers
+    /// 2 and 3.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub fn register_layer2(&mut self, node: &str) -> Result<(), BuildError> {
         let slot = self.engine.connect(input::NAME, node)?;
         if let Some(types) = self.state_mut::<EtherTypes>() {
@@ -75,7 +75,7 @@ impl Router {
         }
         Ok(())
     }
-    /// Has frames of a type go nowhere again.
+    /// Unregisters the node of a frame type.
     pub fn release_ethertype(&mut self, ethertype: EtherType) {
         if let Some(types) = self.state_mut::<EtherTypes>() {
             let mut edges = types.types.current().clone();
@@ -83,10 +83,10 @@ impl Router {
             types.types.publish(edges);
         }
     }
-    /// Has frames of a type go to `node`, layer 2 header stripped; to nobody else from now on.
+    /// Sends frames of a type to `node` alone, layer 2 header stripped.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub fn register_ethertype(
         &mut self,
         ethertype: EtherType,

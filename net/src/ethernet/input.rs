@@ -48,7 +48,7 @@ pub struct EthernetInput<F: FastPath> {
     types: Reader<Edges>,
     /// The next node of bridged frames.
     layer2: Reader<Option<Slot>>,
-    /// What takes them further.
+    /// Processes them further.
     bridging: Reader<Option<Lent<Self>>>,
     counters: Arc<Counters>,
 }
@@ -116,7 +116,7 @@ impl<F: FastPath> EthernetInput<F> {
     }
 }
 
-/// What takes bridged frames further in the hands of the node.
+/// Processes bridged frames inside the node.
 pub(super) struct Bridging<F: FastPath>(pub Shared<Option<Lent<EthernetInput<F>>>>);
 
 /// The bits of an address in the first eight bytes of a frame, read as a little-endian number.

@@ -13,7 +13,7 @@ use crate::router::Router;
 pub(super) const LLC: &str = "llc-input";
 const SNAP: &str = "snap-input";
 
-/// Service access point of protocols told by organisation.
+/// Service access point of protocols identified by organization.
 const SNAP_ADDRESS: u8 = 0xaa;
 /// Unnumbered information.
 const CONTROL: u8 = 3;
@@ -158,10 +158,10 @@ pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
 }
 
 impl Router {
-    /// Has frames to and from a service access point go to `node`, headers in front stripped.
+    /// Sends frames to and from a service access point to `node`, headers stripped.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub fn register_llc(&mut self, point: u8, node: &str) -> Result<(), BuildError> {
         let slot = self.engine.connect(LLC, node)?;
         let LlcPoints(points) = self.own_mut();
@@ -171,10 +171,10 @@ impl Router {
         points.publish(all);
         Ok(())
     }
-    /// Has frames of a protocol of an organisation go to `node`, headers in front of it stripped.
+    /// Sends frames of a protocol of an organization to `node`, headers stripped.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub fn register_snap(&mut self, protocol: SnapProtocol, node: &str) -> Result<(), BuildError> {
         let slot = self.engine.connect(SNAP, node)?;
         let SnapProtocols(protocols) = self.own_mut();

@@ -57,7 +57,7 @@ pub struct EventSender<E> {
     rings: Arc<Rings<E>>,
     wakeup: Arc<Wakeup>,
     _alive: Arc<()>,
-    /// The other end of a ring that nobody reads, of a node that only explains packets.
+    /// The other end of an unread ring, of a node that only explains packets.
     _unheard: Option<Receiver<E>>,
 }
 
@@ -67,19 +67,19 @@ impl Events {
         let rings = self.rings::<E>();
         rings.sender(&self.wakeup)
     }
-    /// Has `handler` called with each event of its type.
+    /// Calls `handler` with each event of its type.
     pub fn handle<E: Event>(&mut self, handler: impl Fn(&mut Router, E) + 'static) {
         let rings = self.rings::<E>();
         self.handlers.push(Rc::new(move |router| {
             rings.take().into_iter().for_each(|event| handler(router, event));
         }));
     }
-    /// Has `work` called whenever all events that were there are handled.
+    /// Calls `work` whenever all pending events are handled.
     pub fn afterwards(&mut self, work: fn(&mut Router)) {
         self.afterwards.push(work);
     }
-    /// Has `notifier` called, on a data-plane thread, when there is something to take and control
-    /// was not woken before. The first one stays.
+    /// Calls `notifier`, on a data-plane thread, when there are events and control was not woken
+    /// before. The first one stays.
     pub fn notify(&self, notifier: Notifier) {
         let _ = self.wakeup.notifier.set(notifier);
     }
@@ -105,7 +105,7 @@ impl<E: Event> Rings<E> {
         let wakeup = Arc::clone(wakeup);
         EventSender { ring, rings: self, wakeup, _alive: alive, _unheard: None }
     }
-    /// Takes what there is, at most what fits into the rings.
+    /// Takes the pending events, at most the capacity of the rings.
     fn take(&self) -> Vec<E> {
         let mut rings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();

@@ -19,9 +19,9 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Has `send` send the packets that may go on over the adjacency that the one leaf of all leads
-    /// to: the node that each waits for, and the length that counts. What went is for the caller to
-    /// count once for all, but for the leaf.
+    /// Makes `send` send the packets that may continue over the adjacency of their common leaf: the
+    /// node that each waits for, and the length to count. The caller counts the sent ones once for
+    /// all, except for the leaf.
     #[inline(always)]
     pub fn send_alike<N: Node>(
         self,

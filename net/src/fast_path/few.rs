@@ -22,7 +22,7 @@ impl<T: Copy, const MOST: usize> Few<T, MOST> {
         self.len += 1;
         Some(self.len - 1)
     }
-    /// What is at a place.
+    /// The item at a place.
     #[inline(always)]
     pub fn at(&mut self, place: usize) -> Option<&mut T> {
         self.all.get_mut(place)

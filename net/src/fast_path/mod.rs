@@ -45,7 +45,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface", "arp", "ip4", "ip6"],
     register,
-    configuration: Configuration::None("what interfaces are told is kept with them"),
+    configuration: Configuration::None("interface settings are saved with the interfaces"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

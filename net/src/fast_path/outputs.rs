@@ -50,7 +50,7 @@ pub struct Exit {
 /// An adjacency whose packets need nothing else, and the interface behind it.
 #[derive(Clone, Copy)]
 pub struct Egress<'e> {
-    /// The neighbour.
+    /// Neighbor.
     pub adjacency: &'e Adjacency,
     /// The exit there.
     pub exit: Exit,

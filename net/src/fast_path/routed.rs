@@ -112,9 +112,9 @@ impl<V: Version> Routed<V> {
             pause: Pause::default(),
         }
     }
-    /// Has `treat` do the feature's work, a block of packets after the other. Those that it sends
-    /// along the arc to its end and notes then go on here, as far as they need nothing else; the
-    /// others take their edges.
+    /// Does the feature's work with `treat`, one block of packets after the other. Those that it
+    /// sends along the arc to its end and notes then continue here, as far as they need nothing
+    /// else; the others take their edges.
     #[inline(always)]
     pub fn follow<N: Node, On: Cpu>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What takes the fast path and what goes node by node ends alike, and is counted alike.
+//! The fast path and node by node have the same results, and the same counters.
 
 use wire::MacAddr;
 

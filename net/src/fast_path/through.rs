@@ -86,7 +86,7 @@ pub(super) struct Through<V: Version> {
     pub pause: Pause,
 }
 
-/// An interface that packets come in by.
+/// A receive interface.
 #[derive(Clone, Copy)]
 pub(super) struct Ingress {
     pub rx: u32,
@@ -197,7 +197,7 @@ pub(super) struct Pass<'a, V: Version> {
     /// The adjacency of `egress`.
     index: u32,
     pub outputs: Outputs<'a>,
-    /// What packets into tunnels need; `None` while there are none.
+    /// Data for packets into tunnels; `None` while there are none.
     pub tunnels: Option<Tunnels<'a>>,
     pub objects: ToObjects,
 }

@@ -28,7 +28,7 @@ struct Entry<'a> {
     lane: Lane<'a>,
 }
 
-/// What packets of a frame into tunnels need.
+/// Data for a frame's packets into tunnels.
 pub(super) struct Tunnels<'a> {
     /// Whether a packet that was left has an offload pending: what comes behind it is left too.
     is_behind: bool,

@@ -32,8 +32,8 @@ pub trait Family: Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// `ipv4`.
     const LONG_NAME: &'static str;
-    /// Prefixes that every table has, where they lead until there is a better route, and their
-    /// sources. Broadcast and unspecified addresses have the weakest: whoever routes them decides.
+    /// Prefixes of every table, their default targets, and their sources. Broadcast and unspecified
+    /// addresses have the weakest: any route for them has priority.
     const DEFAULTS: &'static [(Self::Bits, u8, Target, Source)];
 
     /// An address of this family as a number.

@@ -24,7 +24,7 @@ use crate::flow_hash::Hashes;
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
-pub use crate::flow_hash::{FlowHash, flow, flow_of, next};
+pub use crate::flow_hash::{FlowHash, flow, flow_from, flow_of, next};
 pub use api::types;
 pub(crate) use cli::parse_paths;
 pub use cli::{path_words, paths_of, words_of_path};
@@ -73,7 +73,7 @@ pub struct Fib {
     unused_groups: Vec<u32>,
     /// Kinds of forwarding objects.
     objects: Objects,
-    /// Puts labels on and takes them off, where it is there.
+    /// Pushes and pops labels, if loaded.
     switching: Option<Rc<dyn LabelSwitching>>,
     /// Unused wraps of paths, while load balances still name them.
     unused_wraps: Vec<Via>,
@@ -123,10 +123,10 @@ pub enum Error {
     /// table is full
     #[retval(TABLE_TOO_BIG)]
     Full,
-    /// table exists already
+    /// the table exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     TableExists,
-    /// table is in use
+    /// the table is in use
     #[retval(IN_USE)]
     TableInUse,
     /// {0}
@@ -233,7 +233,7 @@ impl Fib {
         }
         self.entry_of(to).map(|e| (e.balance, e.list))
     }
-    /// Whether somebody wants a route to an address itself, not only paths that lead there.
+    /// Whether an address has a route of its own, not only paths that lead there.
     fn has_own_route(&self, to: Gateway) -> bool {
         self.entry_of(to).is_some_and(|e| !e.is_only(Source::RECURSIVE))
     }
@@ -274,6 +274,7 @@ fn register(parts: &mut Parts) -> Result<(), ::control::feature::Refused> {
     router.add_table::<Ip4>(0).map_err(refuse)?;
     router.add_table::<Ip6>(0).map_err(refuse)?;
     router.interfaces.observe(follow);
+    control::gauges::register(router);
     control::health::register(router);
     lookup::register(router).map_err(refuse)?;
     lookup_dpo::register(router).map_err(refuse)?;

@@ -113,7 +113,7 @@ impl Header {
         self.len += bytes.len();
         Ok(())
     }
-    /// Its bytes.
+    /// Bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -1,10 +1,10 @@
 //! Transmit offloads in software, for devices without them: layer 4 checksums
 //! ([`Flags::CHECKSUM_TODO`]) and segmentation ([`Flags::GSO`]).
 //!
-//! Both are found by [`Flags::L3`] and [`Flags::L4`]: whoever sets one of the two flags above sets
-//! these and their offsets too, and GSO only together with CHECKSUM_TODO. The checksum field then
-//! holds the sum of the pseudo header, not complemented. The headers lie in the first segment of
-//! the packet.
+//! Both are found by [`Flags::L3`] and [`Flags::L4`]: code that sets one of the two flags above
+//! sets these and their offsets too, and GSO only together with CHECKSUM_TODO. The checksum field
+//! then holds the sum of the pseudo header, not complemented. The headers lie in the first segment
+//! of the packet.
 
 mod checksum;
 mod segment;
@@ -44,7 +44,7 @@ pub struct Offloads {
 /// Reasons why a packet cannot be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It is not what its metadata says.
+    /// It contradicts its metadata.
     Unfit,
     /// There are no buffers for its segments.
     NoBuffers,

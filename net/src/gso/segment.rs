@@ -1,8 +1,9 @@
 //! Cutting one big TCP packet, or several UDP datagrams in one, into packets that fit.
 //!
-//! Each segment gets the headers of the whole with what differs: IP lengths and identification (RFC
-//! 791, RFC 8200), the TCP sequence number; FIN and PSH only on the last (RFC 9293 section 3.10.4),
-//! CWR only on the first (RFC 3168 section 6.1.2); the length of UDP. Checksums are computed anew.
+//! Each segment gets the headers of the whole with the differences: IP lengths and identification
+//! (RFC 791, RFC 8200), the TCP sequence number; FIN and PSH only on the last (RFC 9293 section
+//! 3.10.4), CWR only on the first (RFC 3168 section 6.1.2); the length of UDP. Checksums are
+//! recomputed.
 
 use graph::Buffer;
 use wire::checksum::{Sum, ip4_pseudo, ip6_pseudo};

@@ -48,8 +48,8 @@ pub fn disclose(p: &mut Buffer<'_>) {
 }
 
 /// The checksum of the UDP header at `udp` in the current bytes, given the sum of its pseudo
-/// header, over a packet that has nothing but its own checksum left to be done. That one makes the
-/// sum of all it is over known, so nobody reads these bytes.
+/// header, over a packet with only its own checksum pending. That one makes the sum of the bytes it
+/// covers known, so these bytes are not read.
 pub fn outer_checksum(p: &Buffer<'_>, udp: usize, pseudo: Sum) -> Option<U16> {
     let (protocol, l4) = super::checksum::protocol_of(p).ok()?;
     let field = l4 + field_offset(protocol)?;

@@ -1,8 +1,8 @@
 //! Faults of the router now, in words: `show health`.
 //!
-//! A feature declares checks ([`Router::check_health`]); each looks when somebody asks, and says
-//! what it found. A check that reckons with what was before keeps that in its own state, so "since
-//! the last look" is the last `show health`.
+//! A feature declares checks ([`Router::check_health`]), which run on request. A check that
+//! compares with an earlier state keeps that itself, so "since the last check" is the last `show
+//! health`.
 
 mod show;
 mod start;
@@ -33,6 +33,15 @@ pub struct Check {
     pub about: &'static str,
     /// Looks, within about a millisecond, and says what it found.
     pub look: fn(&mut Router, &mut Findings),
+}
+
+/// When a check looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Also every few seconds, for Prometheus and the console.
+    Always,
+    /// When somebody asks: it takes longer than others.
+    Asked,
 }
 
 /// Weights of findings.
@@ -89,6 +98,29 @@ impl Findings {
     }
 }
 
+/// Losses of the last minute, however often somebody looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lately {
+    count: u64,
+    noticed: f64,
+}
+
+impl Lately {
+    /// Seconds for which a loss is a finding.
+    const TIME: f64 = 60.0;
+
+    /// Adds losses noticed now; those of the last minute.
+    pub fn add(&mut self, count: u64, now: f64) -> u64 {
+        if now - self.noticed > Self::TIME {
+            self.count = 0;
+        }
+        if count > 0 {
+            *self = Self { count: self.count + count, noticed: now };
+        }
+        self.count
+    }
+}
+
 /// Everything that the checks found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
@@ -110,18 +142,26 @@ impl Health {
 }
 
 impl Router {
-    /// Declares a check; it is there as long as the feature that does.
+    /// Declares a check, for the lifetime of its feature.
     pub fn check_health(&mut self, check: Check) {
-        self.checks.push(check);
+        self.checks.push((check, When::Always));
     }
-    /// Has all checks look.
+    /// Declares one that looks only when somebody asks.
+    pub fn check_health_when_asked(&mut self, check: Check) {
+        self.checks.push((check, When::Asked));
+    }
+    /// What one check finds, the worst first.
+    pub(crate) fn look(&mut self, check: Check) -> Vec<Finding> {
+        let mut found = Findings { check: check.name, all: Vec::new() };
+        (check.look)(self, &mut found);
+        found.sorted()
+    }
+    /// Runs all checks.
     pub fn health(&mut self) -> Health {
-        let checks: Vec<_> = self.checks.iter().copied().collect();
+        let checks: Vec<_> = self.checks.iter().map(|(check, _)| *check).collect();
         let mut findings = Vec::new();
         for check in &checks {
-            let mut found = Findings { check: check.name, all: Vec::new() };
-            (check.look)(self, &mut found);
-            findings.append(&mut found.sorted());
+            findings.append(&mut self.look(*check));
         }
         findings.sort_by_key(|finding| finding.severity);
         let healthy = findings.iter().all(|finding| finding.severity == Severity::Note);

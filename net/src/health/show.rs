@@ -7,13 +7,13 @@ use control::cli::{Cli, Command, Error, Output, Step, Task};
 use super::{Finding, Health, Severity};
 use crate::router::Router;
 
-/// Show what is wrong with the router now.
+/// Show current problems of the router.
 #[derive(Command)]
 #[command("show health")]
 struct ShowHealth {
-    /// with what was looked at
+    /// include passed checks
     verbose: bool,
-    /// fail when there is an error: for scripts, which see it by the exit status
+    /// exit status nonzero on errors, for scripts
     strict: bool,
 }
 

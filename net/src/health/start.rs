@@ -6,7 +6,7 @@ use crate::router::Router;
 /// Name of the check.
 const NAME: &str = "start";
 
-/// What went wrong at the start.
+/// Problems at the start.
 #[derive(Default)]
 struct Start(Vec<Finding>);
 
@@ -26,7 +26,7 @@ fn look(router: &mut Router, found: &mut Findings) {
 }
 
 impl Router {
-    /// Has `show health` say what went wrong at the start.
+    /// Adds a problem at the start to `show health`.
     pub fn note_start(&mut self, severity: Severity, subject: impl ToString, text: impl ToString) {
         if self.state::<Start>().is_none() {
             self.insert(Start::default());

@@ -1,6 +1,6 @@
 //! Checks find what is wrong, and nothing when nothing is.
 
-use super::{Health, Severity};
+use super::{Health, Lately, Severity};
 use crate::neighbor::testing::{HOST, PG0, bytes, reply, request};
 use crate::testing::whole::{Bench, packet};
 
@@ -97,5 +97,16 @@ fn routes_without_a_usable_path_are_named() {
     assert_eq!(found(&seen), [("routes", "10.6.0.0/16 in table 0", Severity::Error)], "{seen}");
     b.set("ip route add 10.7.0.0/16 via 10.99.1.1");
     let text = b.run("show health");
-    assert!(text.contains("leads nowhere, as another with the same paths does"), "{text}");
+    assert!(text.contains("has no usable path, like another with the same paths"), "{text}");
+}
+
+#[test]
+fn losses_are_told_for_a_minute_however_often_somebody_looks() {
+    let mut lately = Lately::default();
+    assert_eq!(lately.add(0, 1.0), 0);
+    assert_eq!(lately.add(3, 10.0), 3);
+    assert_eq!((lately.add(0, 11.0), lately.add(2, 30.0)), (3, 5));
+    assert_eq!(lately.add(0, 90.0), 5, "a minute after the last one");
+    assert_eq!(lately.add(0, 91.0), 0);
+    assert_eq!(lately.add(4, 200.0), 4);
 }

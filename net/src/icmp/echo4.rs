@@ -1,6 +1,6 @@
-//! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the buffer they came in.
-//! The reply comes from the address that was asked, or for a group from one of the interface, and
-//! carries no options.
+//! `ip4-icmp-echo-request`: answers pings (RFC 1812 section 4.3.3.6) in the request's buffer. The
+//! reply comes from the requested address, or for a group from one of the interface, and carries no
+//! options.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;

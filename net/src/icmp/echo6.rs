@@ -1,5 +1,5 @@
-//! `ip6-icmp-echo-request`: answers pings (RFC 4443 section 4.2) in the buffer they came in,
-//! without the extension headers of the request.
+//! `ip6-icmp-echo-request`: answers pings (RFC 4443 section 4.2) in the request's buffer, without
+//! its extension headers.
 
 use std::convert::Infallible;
 

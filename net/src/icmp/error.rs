@@ -1,9 +1,9 @@
 //! `ip4-icmp-error`, `ip6-icmp-error`: tell senders what is wrong with their packets.
 
 use graph::{Buffer, Count, Flags, Frame, Node, Payload};
-use infra::rcu::Epoch;
+use infra::rcu::{Epoch, Reader};
 
-use super::{Limit, Problem};
+use super::{Limit, Problem, Restore};
 use crate::address::AddressReader;
 use crate::ip::{Headers, Version};
 
@@ -42,6 +42,7 @@ pub trait ErrorSender: Version {
 pub struct IcmpError<V> {
     version: V,
     addresses: AddressReader,
+    restores: Reader<Vec<Restore>>,
     limit: Limit,
 }
 
@@ -61,8 +62,8 @@ pub enum Error {
 }
 
 impl<V: ErrorSender> IcmpError<V> {
-    pub(super) fn new(addresses: AddressReader) -> Self {
-        Self { version: V::SELF, addresses, limit: Limit::new() }
+    pub(super) fn new(addresses: AddressReader, restores: Reader<Vec<Restore>>) -> Self {
+        Self { version: V::SELF, addresses, restores, limit: Limit::new() }
     }
 }
 
@@ -77,12 +78,14 @@ impl<V: ErrorSender> Node for IcmpError<V> {
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let epoch = frame.epoch();
+        let (epoch, thread) = (frame.epoch(), frame.thread());
+        let restores = self.restores.read(epoch);
         self.limit.fill(frame.now());
         let mut sent = [0; KINDS];
         frame.each(|p| {
-            p.trace(Headers::<V>::of);
             let problem = p.payload::<Problem>();
+            restores.iter().for_each(|restore| restore(p, thread, epoch));
+            p.trace(Headers::<V>::of);
             let is_ours = p.flags().has(Flags::LOCAL);
             if is_ours || !V::may_send(p, problem) || !self.limit.take() {
                 return Err(Error::Drop);

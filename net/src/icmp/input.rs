@@ -1,4 +1,4 @@
-//! `ip4-icmp-input`, `ip6-icmp-input`: who takes a type of messages for this router.
+//! `ip4-icmp-input`, `ip6-icmp-input`: dispatch of messages for this router by type.
 
 use graph::{Buffer, Frame, Node, Slot};
 use infra::rcu::Reader;
@@ -12,7 +12,7 @@ use crate::ip::{Edges, Headers, V4, V6, Version};
 /// Gives ICMP messages to who takes their type.
 #[derive(Clone)]
 pub struct IcmpInput<V> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Nodes by type.
     pub types: Reader<Edges>,
@@ -101,7 +101,7 @@ impl Messages for V4 {
         if len < size_of::<icmp4::Echo>() {
             return Err(Error::LengthTooSmallForType);
         }
-        // Nobody answers for everybody (RFC 1812 section 4.3.3.6 allows it).
+        // Broadcast pings are not answered (RFC 1812 section 4.3.3.6 allows it).
         let is_echo = header.kind == icmp4::Type::ECHO_REQUEST;
         let is_for_all = |p: &Buffer<'_>| p.header::<ip4::Header>().is_none_or(|h| h.dst[0] >= 240);
         if is_echo && is_for_all(p) { Err(Error::Drop) } else { Ok(()) }

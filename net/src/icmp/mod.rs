@@ -15,12 +15,15 @@ mod reason6;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use control::feature::Refused;
 use graph::{Buffer, Flags};
+use infra::rcu::{Epoch, Shared};
 use wire::{Protocol, icmp4, icmp6};
 
 use crate::ip::{V4, V6, Version};
-use crate::router::{Configuration, Feature, Origin, Parts, refuse};
+use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use crate::drops::Problem;
 pub use echo4::EchoRequest4;
@@ -34,6 +37,23 @@ pub use reason6::{Count6, Error6};
 
 /// Types there may be.
 const TYPES: usize = 1 << 8;
+
+/// Undoes what a feature changed of a packet that an error is about, if it did: on the thread with
+/// this number. The current bytes start at the IP header.
+pub type Restore = Arc<dyn Fn(&mut Buffer<'_>, usize, Epoch<'_>) + Send + Sync>;
+
+/// Control's end of what restores packets.
+struct Restores(Shared<Vec<Restore>>);
+
+impl Router {
+    /// Has packets be restored before errors are made of them, so that their senders are told of
+    /// them as they were sent (RFC 5508 section 4).
+    pub fn restore_before_errors(&mut self, restore: Restore) {
+        let Some(Restores(all)) = self.state_mut::<Restores>() else { return };
+        let all_now = all.current().iter().cloned().chain([restore]).collect();
+        all.publish(all_now);
+    }
+}
 
 /// ICMP.
 pub const FEATURE: Feature = Feature {
@@ -56,8 +76,13 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.engine.add(EchoRequest4::new(router.addresses.reader())).map_err(refuse)?;
     let addresses = router.addresses.reader();
     router.engine.add(EchoRequest6 { addresses }).map_err(refuse)?;
-    router.engine.add(IcmpError::<V4>::new(router.addresses.reader())).map_err(refuse)?;
-    router.engine.add(IcmpError::<V6>::new(router.addresses.reader())).map_err(refuse)?;
+    let restores = Shared::new(Vec::new());
+    let reader = restores.reader();
+    let error = IcmpError::<V4>::new(router.addresses.reader(), reader.clone());
+    router.engine.add(error).map_err(refuse)?;
+    let error = IcmpError::<V6>::new(router.addresses.reader(), reader);
+    router.engine.add(error).map_err(refuse)?;
+    router.insert(Restores(restores));
 
     router.ip4_protocol(Protocol::ICMP, V4::NODES.icmp_input).map_err(refuse)?;
     router.ip6_protocol(Protocol::ICMP6, V6::NODES.icmp_input).map_err(refuse)?;
@@ -66,8 +91,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.icmp6_type(echo6, "ip6-icmp-echo-request").map_err(refuse)
 }
 
-/// Makes the buffer of a packet that came in one that this router sends: current bytes start at the
-/// new IP header, and nothing that was known of the old packet holds.
+/// Turns the buffer of a received packet into one that this router sends: current bytes start at
+/// the new IP header, and no metadata of the old packet is valid.
 pub fn become_ours(p: &mut Buffer<'_>) {
     const OF_BUFFERS: Flags = Flags::CHAINED.with(Flags::TRACED);
     p.set_flags(Flags(p.flags().0 & OF_BUFFERS.0).with(Flags::LOCAL).with(Flags::L3));
@@ -77,7 +102,7 @@ pub fn become_ours(p: &mut Buffer<'_>) {
     p.set_l3_offset(l3);
 }
 
-/// Whether the frame a packet came in was for more than this router.
+/// Whether the frame of a packet was addressed to more than this router.
 fn came_to_group(p: &Buffer<'_>) -> bool {
     p.flags().has(Flags::L2) && p.bytes_from(p.l2_offset()).first().is_some_and(|b| b & 1 == 1)
 }

@@ -14,7 +14,7 @@ use crate::router::Router;
 pub struct AttachedAt<T> {
     /// The arc.
     pub arc: &'static FeatureArc,
-    /// Name of the node.
+    /// Node name.
     pub node: &'static str,
     /// Whether the node is to see the packets of an interface with this setting.
     pub is_on: fn(&T) -> bool,
@@ -37,14 +37,14 @@ impl<T: Clone + Default + PartialEq + Send + Sync + 'static> Setting for T {}
 pub struct NoInterface;
 
 impl Router {
-    /// Declares a setting, before the nodes that read it are made: gives them their reader, where
-    /// an interface with the default has none. Settings are told apart by their type.
+    /// Declares a setting, before the nodes that read it are created: gives them their reader,
+    /// where an interface without the setting has none. Settings are distinguished by their type.
     ///
     /// # Errors
     /// The kernel's, when it refuses the address space; a setting of this type is declared already.
     pub fn attach<T: Setting>(&mut self) -> io::Result<SlabReader<T>> {
         if self.state::<Attached<T>>().is_some() {
-            let text = format!("interfaces have a setting {} already", std::any::type_name::<T>());
+            let text = format!("interfaces already have a setting {}", std::any::type_name::<T>());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         let settings = SharedSlab::new(MAX_INTERFACES)?;
@@ -52,7 +52,7 @@ impl Router {
         self.insert(Attached::<T> { settings, places: Vec::new() });
         self.uses.push(|router| {
             let (on, _) = router.settings::<T>().next()?;
-            Some(format!("something is set for {}", router.interfaces.name(on.0)))
+            Some(format!("{} is configured", router.interfaces.name(on.0)))
         });
         self.interfaces.observe(|router, interface, change| {
             if change == Change::Deleting {

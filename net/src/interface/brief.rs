@@ -12,7 +12,7 @@ const ROUTES: u32 = 33;
 const BRIDGES: u32 = 34;
 const TAGS: u32 = 35;
 
-/// All that is said of an interface; nothing of one that is not there.
+/// A summary of an interface; empty for a missing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brief(u64);
 
@@ -43,12 +43,12 @@ impl Brief {
     pub(super) fn publish(all: &mut Numbers, index: u32, port: Option<&Port>) {
         all.set(index as usize, port.map_or(0, |port| Self::of(index, port).0));
     }
-    /// Whether frames that come in go to their protocol without a closer look.
+    /// Whether received frames go to their protocol without further checks.
     #[inline(always)]
     pub fn routes(self) -> bool {
         self.0 >> ROUTES & 1 != 0
     }
-    /// Whether frames that come in are bridged or cross-connected without a closer look.
+    /// Whether received frames are bridged or cross-connected without further checks.
     #[inline(always)]
     pub fn bridges(self) -> bool {
         self.0 >> BRIDGES & 1 != 0

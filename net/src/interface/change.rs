@@ -111,14 +111,14 @@ impl Router {
             self.set_admin(index, true);
         }
     }
-    /// Has a new interface, on which what makes it enabled IP in these tables, start up.
+    /// Starts up a new interface on which its creator enabled IP in these tables.
     pub(crate) fn start_with_tables(&mut self, index: InterfaceIndex, tables: [Option<u16>; 2]) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         i.start.tables = tables;
         let is_late = i.start.is_late;
         self.start_interface(index, true, is_late);
     }
-    /// Says whether somebody asked for big packets to be cut before an interface sends them.
+    /// Sets whether big packets are segmented before an interface sends them.
     pub fn set_segments(&mut self, index: InterfaceIndex, is_asked: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         i.asks_segments = is_asked;
@@ -250,7 +250,7 @@ impl Router {
             self.publish_state(index);
         }
     }
-    /// Says that the device of an interface is not there any more: it has no link until it is back.
+    /// Marks the device of an interface as missing: it has no link until it is back.
     pub fn lose_device(&mut self, index: InterfaceIndex) {
         self.set_link(index, false);
         self.interfaces.at_mut(index).into_iter().for_each(|i| i.is_device_gone = true);
@@ -298,7 +298,7 @@ impl Router {
             i.own_mac = mac.map(|_| own);
         }
     }
-    /// Has an interface take frames for a further address, or no longer. True if that is new.
+    /// Adds or deletes a secondary MAC address of an interface. True if that is a change.
     ///
     /// # Errors
     /// [`Error::Unknown`], [`Error::Unfit`], [`Error::Invalid`] for a group's address.
@@ -330,8 +330,8 @@ impl Router {
         self.interfaces.change_port(index, |p| p.secondary = after);
         Ok(had != on)
     }
-    /// Has an interface take frames for an address that a feature lends to it, or no longer: also
-    /// that of a group. One that the operator gave it stays.
+    /// Makes an interface accept frames to an address that a feature lends it, or stop: also that
+    /// of a group. An address set by the operator stays.
     ///
     /// # Errors
     /// [`Error::Unknown`], [`Error::Unfit`].
@@ -377,8 +377,7 @@ impl Router {
         self.set_mtu(index, mtu);
         Ok(())
     }
-    /// Follows a device of the host that carries `bytes` from now on. So does layer 3, unless it
-    /// was told to carry less.
+    /// Follows a host device's new MTU of `bytes`. So does layer 3, unless a smaller one is set.
     pub fn follow_device_mtu(&mut self, index: InterfaceIndex, bytes: u32) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         let bytes = bytes.min(MAX_LINK_MTU);
@@ -440,7 +439,7 @@ impl Router {
         let id = self.interfaces.at(sub)?.sub?.id;
         Some((sub, format!("{parent}.{id}")))
     }
-    /// Has a feature that has just come hear of the interfaces and addresses there are.
+    /// Replays existing interfaces and addresses to a newly loaded feature.
     pub fn introduce(&mut self, owner: control::feature::Owner) {
         let all: Vec<_> = self.interfaces.iter().map(|i| i.index).collect();
         let observers: Vec<_> = self.interfaces.observers.of(owner).copied().collect();
@@ -482,7 +481,7 @@ impl Interfaces {
             i.far_end = far_end;
         }
     }
-    /// Has an interface take frames for any address, or only for its own.
+    /// Enables or disables promiscuous mode.
     ///
     /// # Errors
     /// [`Error::Unknown`].

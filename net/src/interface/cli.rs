@@ -12,40 +12,40 @@ use crate::router::{Router, no_answer};
 #[derive(Command)]
 #[command("show interface")]
 struct ShowInterface {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }
 
-/// Show the devices behind interfaces.
+/// Show the hardware of interfaces.
 #[derive(Command)]
 #[command("show hardware-interfaces")]
 struct ShowHardware {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
-    /// a line for each
+    /// one line per interface
     brief: bool,
-    /// accepted, the default
+    /// accepted; the default
     #[keyword("detail")]
     #[alias("verbose")]
     _detail: bool,
-    /// accepted: bonds are among the others
+    /// accepted: bonds are listed with the others
     #[keyword("bond")]
     _bond: bool,
 }
 
-/// Start the counters of all interfaces anew.
+/// Clear the counters of all interfaces.
 #[derive(Command)]
 #[command("clear interfaces")]
 struct ClearInterfaces;
 
-/// Switch an interface on or off.
+/// Set an interface up or down.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface state")]
 #[undo("=set interface state {?down} {1} up|set interface state {1} down")]
@@ -54,13 +54,13 @@ pub(super) struct SetState {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// switch it on
+    /// set the interface up
     #[alias("enable")]
     pub up: bool,
-    /// switch it off
+    /// set the interface down
     #[alias("disable")]
     pub down: bool,
-    /// switch it on and punt whatever it brings in
+    /// set the interface up and punt all received packets
     pub punt: bool,
 }
 
@@ -72,9 +72,9 @@ pub(super) struct SetMac {
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// the address it was made with, or of its parent
+    /// the original address, or that of the parent
     pub default: bool,
-    /// its new address
+    /// new MAC address
     #[positional]
     pub mac: Option<MacAddr>,
 }
@@ -98,7 +98,7 @@ pub(super) enum Protocol {
 
 impl Command for SetMtu {
     const PATHS: &'static [&'static str] = &["set interface mtu"];
-    const ABOUT: &'static str = "Set an MTU of an interface";
+    const ABOUT: &'static str = "Set the MTUs of an interface";
     const USAGE: &'static str = "[packet | ip4 | ip6 | mpls] <bytes> <interface>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -125,29 +125,29 @@ impl Print for SetMtu {
     }
 }
 
-/// Have an interface take frames for any address, or only for its own.
+/// Enable or disable promiscuous mode.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface promiscuous")]
 pub(super) struct SetPromiscuous {
-    /// any address
+    /// accept frames to any address
     pub on: bool,
-    /// its own only
+    /// accept frames to its own addresses only
     pub off: bool,
     /// interface
     #[positional]
     pub interface: InterfaceIndex,
 }
 
-/// Pretend that the link of an interface came up or went down.
+/// Simulate link up or down.
 #[derive(Command)]
 #[command("test interface link-state")]
 struct TestLinkState {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// it came up
+    /// link up
     up: bool,
-    /// it went down
+    /// link down
     down: bool,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, set: SetState| {
         match (set.punt, set.up, set.down) {
             (true, false, false) => router.set_punting(set.interface),
-            (true, ..) => return Err(Error::new("one or the other, not both")),
+            (true, ..) => return Err(Error::new("expected only one of them")),
             (false, up, down) => router.set_admin(set.interface, one_of(up, down)?),
         }
         Ok(())
@@ -172,7 +172,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let usual = router.interfaces.usual_mac(set.interface).filter(|_| set.default);
         let mac = usual.or(set.mac).ok_or("missing mac")?;
         if mac.is_multicast() {
-            return Err(Error::new("a multicast address cannot be an interface's own"));
+            return Err(Error::new("an interface cannot have a multicast address"));
         }
         router.set_mac(set.interface, mac);
         Ok(())
@@ -220,8 +220,8 @@ pub(crate) fn find(router: &Router, name: &Word) -> Result<InterfaceIndex, Error
 fn one_of(yes: bool, no: bool) -> Result<bool, Error> {
     match (yes, no) {
         (true, false) | (false, true) => Ok(yes),
-        (true, true) => Err(Error::new("one or the other, not both")),
-        (false, false) => Err(Error::new("missing the new state")),
+        (true, true) => Err(Error::new("expected only one of them")),
+        (false, false) => Err(Error::new("missing state")),
     }
 }
 
@@ -236,7 +236,7 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
     const MOST: u32 = 65_535;
     let SetMtu { protocol, bytes, interface: index } = set;
     if bytes > MOST {
-        return Err(Error::new(format!("an MTU is {MOST} bytes at most")));
+        return Err(Error::new(format!("an MTU is at most {MOST} bytes")));
     }
     let Some((old, is_sub)) = router.interfaces.at(index).map(|i| (i.mtu, i.is_sub())) else {
         return Ok(());

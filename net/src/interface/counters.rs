@@ -23,8 +23,8 @@ macro_rules! counters {
         combined { $($(#[$vdoc:meta])+ $volume:ident $vname:literal;)+ }
         simple { $($(#[$ndoc:meta])+ $number:ident $nname:literal;)+ }
     ) => {
-        /// Rows by thread, columns by interface. Received is counted by the input node, sent by
-        /// the output node, and nobody else counts.
+        /// Rows by thread, columns by interface. Only the input node counts received packets, and
+        /// only the output node sent ones.
         #[derive(Debug)]
         pub struct Counters {
             $($(#[$vdoc])+ pub $volume: Rows<VolumeCounter>,)+
@@ -181,14 +181,14 @@ pub(super) fn hide(stats: &mut Segment, index: usize, name: &str) {
     });
 }
 
-/// Has clients see no counters of interfaces from number `end` on, which are gone, and takes away
-/// some of their names; whether there are more.
+/// Hides the counters of deleted interfaces from number `end` on from clients, and removes some of
+/// their names; returns whether there are more.
 pub(super) fn shrink(stats: &mut Segment, end: usize) -> bool {
     stats.shrink(COLUMNS, end);
     stats.shrink_names(NAMES, end)
 }
 
-/// Has clients see an interface under another name.
+/// Shows clients an interface under another name.
 pub(super) fn rename(stats: &mut Segment, index: usize, old: &str, new: &str) {
     stats.change(|stats| {
         for counter in ALL {

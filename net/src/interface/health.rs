@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::InterfaceIndex;
-use crate::health::{Check, Findings, Severity};
+use crate::health::{Check, Findings, Lately, Severity};
 use crate::router::Router;
 
-/// Counters of interfaces at the last look.
+/// Counters of interfaces at the last look, and what was lost lately.
 #[derive(Default)]
-struct Lost(HashMap<(InterfaceIndex, usize), u64>);
+struct Lost(HashMap<(InterfaceIndex, usize), (u64, Lately)>);
 
 pub(super) fn register(router: &mut Router) {
     router.insert(Lost::default());
@@ -19,7 +19,7 @@ pub(super) fn register(router: &mut Router) {
     });
     router.check_health(Check {
         name: "rings",
-        about: "no packet was lost at a device since the last look",
+        about: "no packet was lost at a device in the last minute",
         look: rings,
     });
 }
@@ -51,22 +51,23 @@ fn rings(router: &mut Router, found: &mut Findings) {
         (Severity::Warning, "received packets were lost before they were taken: a full ring"),
         (Severity::Warning, "packets could not be sent: a full ring, or a device that is down"),
     ];
-    let mut counts = Vec::new();
+    let time = router.now();
+    let mut before = std::mem::take(&mut router.own_mut::<Lost>().0);
+    let mut now = HashMap::new();
     for interface in router.interfaces.iter() {
         let values = router.interfaces.values(interface.index);
         for (at, value) in
             [values.rx_no_buf, values.rx_miss, values.tx_error].into_iter().enumerate()
         {
-            counts.push(((interface.index, at), interface.name.clone(), value));
+            let key = (interface.index, at);
+            let (counted, mut lately) = before.remove(&key).unwrap_or_default();
+            let lost = lately.add(value.saturating_sub(counted), time);
+            now.insert(key, (value, lately));
+            if lost > 0 {
+                let (severity, text) = texts[at];
+                found.add(severity, &interface.name, format!("{lost} {text}"));
+            }
         }
     }
-    let before = std::mem::take(&mut router.own_mut::<Lost>().0);
-    for (key, name, value) in &counts {
-        let lost = value.saturating_sub(before.get(key).copied().unwrap_or(0));
-        if lost > 0 {
-            let (severity, text) = texts[key.1];
-            found.add(severity, name, format!("{lost} {text}"));
-        }
-    }
-    router.own_mut::<Lost>().0 = counts.into_iter().map(|(key, _, value)| (key, value)).collect();
+    router.own_mut::<Lost>().0 = now;
 }

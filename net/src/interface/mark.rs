@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub struct PacketMark {
     /// Number of the source.
     pub source: u8,
-    /// The mark.
+    /// Mark.
     pub mark: u8,
 }
 

@@ -1,4 +1,4 @@
-//! Interfaces: what packets come in on and go out of.
+//! Interfaces: packets are received and sent on them.
 //!
 //! An interface is made of a row here, a [`Port`] that nodes read, and two nodes of its own:
 //! `<name>-output`, where packets with a finished layer 2 header arrive, and the driver's
@@ -126,9 +126,9 @@ pub struct NewInterface {
 /// One interface, as control knows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
-    /// Its number.
+    /// Index.
     pub index: InterfaceIndex,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Its parameters when it was made; of a sub-interface, its parent's.
     #[serde(skip)]
@@ -156,7 +156,7 @@ pub struct Interface {
     pub numa_node: Option<usize>,
     /// Bytes that the device carries behind the layer 2 header.
     pub link_mtu: u32,
-    /// Its own address.
+    /// Own address.
     #[serde(serialize_with = "as_text")]
     pub mac: MacAddr,
     /// Its address in the configuration, while it has that of another interface.
@@ -173,7 +173,7 @@ pub struct Interface {
     pub mtu: Mtu,
     /// Offloads of the transmit node.
     pub offloads: Offloads,
-    /// Whether somebody asked for big packets to be cut before they are sent.
+    /// Whether big packets are segmented before they are sent.
     pub asks_segments: bool,
     /// Whether it gets copies of what is flooded; what makes it says so.
     #[serde(skip)]
@@ -223,11 +223,11 @@ pub struct Start {
 }
 
 impl Interface {
-    /// Whether nobody needs to be asked for addresses: there is only one other station.
+    /// Whether address resolution is unnecessary: there is only one other station.
     pub fn is_point_to_point(&self) -> bool {
         self.kind == Kind::Ip || self.far_end.is_some()
     }
-    /// Whether it is a sub-interface.
+    /// True for a sub-interface.
     pub fn is_sub(&self) -> bool {
         self.sub.is_some()
     }
@@ -247,11 +247,11 @@ fn as_text<S: serde::Serializer>(v: &impl fmt::Display, s: S) -> Result<S::Ok, S
 /// An interface, as nodes read it.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Its own address.
+    /// Own address.
     pub mac: MacAddr,
     /// Up, so that packets may pass.
     pub up: bool,
-    /// Frames that come in are punted, whatever they are.
+    /// All received frames are punted.
     pub punts: bool,
     /// Takes frames for any address.
     pub promiscuous: bool,
@@ -303,17 +303,17 @@ impl Port {
 pub enum Change {
     /// It was added.
     Added,
-    /// It is about to be deleted.
+    /// About to be deleted.
     Deleting,
     /// Admin or link state.
     State,
-    /// Its MAC address.
+    /// MAC address.
     Mac,
     /// One of its MTUs.
     Mtu,
-    /// Its name.
+    /// Name.
     Name,
-    /// Whether somebody asked for big packets to be cut.
+    /// Whether big packets are segmented.
     Segments,
 }
 
@@ -330,10 +330,10 @@ pub enum Error {
     /// interface name `{0}' is in use
     #[retval(VALUE_EXIST)]
     NameInUse(String),
-    /// no more than {MAX_INTERFACES} interfaces
+    /// at most {MAX_INTERFACES} interfaces
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// not possible on this interface
+    /// not supported by this interface
     #[retval(INVALID_INTERFACE)]
     Unfit,
     /// sub-interface {0} exists
@@ -342,13 +342,13 @@ pub enum Error {
     /// a sub-interface for these tags exists
     #[retval(VLAN_ALREADY_EXISTS)]
     VlanExists,
-    /// a VLAN is 1 to 4095
+    /// a VLAN ID is 1 to 4095
     #[retval(INVALID_VLAN)]
     InvalidVlan,
     /// link speed change not supported by its device
     #[retval(UNSUPPORTED)]
     FixedSpeed,
-    /// the link has no speed of {0} kilobits per second
+    /// the link does not support {0} kilobits per second
     #[retval(INVALID_VALUE)]
     NoSpeed(u32),
     /// {0}

@@ -1,4 +1,4 @@
-//! `monitor interface`: what an interface carries, again and again.
+//! `monitor interface`: rates of an interface, repeatedly.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::router::Router;
 /// Shortest time between two lines.
 const SHORTEST: f64 = 0.01;
 
-/// Show what an interface receives and sends each second, until it is stopped.
+/// Show an interface's receive and transmit rates every second, until stopped.
 #[derive(Command)]
 #[command("monitor interface")]
 struct Monitor {
     /// interface
     #[positional]
     interface: Word,
-    /// seconds between two lines; 1 if not given
+    /// seconds between lines; default 1
     interval: Option<f64>,
-    /// lines; no end if not given
+    /// number of lines; default no limit
     count: Option<u32>,
 }
 
@@ -60,7 +60,7 @@ struct Rate {
 
 impl Rate {
     fn between(then: Traffic, now: Traffic, seconds: f64) -> Self {
-        // Cleared meanwhile counters begin anew.
+        // Counters cleared meanwhile restart.
         let moved = |then: u64, now: u64| now.checked_sub(then).unwrap_or(now) as f64 / seconds;
         let packets = moved(then.packets, now.packets);
         Self { packets, bits: 8.0 * moved(then.bytes, now.bytes) }

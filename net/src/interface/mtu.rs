@@ -11,9 +11,9 @@ use crate::router::Router;
 pub struct Mtu {
     /// Of layer 3, any protocol.
     pub l3: u32,
-    /// Of IPv4.
+    /// IPv4.
     pub ip4: u32,
-    /// Of IPv6.
+    /// True for IPv6.
     pub ip6: u32,
     /// Of MPLS.
     pub mpls: u32,
@@ -35,8 +35,7 @@ impl Mtu {
 }
 
 impl Interfaces {
-    /// The MTU that counts for a protocol on an interface, which `of` picks; 0 for an interface
-    /// that is not there.
+    /// The MTU of a protocol on an interface, which `of` selects; 0 for a missing interface.
     pub fn mtu_of(&self, index: InterfaceIndex, of: fn(&Mtu) -> u32) -> u32 {
         let Some(i) = self.at(index) else { return 0 };
         match of(&i.mtu) {

@@ -10,15 +10,15 @@ use graph::InputState;
 use serde::Serialize;
 
 use super::InterfaceIndex;
-use super::queues::RxQueue;
+use super::queues::{QueueError, RxQueue};
 use crate::router::Router;
 
-/// Show which threads serve which receive queues.
+/// Show the threads of receive queues.
 #[derive(Command)]
 #[command("show interface rx-placement")]
 struct ShowPlacement;
 
-/// Set when the receive queues of an interface are looked at.
+/// Set the receive mode of an interface: polling, interrupt or adaptive.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-mode")]
 #[undo("=set interface rx-mode {1} [queue {queue}] default")]
@@ -28,7 +28,7 @@ struct SetMode {
     interface: InterfaceIndex,
     /// only this queue
     queue: Option<usize>,
-    /// the mode of interfaces to come
+    /// default mode of new interfaces
     default: bool,
     /// polling, interrupt or adaptive
     #[positional]
@@ -58,7 +58,7 @@ impl Mode {
     }
 }
 
-/// Set which thread serves a receive queue of an interface: a worker, or, without workers, main.
+/// Assign a receive queue to a worker or, without workers, to the main thread.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface rx-placement")]
 #[undo("=set interface rx-placement {1} queue {queue} default")]
@@ -66,18 +66,18 @@ struct SetPlacement {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the queue; the first one if not given
+    /// queue; default the first
     queue: Option<usize>,
-    /// number of the worker, from 0
+    /// worker index, from 0
     #[values("worker")]
     worker: Option<usize>,
     /// the main thread
     main: bool,
-    /// one that the router chooses
+    /// chosen by the router
     default: bool,
 }
 
-/// Set which threads send on a queue of an interface.
+/// Set the threads that transmit on a queue.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tx-queue")]
 #[undo("=set interface tx-queue {1} queue {queue} default")]
@@ -87,13 +87,13 @@ struct SetTxQueue {
     interface: InterfaceIndex,
     /// the queue
     queue: Option<usize>,
-    /// numbers of threads, as 0,2-3; none if not given
+    /// thread indexes, such as 0,2-3; default none
     threads: Option<CpuList>,
-    /// threads that the router chooses
+    /// threads chosen by the router
     default: bool,
 }
 
-/// Set when the receive queues of interfaces to come are looked at.
+/// Set the default receive mode of new interfaces.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface default rx-mode")]
 #[undo("=set interface default rx-mode adaptive")]
@@ -105,7 +105,7 @@ struct SetDefaultMode {
     mode: Mode,
 }
 
-/// Show when the receive queues of interfaces to come are looked at.
+/// Show the default receive mode of new interfaces.
 #[derive(Command)]
 #[command("show interface default rx-mode")]
 struct ShowDefaultMode;
@@ -115,8 +115,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, set: SetMode| {
         let usual = Some(router.interfaces.default_rx_mode).filter(|_| set.default);
         let mode = usual.or(set.mode.map(Mode::state)).ok_or("missing mode")?;
-        let done = router.set_rx_mode(set.interface, set.queue, mode);
-        done.map_err(|e| Error::new(e.to_string()))
+        match router.set_rx_mode(set.interface, set.queue, mode) {
+            // There is none whose mode is another.
+            Err(QueueError::NoQueue) if set.queue.is_none() => Ok(()),
+            done => done.map_err(|e| Error::new(e.to_string())),
+        }
     });
     cli.command(|router: &mut Router, set: SetDefaultMode| {
         router.interfaces.default_rx_mode = set.mode.state();
@@ -193,7 +196,7 @@ struct Placement(Vec<Row>);
 /// One receive queue.
 #[derive(Serialize)]
 pub(super) struct Row {
-    /// Number of its thread.
+    /// Thread index.
     pub thread: usize,
     /// Name of its thread.
     pub thread_name: String,

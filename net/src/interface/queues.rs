@@ -21,7 +21,7 @@ pub struct RxQueue {
     pub node: NodeIndex,
     /// Whether it is polled, waits for interrupts, or does either.
     pub mode: InputState,
-    /// Whether somebody said by which thread.
+    /// Whether the thread was configured.
     pub is_placed: bool,
     place: Place,
 }
@@ -52,10 +52,10 @@ impl fmt::Display for QueueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoQueue => f.write_str("the interface has no such receive queue"),
-            Self::NoThread(0) => f.write_str("where there are workers, main receives no packets"),
-            Self::NoThread(thread) => write!(f, "there is no worker {}", thread - 1),
-            Self::NoTxQueue => f.write_str("the interface has no such send queue"),
-            Self::NoTxThread(thread) => write!(f, "there is no thread {thread} that sends"),
+            Self::NoThread(0) => f.write_str("with workers, the main thread receives no packets"),
+            Self::NoThread(thread) => write!(f, "no worker {}", thread - 1),
+            Self::NoTxQueue => f.write_str("the interface has no such transmit queue"),
+            Self::NoTxThread(thread) => write!(f, "no transmitting thread {thread}"),
             Self::Refused(why) => f.write_str(why),
         }
     }
@@ -91,10 +91,10 @@ impl Router {
         changed.iter().for_each(|q| self.tend_input(q.thread, q.node));
         if changed.is_empty() { Err(QueueError::NoQueue) } else { Ok(()) }
     }
-    /// Has another thread serve a receive queue.
+    /// Assigns a receive queue to another thread.
     ///
     /// # Errors
-    /// A queue or thread that is not there; the driver's.
+    /// A missing queue or thread; the driver's.
     pub fn place_rx_queue(
         &mut self,
         interface: InterfaceIndex,
@@ -107,7 +107,7 @@ impl Router {
         }
         Ok(())
     }
-    /// Has the router choose the thread for a receive queue again.
+    /// Lets the router choose the thread of a receive queue again.
     ///
     /// # Errors
     /// As [`Router::place_rx_queue`].
@@ -164,8 +164,8 @@ impl Router {
         };
         if near.is_empty() { threads.collect() } else { near }
     }
-    /// Spreads the receive queues anew over these threads. Those that somebody gave to one of them
-    /// stay there.
+    /// Redistributes the receive queues over these threads. Those configured for one of them stay
+    /// there.
     ///
     /// # Errors
     /// The driver's.

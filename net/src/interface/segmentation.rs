@@ -1,5 +1,5 @@
-//! `set interface feature gso` and its message. Devices always get what they can send, with or
-//! without the feature; only a test device takes big packets whole while nobody asks for segments
+//! `set interface feature gso` and its message. Devices always get packets they can send, with or
+//! without the feature; only a test device gets big packets whole unless segments are requested
 //! ([`Change::Segments`](crate::interface::Change)).
 
 use control::api::{Api, Message};
@@ -20,27 +20,27 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(configuration),
 };
 
-/// Have big packets cut before an interface sends them, where its device does not.
+/// Segment large packets in software before transmit, if the device cannot.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface feature gso")]
 struct SetGso {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// as it is for all but test devices
+    /// the default for all but test devices
     #[keyword("enable")]
     _enable: bool,
-    /// a test device gets big packets whole
+    /// send large packets whole; test devices only
     disable: bool,
 }
 
-/// Have big packets cut before an interface sends them, where its device does not.
+/// Segment large packets in software before transmit, if the device cannot.
 #[derive(Message)]
 #[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
 pub struct FeatureGsoEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// or, for a test device, no longer
+    /// nonzero to segment; 0, for test devices, to send whole
     pub enable_disable: bool,
 }
 

@@ -10,7 +10,7 @@ use super::InterfaceIndex;
 use super::cli::{chosen, find};
 use crate::router::{Router, no_answer};
 
-/// Call an interface something.
+/// Set or clear the tag of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface tag")]
 #[undo("=clear interface tag {1}")]
@@ -23,7 +23,7 @@ pub(super) struct SetTag {
     pub tag: String,
 }
 
-/// Call an interface nothing any more.
+/// Clear the tag of an interface.
 #[derive(Command)]
 #[command("clear interface tag")]
 struct ClearTag {
@@ -32,17 +32,17 @@ struct ClearTag {
     interface: InterfaceIndex,
 }
 
-/// Show what interfaces are called.
+/// Show interface tags.
 #[derive(Command)]
 #[command("show interface tag")]
 struct ShowTag {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,
 }
 
-/// Have an interface take frames for one address more, or no longer.
+/// Add or delete a secondary MAC address of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface secondary-mac-address")]
 pub(super) struct SetSecondary {
@@ -52,24 +52,24 @@ pub(super) struct SetSecondary {
     /// the address
     #[positional]
     pub mac: MacAddr,
-    /// take them; the default
+    /// add it; the default
     #[keyword("add")]
     pub _add: bool,
-    /// no longer
+    /// delete
     pub del: bool,
 }
 
-/// Show the further addresses of interfaces.
+/// Show secondary MAC addresses.
 #[derive(Command)]
 #[command("show interface secondary-mac-address")]
 struct ShowSecondary {
-    /// interface; all when none is given
+    /// interface; default all
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
 }
 
-/// Give an interface another name.
+/// Rename an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface name")]
 #[undo("set interface name {2} {1}")]
@@ -79,12 +79,12 @@ pub(super) struct SetName {
     #[positional]
     #[values("interface")]
     pub interface: Word,
-    /// its new name
+    /// new name
     #[positional]
     pub name: String,
 }
 
-/// Give an interface another number in its name.
+/// Change the instance number in an interface name.
 #[derive(Command)]
 #[command("renumber interface")]
 struct Renumber {
@@ -96,11 +96,11 @@ struct Renumber {
     number: u32,
 }
 
-/// Start the counters of interfaces anew.
+/// Clear interface counters.
 #[derive(Command)]
 #[command("clear hardware-interfaces")]
 struct ClearHardware {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interfaces: Vec<Word>,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Error, InterfaceIndex, Interfaces};
 use crate::router::Router;
 
-/// Choose the speed of a link, where its device has several.
+/// Set the link speed, if the device has several.
 #[derive(Command)]
 #[command("set interface link-speed")]
 struct SetSpeed {
@@ -20,7 +20,7 @@ struct SetSpeed {
     kbps: u32,
 }
 
-/// Show the speeds that a link can be set to.
+/// Show the link speeds of devices.
 #[derive(Command)]
 #[command("show interface link-speed-capa")]
 struct ShowSpeeds {

@@ -68,10 +68,12 @@ impl SubInterface {
     fn check(&self) -> Result<(), Error> {
         let is_vlan = |id: Option<u16>| id.is_none_or(|id| (1..=vlan::Id::MAX.get()).contains(&id));
         if self.sender.is_some() && (self.tags > 0 || self.is_exact || self.is_default) {
-            return Err(Error::Invalid("a frame is told by its sender or its tags"));
+            return Err(Error::Invalid(
+                "frames are matched by source address or by tags, not both",
+            ));
         }
         if self.tags > 2 {
-            return Err(Error::Invalid("a frame is told by two tags at most"));
+            return Err(Error::Invalid("frames are matched by at most two tags"));
         }
         if self.is_default && (self.tags > 0 || self.is_exact) {
             return Err(Error::Invalid("the default takes any tags"));
@@ -106,7 +108,7 @@ impl Router {
             return Err(Error::Unfit);
         }
         sub.check()?;
-        // What is said of tags that are not there has no meaning.
+        // Attributes of missing tags are meaningless.
         let sub = SubInterface {
             is_dot1ad: sub.is_dot1ad && sub.tags > 0,
             outer: sub.outer.filter(|_| sub.tags > 0),
@@ -196,7 +198,7 @@ impl Router {
         self.remove_interface(index);
         Ok(())
     }
-    /// Has the parent of a sub-interface that is gone know.
+    /// Informs the parent of a deleted sub-interface.
     pub(super) fn forget_sub(&mut self, gone: &Interface) {
         if let Some(p) = self.interfaces.at_mut(gone.sup) {
             p.subs.remove(&gone.index);

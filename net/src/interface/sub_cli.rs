@@ -20,7 +20,7 @@ pub(super) struct Create {
 
 impl Command for Create {
     const PATHS: &'static [&'static str] = &["create sub-interfaces"];
-    const ABOUT: &'static str = "Create sub-interfaces for VLAN tags";
+    const ABOUT: &'static str = "Create VLAN sub-interfaces";
     const USAGE: &'static str = "<interface> {<id> [default | untagged [inexact]] | <id>-<id> | \
         <id> dot1q|dot1ad <vlan:1-4094>|any [inner-dot1q <vlan:1-4094>|any] [exact-match]}";
 
@@ -63,17 +63,17 @@ struct Delete {
 /// `5` or `5-7`.
 fn ids(args: &mut Args<'_>) -> Result<(u32, u32), Error> {
     let place = *args;
-    let word = args.word().ok_or("missing the number of the sub-interface")?;
+    let word = args.word().ok_or("missing sub-interface ID")?;
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     match (first.parse(), last.parse()) {
         (Ok(first), Ok(last)) if first <= last && last - first < MOST => Ok((first, last)),
-        _ => Err(place.error("invalid number of a sub-interface")),
+        _ => Err(place.error("invalid sub-interface ID")),
     }
 }
 
 /// The number is the VLAN, too.
 fn plain(id: u32) -> Result<SubInterface, Error> {
-    let vlan = u16::try_from(id).map_err(|_| Error::new("a VLAN is 1 to 4095"))?;
+    let vlan = u16::try_from(id).map_err(|_| Error::new("a VLAN ID is 1 to 4095"))?;
     Ok(SubInterface::dot1q(id, vlan))
 }
 

@@ -126,11 +126,11 @@ impl Interfaces {
     pub(super) fn end(&self) -> usize {
         self.list.len()
     }
-    /// Has `observer` called whenever an interface changes.
+    /// Calls `observer` whenever an interface changes.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
-    /// Has `describe` asked about devices of a hardware class.
+    /// Calls `describe` for devices of a hardware class.
     pub fn describe(&mut self, hardware: &'static str, describe: Describe) {
         self.describe.insert(hardware, describe);
     }
@@ -138,7 +138,7 @@ impl Interfaces {
     pub(super) fn queues(&self) -> impl Iterator<Item = &RxQueue> {
         self.receiving.iter().filter_map(|index| self.at(*index)).flat_map(|i| &i.queues)
     }
-    /// The receive queues of an interface; none if it is not there.
+    /// The receive queues of an interface; none if it is missing.
     pub(super) fn queues_mut(&mut self, index: InterfaceIndex) -> Option<&mut Vec<RxQueue>> {
         self.at_mut(index).map(|i| &mut i.queues)
     }
@@ -180,7 +180,7 @@ impl Interfaces {
         self.set_edge(index, None);
         Some(gone)
     }
-    /// Gives an interface another name, which nobody has.
+    /// Renames an interface to an unused name.
     pub(super) fn rename(&mut self, index: InterfaceIndex, name: &str) {
         if self.at(index).is_none() {
             return;

@@ -201,16 +201,16 @@ fn wrong_input_changes_nothing() {
     let before = b.run("show interface") + &b.run("show hardware-interfaces");
     let wrong = [
         ("set interface state nosuch up", "set interface state: unknown interface `nosuch up'\n"),
-        ("set interface state pg0", "set interface state: missing the new state\n"),
+        ("set interface state pg0", "set interface state: missing state\n"),
         ("set interface state pg0 sideways", "set interface state: unknown input `sideways'\n"),
-        ("set interface state pg0 up down", "set interface state: one or the other, not both\n"),
+        ("set interface state pg0 up down", "set interface state: expected only one of them\n"),
         ("set interface mtu pg0 1500", "set interface mtu: invalid mtu `pg0 1500'\n"),
         ("set interface mtu 0 pg0", "set interface mtu: the layer 3 MTU cannot be 0\n"),
-        ("set interface mtu 70000 pg0", "set interface mtu: an MTU is 65535 bytes at most\n"),
-        ("set interface promiscuous pg0", "set interface promiscuous: missing the new state\n"),
+        ("set interface mtu 70000 pg0", "set interface mtu: an MTU is at most 65535 bytes\n"),
+        ("set interface promiscuous pg0", "set interface promiscuous: missing state\n"),
         (
             "set interface mac address pg0 ff:ff:ff:ff:ff:ff",
-            "set interface mac address: a multicast address cannot be an interface's own\n",
+            "set interface mac address: an interface cannot have a multicast address\n",
         ),
         (
             "set interface mac address pg0 02:00",
@@ -257,7 +257,7 @@ fn receive_queues_are_shown_and_set() {
     assert!(b.run("show interface rx-placement").contains("pg0 queue 1 (polling)"));
     let wrong = "set interface rx-mode: the interface has no such receive queue\n";
     assert_eq!(b.run("set interface rx-mode pg0 queue 2 polling"), wrong);
-    assert_eq!(b.run("set interface rx-mode local0 interrupt"), wrong);
+    assert_eq!(b.run("set interface rx-mode local0 interrupt"), "", "there is no queue to set");
     assert!(b.run("set interface rx-mode pg0 sometimes").contains("unknown input `sometimes"));
     let state = |b: &mut Bench| b.router.engine.input_state(0, node).unwrap().unwrap();
     assert_eq!(state(&mut b), graph::InputState::Polling, "the most demanding queue decides");
@@ -294,7 +294,7 @@ fn receive_queues_go_to_the_threads_that_are_named() {
         assert_eq!(text, format!("set interface rx-placement: {why}\n"));
     };
     refused("queue 4 main", "the interface has no such receive queue");
-    refused("worker 2", "there is no worker 2");
+    refused("worker 2", "no worker 2");
     refused("queue 3 worker 0", "stuck");
     refused("queue 1", "expected `worker <number>', `main' or `default'");
     assert!(b.run("show interface rx-placement").contains("pg0 queue 3"));
@@ -323,7 +323,7 @@ fn a_queue_that_was_placed_stays_when_the_threads_change() {
 fn threads_send_on_the_queues_they_are_placed_on() {
     let mut b = bench_of(3);
     let pg0 = b.add("pg0");
-    let wrong = "set interface tx-queue: the interface has no such send queue\n";
+    let wrong = "set interface tx-queue: the interface has no such transmit queue\n";
     assert_eq!(b.run("set interface tx-queue pg0 queue 0 threads 0"), wrong);
     let queues = TxQueues::new(2, 3);
     let choice = queues.choice();
@@ -345,7 +345,7 @@ fn threads_send_on_the_queues_they_are_placed_on() {
     assert_eq!(b.run("set interface tx-queue pg0 queue 1"), "");
     assert_eq!(chosen(), [None, on(&[0]), None, None]);
     let refused = b.run("set interface tx-queue pg0 queue 1 threads 3");
-    assert_eq!(refused, "set interface tx-queue: there is no thread 3 that sends\n");
+    assert_eq!(refused, "set interface tx-queue: no transmitting thread 3\n");
     assert!(b.run("set interface tx-queue pg0").contains("missing `queue <number>'"));
 }
 
@@ -429,14 +429,14 @@ fn sub_interfaces_are_made_by_command() {
     let wrong = [
         ("create sub-interfaces pg0 100", "sub-interface 100 exists"),
         ("create sub-interfaces pg0 101 dot1q 100 exact-match", "these tags exists"),
-        ("create sub-interfaces pg0 5000", "a VLAN is 1 to 4095"),
-        ("create sub-interfaces pg0 0", "a VLAN is 1 to 4095"),
-        ("create sub-interfaces pg0.100 5", "not possible on this interface"),
-        ("create sub-interfaces local0 5", "not possible on this interface"),
-        ("create sub-interfaces pg0 9-8", "invalid number"),
+        ("create sub-interfaces pg0 5000", "a VLAN ID is 1 to 4095"),
+        ("create sub-interfaces pg0 0", "a VLAN ID is 1 to 4095"),
+        ("create sub-interfaces pg0.100 5", "not supported by this interface"),
+        ("create sub-interfaces local0 5", "not supported by this interface"),
+        ("create sub-interfaces pg0 9-8", "invalid sub-interface ID"),
         ("create sub-interfaces pg0 50 sideways", "expected default, untagged, dot1q or dot1ad"),
         ("create sub-interfaces pg0 50 dot1q", "missing vlan"),
-        ("delete sub-interface pg0", "not possible on this interface"),
+        ("delete sub-interface pg0", "not supported by this interface"),
         ("delete sub-interface pg9", "unknown interface `pg9'"),
     ];
     for (line, text) in wrong {
@@ -464,7 +464,7 @@ fn what_an_interface_is_called() {
     assert!(b.router.engine.index_of("wan-output").is_some());
     assert!(b.router.engine.index_of("pg0-tx").is_none());
     assert!(b.run("set interface name wan pg2").contains("`pg2' is in use"));
-    assert!(b.run("renumber interface wan 7").contains("not possible"));
+    assert!(b.run("renumber interface wan 7").contains("not supported"));
     assert_eq!(b.run("renumber interface pg2 7"), "");
     assert_eq!(b.run("renumber interface pg7 7"), "");
     assert_eq!(b.run("set interface secondary-mac-address wan 02:00:00:00:00:77"), "");
@@ -493,7 +493,7 @@ fn a_link_has_the_speed_of_its_device_and_no_other_can_be_chosen() {
     let shown = b.run("show interface link-speed-capa pg0.5");
     assert_eq!(shown, "pg0.5: 1000000 10000000 kbps\n");
     let refused = b.run("set interface link-speed pg0 2");
-    assert!(refused.contains("the link has no speed of 2 kilobits per second"), "{refused}");
+    assert!(refused.contains("the link does not support 2 kilobits per second"), "{refused}");
     assert_eq!(b.run("set interface link-speed pg0 1000000"), "");
     assert_eq!(b.router.interfaces.at(pg0).unwrap().link_speed, 1_000_000);
 }
@@ -523,5 +523,5 @@ fn a_setting_has_a_type_of_its_own() {
     let mut b = bench();
     b.router.attach::<[u32; 2]>().unwrap();
     let refused = b.router.attach::<[u32; 2]>().err().unwrap();
-    assert_eq!(refused.to_string(), "interfaces have a setting [u32; 2] already");
+    assert_eq!(refused.to_string(), "interfaces already have a setting [u32; 2]");
 }

@@ -115,14 +115,14 @@ impl TxQueues {
 /// A send queue as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxQueue {
-    /// Its number.
+    /// Number.
     pub number: usize,
     /// Data-plane threads that are placed on it.
     pub threads: Vec<usize>,
 }
 
 impl Interfaces {
-    /// The send queues of an interface that somebody said threads of, with these.
+    /// The send queues of an interface with configured threads, and these.
     pub(super) fn placed_tx_queues(
         &self,
         interface: InterfaceIndex,
@@ -146,7 +146,7 @@ impl Router {
     /// Says which threads send on a queue of an interface, and no others.
     ///
     /// # Errors
-    /// A queue or thread that is not there.
+    /// A missing queue or thread.
     pub fn place_tx_queue(
         &mut self,
         interface: InterfaceIndex,
@@ -162,10 +162,10 @@ impl Router {
         queues.place(number, threads);
         Ok(())
     }
-    /// Has the router choose the threads of a send queue again.
+    /// Lets the router choose the threads of a send queue again.
     ///
     /// # Errors
-    /// A queue that is not there.
+    /// A missing queue.
     pub(super) fn choose_tx_threads(
         &mut self,
         interface: InterfaceIndex,

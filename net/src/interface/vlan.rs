@@ -146,7 +146,7 @@ impl Tagged {
         }
         (!tagged.ethertype.is_vlan()).then_some(tagged)
     }
-    /// VLAN of the outer tag.
+    /// Outer VLAN ID.
     pub fn outer(&self) -> Option<u16> {
         (self.count > 0).then_some(self.vlans[0])
     }

@@ -20,7 +20,7 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Clone)]
 pub struct Edges {
     slots: Box<[u32]>,
-    /// To who takes those that nobody else does.
+    /// The edge for numbers without a handler.
     others: u32,
     /// Numbers whose packets need no checksum, in ascending order.
     bare: Vec<u16>,
@@ -33,7 +33,7 @@ impl Edges {
         let slot = self.slots.get(number).copied().filter(|slot| *slot != NOBODY);
         slot.or((self.others != NOBODY).then_some(self.others)).map(Slot)
     }
-    /// Whether somebody takes packets for `number` only with a checksum.
+    /// Whether packets for `number` are only accepted with a checksum.
     pub(super) fn needs_checksum(&self, number: u16) -> bool {
         self.find(number.into()).is_some() && self.bare.binary_search(&number).is_err()
     }
@@ -55,7 +55,7 @@ impl Table {
         let edges = Edges { slots: vec![NOBODY; count].into(), others: NOBODY, bare: Vec::new() };
         Self { edges: Shared::new(edges), behind: HashMap::new() }
     }
-    /// Has `slot` be the edge for `number`.
+    /// Makes `slot` the edge for `number`.
     fn publish(&mut self, number: u16, slot: u32) {
         let mut edges = self.edges.current().clone();
         edges.slots[usize::from(number)] = slot;
@@ -66,7 +66,7 @@ impl Table {
         let edge = self.edges.current().slots[usize::from(number)];
         self.behind.get(&number).copied().unwrap_or(edge)
     }
-    /// Has another edge lead to who takes a number. What a program gets it goes on getting.
+    /// Changes the edge of a number's handler. A program's share is unchanged.
     fn set_listener(&mut self, number: u16, slot: u32) {
         match self.behind.get_mut(&number) {
             Some(behind) => *behind = slot,
@@ -92,7 +92,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Taken { at, number } => write!(f, "{at}: number {number} is taken"),
+            Self::Taken { at, number } => write!(f, "{at}: number {number} is in use"),
             Self::Graph(e) => e.fmt(f),
         }
     }
@@ -127,12 +127,12 @@ impl Router {
         let tables = self.state_mut::<Dispatch>().expect("just put in");
         tables.0.entry(node).or_insert_with(|| Table::with_room_for(count)).edges.reader()
     }
-    /// Has `node` take packets for this router of an IPv4 protocol: their current bytes start at
-    /// the IP header, `l4_offset` says where the protocol's own begin, lengths and known checksums
+    /// Sends packets for this router of an IPv4 protocol to `node`: their current bytes start at
+    /// the IP header, `l4_offset` is the start of the protocol's own, lengths and known checksums
     /// are right.
     ///
     /// # Errors
-    /// A node that is not there, a protocol that is taken.
+    /// A missing node, a protocol in use.
     pub fn ip4_protocol(&mut self, protocol: Protocol, node: &str) -> Result<(), Error> {
         self.local_protocol::<V4>(protocol, node)
     }
@@ -151,11 +151,10 @@ impl Router {
         let nodes = [V::NODES.receive, V::NODES.local_end, V::NODES.local];
         nodes.into_iter().try_for_each(|at| self.dispatch(at, protocol.0.into(), to))
     }
-    /// Has `node` take ICMP messages of a type that are for this router, as
-    /// [`Router::ip4_protocol`] says.
+    /// Sends ICMP messages of a type for this router to `node`, as at [`Router::ip4_protocol`].
     ///
     /// # Errors
-    /// A node that is not there, a type that is taken.
+    /// A missing node, a type in use.
     pub fn icmp4_type(&mut self, kind: icmp4::Type, node: &str) -> Result<(), Error> {
         self.dispatch(V4::NODES.icmp_input, kind.0.into(), node)
     }
@@ -166,11 +165,11 @@ impl Router {
     pub fn icmp6_type(&mut self, kind: icmp6::Type, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.icmp_input, kind.0.into(), node)
     }
-    /// Has `node` take UDP over IPv4 to a port: current bytes start behind the UDP header,
-    /// `l3_offset` and `l4_offset` say where the headers are.
+    /// Sends UDP over IPv4 to a port to `node`: current bytes start behind the UDP header,
+    /// `l3_offset` and `l4_offset` are the starts of the headers.
     ///
     /// # Errors
-    /// A node that is not there, a port that is taken.
+    /// A missing node, a port in use.
     pub fn udp4_port(&mut self, port: u16, node: &str) -> Result<(), Error> {
         self.dispatch(V4::NODES.udp_lookup, port, node)
     }
@@ -181,11 +180,10 @@ impl Router {
     pub fn udp6_port(&mut self, port: u16, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.udp_lookup, port, node)
     }
-    /// Has `to` take a number that nobody takes, or nobody take it any more. What a program gets
-    /// it goes on getting.
+    /// Gives an unused number to `to`, or frees it. A program's share is unchanged.
     ///
     /// # Errors
-    /// A node that is not there, a number that is taken.
+    /// A missing node, a number in use.
     pub fn redispatch(
         &mut self,
         at: &'static str,
@@ -224,11 +222,11 @@ impl Router {
         table.edges.publish(edges);
         Ok(())
     }
-    /// Has a program get what is for a number, by way of the node `to`, instead of who takes it;
-    /// or no longer. Who takes it may change meanwhile.
+    /// Gives a program the packets for a number, through the node `to`, instead of its handler; or
+    /// stops. The handler may change meanwhile.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub(crate) fn divert(
         &mut self,
         at: &'static str,
@@ -265,10 +263,10 @@ impl Router {
         let nodes = [nodes.receive, nodes.local_end, nodes.local];
         nodes.into_iter().try_for_each(|at| self.redispatch(at, protocol.0.into(), to))
     }
-    /// Has `to` take all numbers that nobody takes, or nobody.
+    /// Gives all unused numbers to `to`, or to none.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// A missing node.
     pub(crate) fn dispatch_others(
         &mut self,
         at: &'static str,
@@ -280,11 +278,11 @@ impl Router {
         table.edges.publish(Edges { others, ..table.edges.current().clone() });
         Ok(())
     }
-    /// Has packets of tunnels come to a UDP port, over IPv6 also without a checksum (RFC 6935), or
-    /// no longer.
+    /// Receives packets of tunnels at a UDP port, over IPv6 also without a checksum (RFC 6935), or
+    /// stops.
     ///
     /// # Errors
-    /// A node that is not there, a port that is taken.
+    /// A missing node, a port in use.
     pub fn lead_tunnel_port(
         &mut self,
         version: IpVersion,

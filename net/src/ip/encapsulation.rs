@@ -52,8 +52,8 @@ pub trait Encapsulation {
 }
 
 impl Router {
-    /// Makes an interface a tunnel, before routes lead over it; or has what it puts in front asked
-    /// for anew, because it changed.
+    /// Makes an interface a tunnel, before routes lead over it; or requests its headers again,
+    /// because they changed.
     pub fn encapsulate(&mut self, interface: InterfaceIndex, tunnel: Rc<dyn Encapsulation>) {
         let by = Rc::new(move |router: &mut Self, index| stack(router, index, &*tunnel));
         if self.adjacencies.add_encapsulation(interface, by) {
@@ -61,9 +61,10 @@ impl Router {
         }
         self.encapsulate_anew(interface, None);
     }
-    /// Has packets over an adjacency of a tunnel pass a node between the tunnel's headers and the
-    /// way to the far end, which sends them on to `adj-midchain-tx`; `None` for no such node.
-    /// Those that features of the interface have seen are led by [`Router::lead_tunnel`].
+    /// Passes packets over an adjacency of a tunnel through a node between the tunnel's headers and
+    /// the route to the remote address, which sends them on to `adj-midchain-tx`; `None` for no
+    /// such node. Those that features of the interface have seen are led by
+    /// [`Router::lead_tunnel`].
     pub fn lead_adjacency(&mut self, index: AdjacencyIndex, node: Option<&str>) {
         let Some(a) = self.adjacencies.at(index).filter(|a| a.role == Role::Midchain) else {
             return;
@@ -76,7 +77,7 @@ impl Router {
     pub fn lead_tunnel(&mut self, interface: InterfaceIndex, node: Option<&str>) {
         lead_output(self, interface, node.unwrap_or(TRANSMIT));
     }
-    /// Has what a tunnel puts in front asked for anew: of packets to a next hop, or all.
+    /// Requests the headers of a tunnel again: for packets to a next hop, or all.
     pub fn encapsulate_anew(&mut self, interface: InterfaceIndex, next_hop: Option<IpAddr>) {
         Adjacencies::stack(self, interface, next_hop);
         self.resolve_interface(interface);

@@ -6,11 +6,11 @@ use graph::{Frame, Node, Slot};
 
 use super::{Forwarding, Version};
 
-/// `ip4-drop`, `ip6-drop`: what their family's nodes drop.
+/// `ip4-drop`, `ip6-drop`: drops of their family's nodes.
 #[derive(Clone)]
 pub struct DropPacket<V>(pub V);
 
-/// `ip4-punt`, `ip6-punt`: what is for control.
+/// `ip4-punt`, `ip6-punt`: packets for control.
 #[derive(Clone)]
 pub struct Punt<V>(pub V);
 

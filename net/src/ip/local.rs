@@ -1,8 +1,8 @@
 //! Packets for this router: checked, and given to who takes their protocol (RFC 1122 section
 //! 3.3.1.4).
 //!
-//! `ip4-receive` and `ip6-receive` deliver what is right. Whatever is not goes to `ip4-local` and
-//! `ip6-local`, which look again, count, drop, and have the sender told.
+//! `ip4-receive` and `ip6-receive` deliver correct packets. Others go to `ip4-local` and
+//! `ip6-local`, which check again, count, drop, and send errors.
 //!
 //! What comes from an address of our own, or from one that no route leads back to, is not right
 //! (RFC 1812 section 5.3.8). What this router sends to itself is.
@@ -21,7 +21,7 @@ use crate::drops::Problem;
 /// `ip4-receive`, `ip6-receive`, and the nodes at the end of their feature arcs.
 #[derive(Clone)]
 pub struct Receive<V: Version> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
@@ -72,7 +72,7 @@ impl<V: Version> Node for Receive<V> {
 /// `ip4-local`, `ip6-local`.
 #[derive(Clone)]
 pub struct Local<V: Version> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Nodes by protocol.
     pub protocols: Reader<Edges>,
@@ -102,7 +102,7 @@ pub enum Sorted<V: Version> {
     /// A fragment.
     #[to(V::NODES.reassemble)]
     Reassemble(V),
-    /// To whom features give what nobody here takes.
+    /// Features give packets without a handler to it.
     #[to(V::NODES.punt)]
     Punt(V),
     /// The taker.
@@ -174,7 +174,7 @@ fn inspect<V: Version>(
 }
 
 /// Whether a packet is UDP without a checksum, and for a port that needs none: a tunnel's, or one
-/// that nobody listens on.
+/// without a listener.
 #[cold]
 fn is_bare(ports: &Edges, p: &Buffer<'_>, upper: &Upper) -> bool {
     let udp = (upper.protocol == Protocol::UDP).then(|| upper.header::<udp::Header>(p)).flatten();

@@ -190,7 +190,7 @@ impl Onward {
     pub fn neighbor(&self) -> Option<AdjacencyIndex> {
         self.is_neighbor.then_some(AdjacencyIndex(self.adjacency))
     }
-    /// Has a packet go on: by this edge.
+    /// Sends a packet on: by this edge.
     #[inline(always)]
     pub fn take(self, p: &mut Buffer<'_>) -> Slot {
         p.set_fib(self.fib);
@@ -298,6 +298,6 @@ impl Record for Chained {
     }
     fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
         let name = names.name("interface", self.interface);
-        Some(vec![format!("tunnel {name}: goes on by the route to its far end")])
+        Some(vec![format!("tunnel {name}: continues on the route to its remote address")])
     }
 }

@@ -46,7 +46,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     lead_output(router, interface, &output);
 }
 
-/// Has the nodes send what is for an interface to another node.
+/// Makes the nodes send packets for an interface to another node.
 pub(crate) fn lead_output(router: &mut Router, interface: InterfaceIndex, output: &str) {
     if router.state::<Outputs>().is_none() {
         return;

@@ -21,7 +21,7 @@ pub trait SourceFamily: Headers {
     fn is_of_link(source: Self::Bits) -> bool;
     /// Whether an interface has this address, or uses it.
     fn owns(all: &AddressReader, interface: u32, addr: Self::Bits, epoch: Epoch<'_>) -> bool;
-    /// The table of packets that come in on an interface.
+    /// The table of packets received on an interface.
     fn table(port: &Port) -> Option<u16>;
 }
 

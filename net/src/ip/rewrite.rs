@@ -24,7 +24,7 @@ const SHOWN: usize = 60;
 /// Sends packets over their adjacency.
 #[derive(Clone)]
 pub struct Rewrite<V> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Adjacencies to neighbours.
     pub adjacencies: SlabReader<Adjacency>,
@@ -197,7 +197,7 @@ pub(super) fn may_leave<V: Version>(p: &Buffer<'_>, a: &Adjacency) -> bool {
     may_go::<V>(p, a.mtu) && !must_stay(p, a)
 }
 
-/// Whether a packet must not leave by the interface of an adjacency, having come in by another.
+/// Whether a packet must not leave by the interface of an adjacency, as it was received on another.
 #[inline(always)]
 fn must_stay(p: &Buffer<'_>, a: &Adjacency) -> bool {
     let is_bound = p.flags().has(Flags::ONE_LINK) && !p.flags().has(Flags::LOCAL);
@@ -213,7 +213,7 @@ pub(super) enum CheckResult<E> {
     Bad(E),
     /// It does not go on, and has the problem to tell its sender as payload.
     IcmpError,
-    /// It is to be cut, and has the length of the pieces as payload.
+    /// To be fragmented; the payload is the length of the fragments.
     Big,
 }
 

@@ -1,6 +1,6 @@
-//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: as [`super::Rewrite`], to the layer 2 address of the
-//! group that a packet is for (RFC 1112 section 6.4, RFC 2464 section 7), but never out of the
-//! interface that it came in by: another router there would send it back.
+//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: as [`super::Rewrite`], to the MAC address of the
+//! packet's group (RFC 1112 section 6.4, RFC 2464 section 7), but never to its receive interface:
+//! another router there would send it back.
 
 use std::convert::Infallible;
 
@@ -19,7 +19,7 @@ use crate::interface::EdgesReader;
 /// Sends packets to groups.
 #[derive(Clone)]
 pub struct RewriteMulticast<V> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Adjacencies of multicast groups.
     pub adjacencies: SlabReader<Adjacency>,

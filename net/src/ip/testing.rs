@@ -85,7 +85,7 @@ impl Bench {
             (pg0, pg1)
         }))
     }
-    /// Carries out a command: what it prints, or its error.
+    /// Runs a command: its output, or its error.
     pub fn run(&mut self, line: &str) -> Result<String, String> {
         self.attempt(line)
     }
@@ -100,7 +100,7 @@ impl Bench {
             index
         })
     }
-    /// Sends packets that came in on `pg0` into a node.
+    /// Sends packets received on `pg0` into a node.
     pub fn send(&mut self, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
         self.send_as(at, packets, |_| ())
     }

@@ -1,4 +1,4 @@
-//! `ip4-udp-lookup`, `ip6-udp-lookup`: who listens on a port (RFC 768, RFC 1122 section 4.1.3.1).
+//! `ip4-udp-lookup`, `ip6-udp-lookup`: the listeners of ports (RFC 768, RFC 1122 section 4.1.3.1).
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use super::{Headers, Version};
 /// Gives UDP packets for this router to who listens on their port.
 #[derive(Clone)]
 pub struct UdpLookup<V> {
-    /// The version.
+    /// Version.
     pub version: V,
     /// Nodes by port.
     pub ports: Reader<Edges>,

@@ -48,19 +48,19 @@ pub trait Version: Linked + Debug {
     const EXPIRED: Self::Error;
     /// Too big for the link.
     const TOO_BIG: Self::Error;
-    /// Nobody here takes the protocol.
+    /// Protocol without a handler.
     const UNKNOWN_PROTOCOL: Self::Error;
     /// For us, but no route leads back to its source.
     const NO_WAY_BACK: Self::Error;
-    /// For us, from an address of our own that somebody else used.
+    /// For us, from an address of our own, forged.
     const SPOOFED: Self::Error;
     /// To a group, on an interface that its route accepts nothing from.
     const RPF_FAILURE: Self::Error;
-    /// To a group, and would leave by the interface that it came in by.
+    /// To a group, and would leave by its receive interface.
     const SAME_INTERFACE: Self::Error;
     /// The ICMP error for its sender when the last hop is used up.
     const EXPIRED_PROBLEM: Problem;
-    /// The ICMP error for its sender when nobody listens on a UDP port.
+    /// The ICMP error for UDP ports without a listener.
     const PORT_PROBLEM: Problem;
 
     /// The node at whose counters packets for this router are refused; empty for the one that
@@ -116,14 +116,14 @@ pub trait Version: Linked + Debug {
     /// The source of a packet for this router that a route has to lead back to; `None` when none
     /// has to.
     fn source_to_check(p: &Buffer<'_>, upper: &Upper) -> Option<<Self::Family as Family>::Bits>;
-    /// The ICMP error for its sender when nobody here takes the protocol; `None` when nothing.
+    /// The ICMP error for protocols without a handler; `None` for no error.
     fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem>;
 }
 
 /// The upper layer of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper {
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// Its start, in bytes from the IP header.
     pub offset: usize,

@@ -70,8 +70,8 @@ impl<F: Family> WayMtus<F> {
 }
 
 impl<F: Family> FrameMtus<'_, F> {
-    /// The least MTU of the ways that a table has to a destination, or that this load balance has:
-    /// in bytes, IP header included. Of ways that nobody foresees it is without bounds.
+    /// The least MTU of a table's paths to a destination, or of this load balance: in bytes, IP
+    /// header included. Unpredictable paths have no limit.
     #[inline(never)]
     pub fn find(&mut self, table: u16, dst: F::Bits, balance: Option<u32>) -> usize {
         if let Some((_, _, mtu)) = self.last.filter(|(t, d, _)| (*t, *d) == (table, dst)) {

@@ -69,7 +69,7 @@ pub enum Error {
     ReassNoBuf,
     /// drops due to internal reassembly error.
     ReassInternalError,
-    /// fragments given to a feature of their own.
+    /// fragments passed to a feature's own reassembly.
     ReassToCustomApp,
     /// successful reassemblies.
     #[severity("info")]

@@ -29,11 +29,11 @@ pub trait Checksum: Clone + Send + 'static {
     fn is_right_with(header: &Header, options: &[u8]) -> bool;
 }
 
-/// `ip4-input`: it is.
+/// `ip4-input`: verifies it.
 #[derive(Clone)]
 pub struct VerifyChecksum;
 
-/// `ip4-input-no-checksum`: somebody did.
+/// `ip4-input-no-checksum`: verified before.
 #[derive(Clone)]
 pub struct TrustChecksum;
 
@@ -81,7 +81,7 @@ pub enum Next {
     /// It has options that this router must look at.
     #[to("ip4-options")]
     Options,
-    /// It came in where IPv4 is not enabled.
+    /// Received where IPv4 is not enabled.
     #[to("ip4-not-enabled")]
     NotEnabled,
     /// To an ICMP error for the sender.

@@ -58,9 +58,9 @@ impl Node for Options {
 pub(super) enum RequestedOption {
     /// Nothing: they go on as they are.
     Nothing,
-    /// It is to look at the packet.
+    /// To be inspected by the router.
     Attention,
-    /// They are wrong at this place, counted from the first of them.
+    /// Wrong at this place, counted from the first of them.
     Wrong(usize),
 }
 

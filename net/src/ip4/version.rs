@@ -135,7 +135,7 @@ impl Version for V4 {
     }
     #[inline(always)]
     fn source_to_check(p: &Buffer<'_>, _: &Upper) -> Option<u32> {
-        // Who has no address yet sends to everybody, and members of a group are anywhere.
+        // Hosts without an address send broadcasts, and members of a group are anywhere.
         let header = p.header::<Header>().filter(|h| h.dst[0] < 224)?;
         Some(u32::from_be_bytes(header.src))
     }

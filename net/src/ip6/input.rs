@@ -37,7 +37,7 @@ pub enum Next {
     /// To a group.
     #[to("ip6-mfib-forward-lookup")]
     Multicast,
-    /// It came in where IPv6 is not enabled.
+    /// Received where IPv6 is not enabled.
     #[to("ip6-not-enabled")]
     NotEnabled,
     /// To an ICMP error for the sender.
@@ -140,8 +140,8 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
         p.add_flags(Flags::ONE_LINK);
     }
     let len = size_of::<Header>() + usize::from(header.payload_len.get());
-    // The sender of a fragment may have to be told that its length is wrong (RFC 8200 section 4.5),
-    // which is found out where fragments are put together.
+    // The sender of a fragment may have to get an error for its length (RFC 8200 section 4.5),
+    // which reassembly detects.
     if len > p.total_len() && header.next_header != Protocol::FRAGMENT {
         return Err(Error::BadLength);
     }
@@ -156,9 +156,8 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     Ok(None)
 }
 
-/// Whether a packet is a fragment that others follow, with bytes that are no multiple of 8. It has
-/// enough to fill any frame, so they are no padding: its sender is told where fragments are put
-/// together.
+/// Whether a packet is a fragment that others follow, with bytes that are not a multiple of 8. It
+/// has enough to fill any frame, so they are not padding: reassembly sends the error.
 fn is_odd_fragment(p: &Buffer<'_>) -> bool {
     let Ok((header, rest)) = Header::ref_from_prefix(p.bytes()) else { return false };
     let fragment = FragmentHeader::ref_from_prefix(rest).ok();

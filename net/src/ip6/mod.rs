@@ -24,7 +24,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["interface", "address", "ethernet", "icmp", "fragment", "reassembly", "neighbor"],
     register,
-    configuration: Configuration::None("what interfaces are told is kept with their addresses"),
+    configuration: Configuration::None("interface settings are saved with the addresses"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -106,7 +106,7 @@ fn what_is_for_us_is_checked() {
     bad_icmp[42] ^= 1;
     let mut bad_udp = udp6(HOST6, "2001:db8::1", 53, &[1; 9]);
     bad_udp[47] ^= 1;
-    // Nobody needs to look at it where nobody listens.
+    // It need not be checked without a listener.
     let mut unsummed = udp6(HOST6, "2001:db8::1", 67, &[1; 9]);
     unsummed[46..48].fill(0);
     let mut long = udp6(HOST6, "2001:db8::1", 53, &[]);

@@ -27,33 +27,33 @@ const MOST_PATHS: usize = 255;
 pub(super) struct IpMroute {
     /// table
     pub table_id: u32,
-    /// properties for all packets
+    /// flags of the route
     pub entry_flags: MfibEntryFlags,
-    /// number that packets are accepted by
+    /// RPF ID
     pub rpf_id: u32,
     /// group and source
     pub prefix: Mprefix,
-    /// its ways
+    /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<MfibPath>,
 }
 
-/// Add or delete a multicast route, or paths of one.
+/// Add or delete a multicast route, or some of its paths.
 #[derive(Message)]
 #[reply(IpMrouteAddDelReply)]
 pub(super) struct IpMrouteAddDel {
-    /// add the paths to those there are, or take them away; without paths a deletion takes all
+    /// true to add paths, false to delete them; deleting without paths deletes the route
     #[preset(true)]
     pub is_add: bool,
-    /// has no meaning: paths are always added to those there are
+    /// ignored: paths are always added to the existing ones
     pub is_multipath: bool,
     pub route: IpMroute,
 }
 
-/// The route as it is now.
+/// The resulting route.
 #[derive(Message)]
 pub(super) struct IpMrouteAddDelReply {
-    /// place of its counters in `/net/mroute`
+    /// index of its counters in `/net/mroute`
     pub stats_index: u32,
 }
 
@@ -82,22 +82,22 @@ pub(super) struct IpMtableDetails {
     pub table: IpTable,
 }
 
-/// Take the packets that routes and interfaces signalled.
+/// Read packets signalled by routes and interfaces.
 #[derive(Message)]
 #[details(MfibSignalDetails)]
 pub(super) struct MfibSignalDump {}
 
-/// A packet that was signalled.
+/// A signalled packet.
 #[derive(Message)]
 pub(super) struct MfibSignalDetails {
-    /// interface that it came in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
     pub table_id: u32,
-    /// the route it took
+    /// matching route
     pub prefix: Mprefix,
-    /// bytes that follow
+    /// number of bytes that follow
     pub ip_packet_len: u16,
-    /// its first bytes
+    /// first bytes
     pub ip_packet_data: [u8; KEPT],
 }
 
@@ -158,7 +158,7 @@ impl IpMroute {
             return Ok(router.update_mroute(table, prefix, source, of_all, &paths)?);
         }
         match router.remove_mroute(table, prefix, source, &paths) {
-            // What is not there is gone already.
+            // A missing one is deleted already.
             Ok(()) | Err(Error::NoRoute) => Ok(0),
             Err(e) => Err(e.into()),
         }

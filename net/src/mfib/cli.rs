@@ -130,7 +130,7 @@ fn path<F: Family>(router: &Router, table: TableIndex, text: &str) -> Result<MPa
         }
     }
     let wrong = || Error::new(format!("parse error `via{text}'"));
-    // Words that nobody knows are shown with their flags.
+    // Unknown words are shown with their flags.
     let paths = parse_paths::<F>(router, table, &words)
         .map_err(|e| if e.to_string().starts_with("parse error") { wrong() } else { e })?;
     let [path] = paths.try_into().map_err(|_| wrong())?;

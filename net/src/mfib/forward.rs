@@ -1,5 +1,5 @@
-//! `ip4-mfib-forward-lookup` and `ip4-mfib-forward-rpf`, and their twins of IPv6: which route a
-//! packet to a group takes, and whether it came in where it may (reverse-path forwarding, RFC 7761
+//! `ip4-mfib-forward-lookup` and `ip4-mfib-forward-rpf`, and their twins of IPv6: the route of a
+//! packet to a group, and the check of its receive interface (reverse-path forwarding, RFC 7761
 //! section 4.2).
 
 use std::convert::Infallible;
@@ -71,7 +71,7 @@ impl Record for Found {
     }
 }
 
-/// Looks at where packets to groups came in.
+/// Checks the receive interface of packets to groups.
 #[derive(Clone)]
 pub struct Rpf<F: Multicast> {
     routes: SlabReader<MRoute>,
@@ -142,7 +142,7 @@ impl<F: Multicast> Node for Rpf<F> {
 }
 
 impl<F: Multicast> Rpf<F> {
-    /// Whether the source of a packet is on a network of the interface it came in on.
+    /// Whether the source of a packet is on a network of its receive interface.
     fn is_connected(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> bool {
         let Some(table) = self.unicast.table(p.fib(), epoch) else { return false };
         let leaf = table.lookup(F::source(p), epoch);

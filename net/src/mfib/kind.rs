@@ -14,7 +14,7 @@ use crate::ip6::V6;
 pub struct Names {
     /// Finds the route.
     pub lookup: &'static str,
-    /// Looks at where packets came in.
+    /// Checks the receive interface.
     pub rpf: &'static str,
     /// Makes copies.
     pub replicate: &'static str,

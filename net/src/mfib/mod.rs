@@ -1,5 +1,5 @@
-//! Multicast routing (RFC 1112, RFC 7761 section 4.1): which packets to groups are accepted, by the
-//! interface they came in on, and where copies of them go.
+//! Multicast routing (RFC 1112, RFC 7761 section 4.1): which packets to groups are accepted, by
+//! receive interface, and where copies of them go.
 //!
 //! A route is for a group and one source, `(S,G)`, or for a range of groups and any source,
 //! `(*,G/len)`; the former is preferred, then the longer range. Its paths carry flags: packets are
@@ -115,7 +115,7 @@ flags! {
     /// A signal waits to be read.
     SIGNAL_PRESENT = 8, "Signal-Present";
     /// Of no meaning here; kept.
-    DONT_PRESERVE = 16, "Dont-Preserve";
+    DONT_PRESERVE = 16, "Don't-Preserve";
 }
 
 /// One way of a multicast route.
@@ -186,7 +186,7 @@ pub enum Error {
     /// table is full
     #[retval(TABLE_TOO_BIG)]
     Full,
-    /// a source needs a single group of its own family
+    /// a source needs a single group of the same address family
     #[retval(INVALID_VALUE)]
     Prefix,
     /// {0}

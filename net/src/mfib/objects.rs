@@ -16,17 +16,25 @@ use crate::router::Router;
 /// Routes shown between two looks at the rest of the control plane.
 const SLICE: usize = 200;
 
-/// List the multicast routes of all tables by number.
+/// List the multicast FIB entries of all tables by index.
 #[derive(Command)]
 #[command("show mfib entry")]
-struct ShowEntry;
+struct ShowEntry {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
 
-/// Show what interfaces are for in each multicast route.
+/// Show the interfaces of multicast routes.
 #[derive(Command)]
 #[command("show mfib interface")]
-struct ShowInterface;
+struct ShowInterface {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
 
-/// Show where copies of packets go, by number of the multicast route.
+/// Show the replication of multicast routes, by index.
 #[derive(Command)]
 #[command("show replicate")]
 struct ShowReplicate {
@@ -209,7 +217,7 @@ fn all(router: &Router, say: Say, only: Option<u32>) -> Result<Box<dyn Task<Rout
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.task(|router: &mut Router, _: ShowEntry| all(router, entry, None));
-    cli.task(|router: &mut Router, _: ShowInterface| all(router, interfaces, None));
+    cli.task(|router: &mut Router, c: ShowEntry| all(router, entry, c.index));
+    cli.task(|router: &mut Router, c: ShowInterface| all(router, interfaces, c.index));
     cli.task(|router: &mut Router, c: ShowReplicate| all(router, replicate, c.index));
 }

@@ -1,5 +1,5 @@
-//! `ip4-replicate` and `ip6-replicate`: a copy of the packet for each way of its multicast route.
-//! Whatever the route says, what is for a group of one link reaches nobody but this router.
+//! `ip4-replicate` and `ip6-replicate`: a copy of the packet for each path of its multicast route.
+//! Whatever the route says, link-local groups reach only this router.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -33,7 +33,7 @@ pub enum To<F: Multicast> {
     /// To this router.
     #[to(<F::Version as Version>::NODES.receive)]
     Receive(PhantomData<F>),
-    /// To the group on an interface, unless it came in by that.
+    /// To the group on an interface, unless it is the receive interface.
     #[to(<F::Version as Version>::NODES.rewrite_mcast)]
     Multicast,
     /// To one neighbour.

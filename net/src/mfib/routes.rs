@@ -11,8 +11,7 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 impl Router {
-    /// Sets what holds for all packets of a route, which is made if it is not there. Returns its
-    /// number.
+    /// Sets the flags of a route, which is created if necessary. Returns its number.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -29,8 +28,8 @@ impl Router {
             Ok(())
         })
     }
-    /// Adds paths to a route, which is made if it is not there; one that is there takes the new
-    /// flags. Returns its number.
+    /// Adds paths to a route, which is created if necessary; an existing one gets the new flags.
+    /// Returns its number.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -85,7 +84,7 @@ impl Router {
             }
         }
     }
-    /// Has an interface listen to the groups that every router listens to, or no longer.
+    /// Makes an interface listen to the groups that every router listens to, or stop.
     pub(crate) fn listen_to_groups<F: Multicast>(
         &mut self,
         table: TableIndex,
@@ -104,7 +103,7 @@ impl Router {
                     route.paths.push(path.clone());
                     Ok(())
                 };
-                // Without room the interface hears nothing; there is nobody to tell.
+                // Without room the interface does not listen; there is no caller to inform.
                 let _ = self.change_mroute::<F>(table, key, Source::SPECIAL, paths);
             } else {
                 // It was put there when the interface began to listen.
@@ -195,8 +194,8 @@ impl Router {
             let _ = self.remove_mroute_of::<F>(table, key, of, &[]);
         }
     }
-    /// Marks what [`Source::API`] put into a table: what is not put in anew until
-    /// [`Router::sweep_mtable`] goes then.
+    /// Marks the routes of [`Source::API`] in a table: those not added again are deleted by
+    /// [`Router::sweep_mtable`].
     pub(crate) fn mark_mtable<F: Multicast>(&mut self, table: TableIndex) {
         let Some(t) = F::mtables_mut(&mut self.mfib).at_mut(table) else { return };
         for entry in t.entries.values_mut() {

@@ -212,12 +212,12 @@ impl Command for ShowIp6 {
     }
 }
 
-/// Flags of multicast routes.
+/// Show the flags of multicast routes.
 #[derive(Command)]
 #[command("show mfib route flags")]
 struct ShowRouteFlags {}
 
-/// Flags of interfaces in multicast routes.
+/// Show the flags of interfaces in multicast routes.
 #[derive(Command)]
 #[command("show mfib itf flags")]
 struct ShowItfFlags {}

@@ -17,11 +17,11 @@ const MOST: usize = 256;
 /// A packet that control wants to hear of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// The route it took.
+    /// Matching route.
     pub prefix: MPrefix,
     /// The table of the route.
     pub table: TableIndex,
-    /// The interface that it came in on.
+    /// Receive interface.
     pub interface: InterfaceIndex,
     /// Its first bytes, from the IP header on; at most [`KEPT`].
     pub bytes: Vec<u8>,

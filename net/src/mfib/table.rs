@@ -37,7 +37,7 @@ pub enum Copy {
 pub struct MRoute {
     /// Flags for all its packets.
     pub flags: EntryFlags,
-    /// Packets that carry this number are accepted wherever they come in; 0 is none.
+    /// Packets with this number are accepted on any interface; 0 is none.
     pub rpf_id: u32,
     /// Purposes of its paths over each interface, by interface.
     pub interfaces: Box<[(u32, ItfFlags)]>,
@@ -67,7 +67,7 @@ pub struct SourceRoute {
     pub flags: EntryFlags,
     /// See [`MRoute::rpf_id`].
     pub rpf_id: u32,
-    /// Its paths.
+    /// Paths.
     pub paths: Vec<MPath>,
 }
 
@@ -88,11 +88,11 @@ impl SourceRoute {
 pub(super) struct Entry {
     /// Sources and their routes, best first.
     pub sources: Vec<(Source, SourceRoute)>,
-    /// Its number.
+    /// Index.
     pub route: u32,
     /// Adjacencies of its copies.
     pub adjacencies: Vec<AdjacencyIndex>,
-    /// Whether it is to go unless it is given anew ([`super::routes`]).
+    /// Whether it is deleted unless added again ([`super::routes`]).
     pub is_stale: bool,
 }
 
@@ -175,7 +175,7 @@ impl<F: Family> MTables<F> {
     pub(super) fn at_mut(&mut self, table: TableIndex) -> Option<&mut MTable<F>> {
         self.all.get_mut(usize::from(table.0))?.as_mut()
     }
-    /// Makes a table that is not there.
+    /// Creates a missing table.
     pub(super) fn make(&mut self, table: TableIndex) -> io::Result<()> {
         let at = usize::from(table.0);
         self.all.resize_with(self.all.len().max(at + 1), || None);
@@ -202,8 +202,8 @@ impl<F: Family> MTables<F> {
         let numbered = self.all.iter().enumerate();
         numbered.filter_map(|(i, t)| Some((TableIndex(i as u16), t.as_ref()?)))
     }
-    /// Has nodes see what the entries of a group, or of groups in a range, say now. Returns whether
-    /// there was room.
+    /// Shows nodes the current entries of a group, or of groups in a range. Returns whether there
+    /// was room.
     pub(super) fn refresh(&mut self, table: TableIndex, group: F::Bits, len: u8) -> bool {
         let done = self.refresh_one(table, (group, len));
         let Some(t) = self.at(table).filter(|_| len < F::BITS) else { return done };

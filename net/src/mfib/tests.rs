@@ -26,7 +26,7 @@ fn bench() -> Rig {
 }
 
 impl Rig {
-    /// Ends of packets from `src` to a group that come in on an interface, and the interfaces that
+    /// Fates of packets from `src` to a group received on an interface, and the interfaces that
     /// they leave by.
     fn send_group(&mut self, rx: &str, packets: &[Vec<u8>]) -> Vec<(String, String)> {
         let rx = self.interface(rx).0;
@@ -127,7 +127,10 @@ fn a_source_is_preferred_to_any_and_a_group_to_its_range() {
     b.set("ip mroute del 9.9.9.9 232.1.1.1");
     assert_eq!(b.send_group("pg0", &[four("9.9.9.9", "232.1.1.1", 9)]), to(&["pg3"]));
     let error = b.run("ip mroute add 9.9.9.9 232.1.0.0/16 via pg0 Accept");
-    assert!(error.ends_with("a source needs a single group of its own family\n"), "{error}");
+    assert!(
+        error.ends_with("a source needs a single group of the same address family\n"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -153,6 +156,8 @@ fn control_hears_of_one_packet_until_it_asks() {
     let mut b = bench();
     let table = TableIndex::DEFAULT;
     b.set("ip mroute add 232.1.1.1 Signal via pg0 Accept via pg1 Accept Negate-Signal");
+    b.set("ip mroute add 232.1.1.2 via pg1 Accept Don't-Preserve");
+    assert!(b.run("show ip mfib 232.1.1.2").contains("Don't-Preserve"));
     let packet = four("9.9.9.9", "232.1.1.1", 9);
     b.send_group("pg0", &[packet.clone(), packet.clone()]);
     b.send_group("pg1", std::slice::from_ref(&packet));
@@ -387,6 +392,9 @@ fn what_routes_are_made_of_is_shown() {
     let (number, rest) = entry.split_once('@').unwrap();
     assert_eq!(rest, "ipv4-VRF:0 (*, 232.1.1.1/32)");
     assert!(entries.contains("@ipv6-VRF:0 (*, ff02::1/128)\n"), "{entries}");
+    assert_eq!(b.run(&format!("show mfib entry {number}")), format!("{entry}\n"));
+    let here = b.run(&format!("show mfib interface {number}"));
+    assert_eq!(here.lines().count(), 3, "{here}");
     let interfaces = b.run("show mfib interface");
     for row in ["pg0: Accept,", "pg1: Forward,", "pg2: Forward,"] {
         assert!(interfaces.contains(&format!("{number}: {row}\n")), "{interfaces}");

@@ -5,7 +5,7 @@ use control::api::Record;
 use crate::fib::types::FibPath;
 
 control::numbers! {
-    /// Properties of a route, for all its packets.
+    /// Flags of a multicast route.
     pub enum MfibEntryFlags: u32 = "mfib_entry_flags" in "vnet/mfib/mfib_types.api" {
         NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
         SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
@@ -13,7 +13,7 @@ control::numbers! {
         CONNECTED = 4 => "MFIB_API_ENTRY_FLAG_CONNECTED",
         ACCEPT_ALL_ITF = 8 => "MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF",
     }
-    /// Purpose of a path.
+    /// Role of a path.
     pub enum MfibItfFlags: u32 = "mfib_itf_flags" in "vnet/mfib/mfib_types.api" {
         NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
         NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
@@ -28,7 +28,7 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 #[file("vnet/mfib/mfib_types.api")]
 pub struct MfibPath {
-    /// purpose of the path
+    /// role of the path
     pub itf_flags: MfibItfFlags,
     /// path
     pub path: FibPath,

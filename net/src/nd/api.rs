@@ -7,14 +7,14 @@ use control::api::{Api, Message};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Answer all solicitations on an interface, or no longer.
+/// Enable or disable answering all neighbor solicitations on an interface.
 #[derive(Message)]
 struct Ip6ndProxyEnableDisable {
     sw_if_index: InterfaceIndex,
     is_enable: bool,
 }
 
-/// Answer for a host behind an interface, or no longer.
+/// Add or delete an ND proxy entry.
 #[derive(Message)]
 struct Ip6ndProxyAddDel {
     sw_if_index: InterfaceIndex,
@@ -22,12 +22,12 @@ struct Ip6ndProxyAddDel {
     ip: Ipv6Addr,
 }
 
-/// Show the hosts that are answered for.
+/// List ND proxy entries.
 #[derive(Message)]
 #[details(Ip6ndProxyDetails)]
 struct Ip6ndProxyDump {}
 
-/// A host that is answered for.
+/// An ND proxy entry.
 #[derive(Message)]
 struct Ip6ndProxyDetails {
     sw_if_index: InterfaceIndex,

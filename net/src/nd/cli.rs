@@ -10,23 +10,23 @@ use control::configuration::Lines;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Answer neighbor solicitations for a host behind an interface, or no longer.
+/// Add or delete an ND proxy entry: a host behind an interface.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip6 nd proxy")]
 #[stage(Routes)]
 struct SetProxy {
-    /// the interface it is behind
+    /// interface the host is behind
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
-    /// its address
+    /// MAC address
     #[positional]
     host_ip: Ipv6Addr,
 }
 
-/// Answer all neighbor solicitations on an interface, or no longer.
+/// Enable or disable answering all neighbor solicitations on an interface.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set interface ip6-nd proxy")]
 #[stage(Attachments)]
@@ -34,7 +34,7 @@ struct SetMirror {
     /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// no longer
+    /// disable
     #[alias("off")]
     #[opposite("enable")]
     #[opposite("on")]
@@ -48,7 +48,7 @@ fn plain(e: impl fmt::Display) -> Error {
 /// Hosts that are answered for, and interfaces on which everybody is.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let has_ip6 = |i: InterfaceIndex| router.addresses.of(i).has_ip6();
-    // Without IPv6 on its interface nobody is answered for.
+    // Without IPv6 on its interface there are no proxy answers.
     for proxied in router.nd_proxied().iter().filter(|p| has_ip6(p.interface)) {
         let (interface, host_ip) = (proxied.interface, proxied.addr);
         lines.push(&SetProxy { interface, del: false, host_ip });

@@ -25,7 +25,7 @@ use crate::neighbor::{Counters, Evidence, Learned, OnLink, count};
 
 /// On which arc the node is.
 pub trait Place: Copy + Send + 'static {
-    /// Name of the node.
+    /// Node name.
     const NAME: &'static str;
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Readers {
 /// Edges of [`Mirror`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// It asks for nobody else.
+    /// The solicitation is for the router itself.
     #[along]
     Along,
     /// An advertisement, to the output of the interface.

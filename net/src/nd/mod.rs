@@ -112,8 +112,8 @@ pub struct Duplicate {
 
 impl Event for Duplicate {}
 
-/// Addresses whose uniqueness is not yet known, or is known not to be there, sorted: nobody is
-/// answered for them (RFC 4862 section 5.4).
+/// Addresses whose uniqueness is not yet known, or known to be violated, sorted: they are not
+/// answered for (RFC 4862 section 5.4).
 pub struct Tentative(
     /// The addresses, with their interfaces.
     pub Shared<Vec<(InterfaceIndex, Ipv6Addr)>>,

@@ -21,12 +21,12 @@ use crate::router::Router;
 /// Most hosts that are answered for: a solicitation is compared with each.
 pub const MAX_PROXIED: usize = 1024;
 
-/// A host that is answered for.
+/// An ND proxy entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proxied {
-    /// The interface it is behind.
+    /// Interface the host is behind.
     pub interface: InterfaceIndex,
-    /// Its address.
+    /// MAC address.
     pub addr: Ipv6Addr,
 }
 
@@ -77,13 +77,13 @@ pub enum ProxyError {
     /// IPv6 is not enabled on the interface
     #[retval(IP6_NOT_ENABLED)]
     NotEnabled,
-    /// not an address of a host
+    /// not a host address
     #[retval(INVALID_VALUE)]
     Invalid,
     /// no such proxy
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// no more than {MAX_PROXIED} hosts
+    /// at most {MAX_PROXIED} hosts
     #[retval(LIMIT_EXCEEDED)]
     Full,
     /// {0}
@@ -147,11 +147,11 @@ impl Router {
         let table = self.addresses.of(interface).table6;
         // Gone already when the interface has taken its table along.
         let _ = self.remove_route(table, route(addr), Source::IP6_ND_PROXY, &[Path::to(target)]);
-        // It need not have been heard of.
+        // It need not have been learned.
         let _ = self.remove_neighbor((interface, addr.into()));
         Ok(())
     }
-    /// Answers for everybody on an interface from now on, or no longer.
+    /// Enables or disables answering all solicitations on an interface.
     ///
     /// # Errors
     /// [`ProxyError::NoInterface`].
@@ -175,7 +175,7 @@ impl Router {
             let gone = self.remove_nd_proxy(host.interface, host.addr);
             gone.expect("it was there just now");
         }
-        self.set_nd_mirror(interface, false).expect("it is there until everybody has heard");
+        self.set_nd_mirror(interface, false).expect("the interface exists until all are notified");
         set(self, interface, false);
     }
     fn nd_answered(&self) -> &Answered {

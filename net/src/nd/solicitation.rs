@@ -1,4 +1,4 @@
-//! `icmp6-neighbor-solicitation`: answers who asks for an address of ours, and learns who asked
+//! `icmp6-neighbor-solicitation`: answers solicitations for our addresses, and learns their senders
 //! (RFC 4861 section 7.2.3 and 7.2.4, duplicate address detection: RFC 4862 section 5.4).
 //!
 //! Packets come with current bytes at the IPv6 header, `l4_offset` at the message; hop limit,

@@ -113,7 +113,7 @@ fn an_option_of_zero_length_ends_a_message() {
 }
 
 /// The host behind `pg1`, which uses the addresses of `pg0`, has the router's own address: packets
-/// that nobody here takes go to it, and what it asks for is answered.
+/// without a handler go to it, and its solicitations are answered.
 #[test]
 fn a_mirror_serves_the_host_that_has_our_own_address() {
     for (six, ours, far) in [("", "10.0.0.1", "10.0.0.2"), ("6", "2001:db8::1", "2001:db8::2")] {
@@ -145,7 +145,7 @@ fn a_mirror_serves_the_host_that_has_our_own_address() {
         assert_eq!((out.len(), out[0].tx), (1, pg1.0), "{ours}");
         assert_eq!((&out[0].bytes[..6], &out[0].bytes[6..12]), (&OTHER.0[..], &PG1.0[..]));
         assert!(!b.cli("show ip neighbors").contains(&format!(" {ours} ")));
-        // Protocols that nobody takes.
+        // Protocols without a handler.
         let mut frame = if six.is_empty() { packet(ours) } else { packet6(ours) };
         if six.is_empty() {
             frame[23] = 253;

@@ -1,5 +1,5 @@
-//! Messages that control itself sends to neighbours: announcements (RFC 5227 section 3, RFC 4861
-//! section 7.2.6) and questions to those not heard of for long.
+//! Messages that control itself sends to neighbors: announcements (RFC 5227 section 3, RFC 4861
+//! section 7.2.6) and probes of silent ones.
 #![forbid(unsafe_code)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -49,8 +49,8 @@ fn own(on: &OnInterface) -> impl Iterator<Item = IpAddr> {
 }
 
 /// Announces the addresses that an interface gets while it is up (RFC 5227 section 2.3), once all
-/// features have heard of them: an address that is not known to be ours alone waits for that.
-/// A far end that is known asks nobody for addresses.
+/// features are notified: an address that is not known to be unique waits for that. A known remote
+/// end needs no address resolution.
 pub(super) fn follow_addresses(
     router: &mut Router,
     interface: InterfaceIndex,

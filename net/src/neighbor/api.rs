@@ -17,13 +17,13 @@ use crate::router::Router;
 const ALL: u32 = u32::MAX;
 
 control::numbers! {
-    /// Properties of a neighbor.
+    /// Neighbor flags.
     pub enum IpNeighborFlags: u8 = "ip_neighbor_flags" in "" {
         NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
         STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
         NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
     }
-    /// Change of a neighbor.
+    /// Neighbor events.
     pub enum IpNeighborEventFlags: u32 = "ip_neighbor_event_flags" in "" {
         ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
         REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
@@ -34,7 +34,7 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct IpNeighbor {
     sw_if_index: InterfaceIndex,
-    /// static ones are neither overwritten nor aged
+    /// flags: static neighbors are neither updated nor aged
     flags: IpNeighborFlags,
     mac_address: MacAddr,
     ip_address: Address,
@@ -49,7 +49,7 @@ impl IpNeighbor {
     }
 }
 
-/// Set or remove a neighbor.
+/// Add or delete a neighbor.
 #[derive(Message)]
 #[reply(IpNeighborAddDelReply)]
 struct IpNeighborAddDel {
@@ -57,18 +57,18 @@ struct IpNeighborAddDel {
     neighbor: IpNeighbor,
 }
 
-/// The neighbor is set or removed.
+/// Reply: index of its counters.
 #[derive(Message)]
 struct IpNeighborAddDelReply {
-    /// column of its counters in `/net/adjacency`; 4294967295 where nothing is sent to it
+    /// index of its counters in `/net/adjacency`; 4294967295 if nothing is sent to it
     stats_index: u32,
 }
 
-/// Show the neighbors of one family.
+/// List the neighbors of one address family.
 #[derive(Message)]
 #[details(IpNeighborDetails)]
 struct IpNeighborDump {
-    /// only those on this interface
+    /// only on this interface
     #[preset(4294967295)]
     sw_if_index: InterfaceIndex,
     af: AddressFamily,
@@ -77,24 +77,24 @@ struct IpNeighborDump {
 /// A neighbor.
 #[derive(Message)]
 struct IpNeighborDetails {
-    /// seconds since it was heard of
+    /// seconds since last heard
     age: f64,
     neighbor: IpNeighbor,
 }
 
-/// Set the bounds of the neighbor table.
+/// Set the limits of the neighbor table.
 #[derive(Message)]
 struct IpNeighborConfig {
     af: AddressFamily,
-    /// most neighbors, 0: no bound
+    /// maximum neighbors; 0 for no limit
     max_number: u32,
-    /// seconds after which a silent neighbor is asked and then forgotten, 0: never
+    /// seconds after which a silent neighbor is probed and then deleted; 0 for never
     max_age: u32,
-    /// whether the oldest gives way to a new one
+    /// true to replace the oldest neighbor when full
     recycle: bool,
 }
 
-/// Ask for the bounds of the neighbor table.
+/// Get the limits of the neighbor table.
 #[derive(Message)]
 #[option("in_progress")]
 #[reply(IpNeighborConfigGetReply)]
@@ -102,7 +102,7 @@ struct IpNeighborConfigGet {
     af: AddressFamily,
 }
 
-/// The bounds of the neighbor table.
+/// Limits of the neighbor table.
 #[derive(Message)]
 #[option("in_progress")]
 struct IpNeighborConfigGetReply {
@@ -112,24 +112,24 @@ struct IpNeighborConfigGetReply {
     recycle: bool,
 }
 
-/// Begin to set all neighbors anew.
+/// Start replacing all neighbors.
 #[derive(Message)]
 struct IpNeighborReplaceBegin {}
 
-/// Forget the neighbors that were not set since.
+/// Finish replacing: delete neighbors not set again.
 #[derive(Message)]
 struct IpNeighborReplaceEnd {}
 
-/// Forget all neighbors of one family.
+/// Delete all neighbors of one address family.
 #[derive(Message)]
 struct IpNeighborFlush {
     af: AddressFamily,
-    /// only those on this interface
+    /// only on this interface
     #[preset(4294967295)]
     sw_if_index: InterfaceIndex,
 }
 
-/// Register for news of neighbors that become known.
+/// Register for events of new neighbors.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(WantIpNeighborEventsReply)]
@@ -137,39 +137,39 @@ struct IpNeighborFlush {
 struct WantIpNeighborEvents {
     enable: bool,
     pid: u32,
-    /// only of this one, unless unspecified
+    /// only this address, unless unspecified
     ip: Address,
     /// only on this interface
     #[preset(4294967295)]
     sw_if_index: InterfaceIndex,
 }
 
-/// News come.
+/// Reply: registered for events.
 #[derive(Message)]
 #[option("deprecated")]
 struct WantIpNeighborEventsReply {}
 
-/// A neighbor became known.
+/// A neighbor was resolved.
 #[derive(Debug, PartialEq, Message)]
 #[option("deprecated")]
 pub(super) struct IpNeighborEvent {
     neighbor: IpNeighbor,
 }
 
-/// Register for news of neighbors.
+/// Register for neighbor events.
 #[derive(Message)]
 #[events(IpNeighborEventV2)]
 struct WantIpNeighborEventsV2 {
     enable: bool,
     pid: u32,
-    /// only of this one, unless unspecified
+    /// only this address, unless unspecified
     ip: Address,
     /// only on this interface
     #[preset(4294967295)]
     sw_if_index: InterfaceIndex,
 }
 
-/// A neighbor became known, or is no longer.
+/// A neighbor was added or deleted.
 #[derive(Debug, PartialEq, Message)]
 #[head(event)]
 pub(super) struct IpNeighborEventV2 {

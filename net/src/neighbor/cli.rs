@@ -16,31 +16,31 @@ use crate::router::Router;
 /// Rows of `show ip neighbors` that are made in one slice.
 const ROWS: usize = 1000;
 
-/// Set or remove neighbors.
+/// Add or delete neighbors.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor", "ip neighbor")]
 #[stage(Routes)]
 struct SetNeighbor {
-    /// interface it is on
+    /// interface
     #[positional]
     intfc: InterfaceIndex,
-    /// its IP address; not needed to forget all
+    /// IP address; optional with flush
     #[positional]
     ip_address: Option<IpAddr>,
-    /// its MAC address; not needed to remove it
+    /// MAC address; optional with del
     #[positional]
     mac_address: Option<MacAddr>,
-    /// neither overwritten by what it says nor aged
+    /// neither updated by received packets nor aged
     #[keyword("static")]
     is_static: bool,
     /// without a host route
     no_fib_entry: bool,
-    /// as many, IP and MAC addresses counting up
+    /// number of neighbors; IP and MAC addresses count up
     count: Option<u32>,
-    /// remove it
+    /// delete
     #[alias("delete")]
     del: bool,
-    /// forget all that are on the interface
+    /// delete all neighbors on the interface
     flush: bool,
 }
 
@@ -73,7 +73,7 @@ impl SetMany {
         }
         let first = c.ip_address.ok_or_else(|| Error::new("missing ip-address"))?;
         let addr = offset(first, self.done);
-        let addr = addr.ok_or_else(|| Error::new("no address is left to count to"))?;
+        let addr = addr.ok_or_else(|| Error::new("count exceeds the address space"))?;
         let key = (c.intfc, addr);
         let done = if c.del || c.flush {
             router.remove_neighbor(key)
@@ -95,7 +95,7 @@ fn offset(addr: IpAddr, by: u32) -> Option<IpAddr> {
     }
 }
 
-/// Set the bounds of the neighbor table.
+/// Set the limits of the neighbor table.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip neighbor-config")]
 #[undo("=set ip neighbor-config {1} limit 50000 age 0 norecycle")]
@@ -104,13 +104,13 @@ struct SetConfig {
     #[positional]
     #[words]
     family: IpVersion,
-    /// most neighbors
+    /// maximum neighbors
     limit: Option<usize>,
-    /// seconds after which a silent neighbor is asked and then forgotten; 0: never
+    /// seconds after which a silent neighbor is probed and then deleted; 0 for never
     age: Option<u32>,
-    /// let the oldest neighbor give way to a new one when the table is full
+    /// replace the oldest neighbor when the table is full
     recycle: bool,
-    /// refuse new neighbors then
+    /// refuse new neighbors when the table is full
     norecycle: bool,
 }
 
@@ -125,7 +125,7 @@ fn set_config(router: &mut Router, c: SetConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// Show the bounds of the neighbor table.
+/// Show the limits of the neighbor table.
 #[derive(Clone, Debug, Command)]
 #[command("show ip neighbor-config")]
 struct ShowConfig;
@@ -164,31 +164,31 @@ fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
     Ok(Output::of(Configs(IpVersion::ALL.into_iter().map(row).collect())))
 }
 
-/// Show the neighbors that are known.
+/// Show neighbors.
 #[derive(Clone, Debug, Command)]
 #[command("show ip neighbors", "show ip neighbor", "show ip arp")]
 struct Show {
-    /// only those on this one
+    /// only on this interface
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
 }
 
-/// Show the IPv4 neighbors that are known.
+/// Show IPv4 neighbors.
 #[derive(Clone, Debug, Command)]
 #[command("show ip4 neighbors", "show ip4 neighbor", "show ip4 neighbor-sorted")]
 struct Show4 {
-    /// only those on this one
+    /// only on this interface
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
 }
 
-/// Show the IPv6 neighbors that are known.
+/// Show IPv6 neighbors.
 #[derive(Clone, Debug, Command)]
 #[command("show ip6 neighbors", "show ip6 neighbor", "show ip6 neighbor-sorted")]
 struct Show6 {
-    /// only those on this one
+    /// only on this interface
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
@@ -204,7 +204,7 @@ struct Rows {
 
 #[derive(Serialize)]
 struct Row {
-    /// Seconds since it was heard of.
+    /// Seconds since last heard.
     age: f64,
     ip: IpAddr,
     flags: String,

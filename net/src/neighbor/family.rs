@@ -22,7 +22,7 @@ const ON_LINK: u8 = 255;
 pub trait Family: Version {
     /// The other version: its packets may go to neighbours known by addresses of this one.
     type Other: Family;
-    /// Its addresses.
+    /// Addresses.
     type Addr: Copy + Eq + Hash + Send + 'static;
     /// The solicitation.
     type Question: IntoBytes + Immutable;
@@ -37,7 +37,7 @@ pub trait Family: Version {
     const LOOKUP: &'static str;
     /// Seconds between two questions for one neighbour that packets may have asked.
     const PAUSE: f64;
-    /// The ICMP error for the senders of packets when nobody answers.
+    /// The ICMP error for senders to an unresolved neighbor.
     const UNREACHABLE: Problem;
     /// The adjacency is none that anybody can be asked for.
     const NOT_ASKABLE: Self::Reason;
@@ -45,7 +45,7 @@ pub trait Family: Version {
     const NO_SOURCE: Self::Reason;
     /// No room beside newer packets.
     const CROWDED: Self::Reason;
-    /// Nobody answered.
+    /// No answer.
     const UNANSWERED: Self::Reason;
     /// Reason for drops where no packets are held.
     const NOT_HELD: Self::Reason;
@@ -102,7 +102,7 @@ pub struct NdFrame {
     pub icmp: icmp6::Header,
     /// Of an advertisement: router, solicited, override.
     pub flags: U32,
-    /// The address asked for or told about.
+    /// The target address.
     pub target: [u8; 16],
     /// Address of layer 2 of the one that asks or answers.
     pub option: nd::LinkLayer,

@@ -25,7 +25,7 @@ fn look(router: &mut Router, found: &mut Findings) {
         let subject = ["IPv4 neighbours", "IPv6 neighbours"][of];
         let refused = match table.refused[of] {
             0 => String::new(),
-            refused => format!("; {refused} new ones were refused"),
+            refused => format!("; {refused} new ones were rejected"),
         };
         let most = table.greediest(of).map_or(String::new(), |(on, count)| {
             format!(", {count} of them on {}", router.interfaces.name(on.0))
@@ -60,7 +60,7 @@ mod tests {
             let about = format!("{what} neighbours");
             let finding = found.iter().find(|f| f.subject == about).unwrap();
             assert_eq!(finding.severity, Severity::Error);
-            let text = "full with 4, 4 of them on pg0; 2 new ones were refused";
+            let text = "full with 4, 4 of them on pg0; 2 new ones were rejected";
             assert!(finding.text.contains(text), "{}", finding.text);
         }
     }

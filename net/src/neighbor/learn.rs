@@ -14,14 +14,14 @@ use crate::router::Router;
 /// Neighbours that asked, and whose answers are waited for, at most.
 const MOST_HEARD: usize = 4096;
 
-/// A neighbour told its address of layer 2.
+/// A neighbor announced its MAC address.
 #[derive(Clone, Copy, Debug)]
 pub struct Learned {
     /// The interface it is on.
     pub interface: InterfaceIndex,
-    /// The neighbour.
+    /// Address.
     pub addr: IpAddr,
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: MacAddr,
     /// Weight of the message as evidence.
     pub how: Evidence,
@@ -29,7 +29,7 @@ pub struct Learned {
 
 impl Event for Learned {}
 
-/// A neighbour told its address of layer 2 when it asked for ours, by ARP.
+/// A neighbor announced its MAC address when it requested ours, by ARP.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard(pub Learned);
 
@@ -59,7 +59,7 @@ pub(super) fn heard(router: &mut Router, Heard(news): Heard) {
     }
 }
 
-/// Has packets go on whose neighbours had `time` seconds to answer since they asked.
+/// Sends packets on whose neighbors had `time` seconds to answer since the request.
 pub(super) fn end_hearing(router: &mut Router, time: f64) {
     let now = router.now();
     let neighbors = router.neighbors_mut();

@@ -6,8 +6,8 @@
 //! route, and at last has the held packets looked up again ([`release`]). Control ticks the nodes
 //! as long as packets wait; a node asks again each second and gives up after three questions.
 //!
-//! A neighbour has its host route where the network around its address is connected to its
-//! interface ([`reach`]): nobody draws packets of another link to an interface.
+//! A neighbor has its host route where the network around its address is connected to its interface
+//! ([`reach`]): packets of another link cannot be attracted to an interface.
 
 mod announce;
 mod answers;
@@ -16,6 +16,7 @@ mod asking;
 mod cli;
 mod counters;
 mod family;
+mod gauges;
 mod health;
 mod learn;
 mod on_link;
@@ -59,7 +60,7 @@ pub use watch::Watcher;
 
 use resolve::Readers;
 
-/// The neighbour table, and asking for who is not in it.
+/// The neighbor table, and the resolution of addresses.
 pub const FEATURE: Feature = Feature {
     name: "neighbor",
     about: "The neighbour table and resolution of next hops",
@@ -109,13 +110,13 @@ pub enum Error {
     /// the interface has no neighbors
     #[retval(INVALID_SW_IF_INDEX)]
     NoNeighbors,
-    /// not an address of a neighbor
+    /// not a valid neighbor address
     #[retval(INVALID_VALUE)]
     Invalid,
-    /// a static neighbor gives way to static ones only
+    /// a static neighbor is replaced by static ones only
     #[retval(INVALID_SW_IF_INDEX)]
     Static,
-    /// no more than {0} neighbors
+    /// at most {0} neighbors
     #[retval(LIMIT_EXCEEDED)]
     Full(usize),
     /// no such neighbor
@@ -205,12 +206,12 @@ impl Router {
     pub fn ask_neighbor(&mut self, key: Key) {
         asking::ask(self, &[key]);
     }
-    /// Begins to set all neighbours anew: those not set or heard of until
-    /// [`Router::end_neighbor_replacement`] are forgotten then.
+    /// Starts to replace all neighbors: those neither set nor heard until
+    /// [`Router::end_neighbor_replacement`] are deleted then.
     pub fn begin_neighbor_replacement(&mut self) {
         self.neighbors_mut().table.mark();
     }
-    /// Forgets who was not set or heard of since the replacement began.
+    /// Deletes neighbors neither set nor heard since the replacement began.
     pub fn end_neighbor_replacement(&mut self) {
         for key in self.neighbors().table.stale() {
             // It was there just now.
@@ -228,7 +229,7 @@ impl Router {
             let _ = self.remove_neighbor(key);
         }
     }
-    /// Bounds the table of one family, which forgets nobody at once.
+    /// Limits the table of one family, without deleting entries at once.
     pub fn configure_neighbors(&mut self, version: IpVersion, config: Config) {
         self.neighbors_mut().table.configs[version as usize] = config;
         process::configured(self, version as usize);
@@ -259,7 +260,7 @@ pub struct Pending;
 
 impl Event for Pending {}
 
-/// Has held packets looked up again whose neighbours became known.
+/// Looks held packets up again whose neighbors were resolved.
 pub fn release(router: &mut Router) {
     let lost = router.events.lost();
     let Some(neighbors) = router.state_mut::<Neighbors>() else { return };
@@ -425,6 +426,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.addresses.observe(reach::follow_addresses);
     router.addresses.observe(|router, interface, _| asking::ask_waiting(router, interface));
     router.addresses.observe(announce::follow_addresses);
+    gauges::register(router);
     health::register(router);
     answers::register(router);
     process::spawn(router);

@@ -69,7 +69,7 @@ pub(super) fn start_ticking(router: &mut Router) {
     router.processes.signal(TICKER, 0);
 }
 
-/// Has a family's ageing follow its configuration.
+/// Makes a family's ageing follow its configuration.
 pub(super) fn configured(router: &mut Router, family: usize) {
     router.processes.signal(AGERS[family], 0);
 }

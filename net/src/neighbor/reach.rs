@@ -1,6 +1,6 @@
-//! Host routes of neighbours: for those whose network is connected to their interface, or to the
-//! one whose addresses it uses. A neighbour that the operator sets stays while its network comes
-//! and goes; those that were heard of go with it.
+//! Host routes of neighbors: for those whose network is connected to their interface, or to the one
+//! whose addresses it uses. A neighbor that the operator sets stays while its network is added and
+//! removed; learned ones are deleted with it.
 #![forbid(unsafe_code)]
 
 use std::net::IpAddr;
@@ -73,8 +73,8 @@ impl super::Work for Forgotten {
     }
 }
 
-/// Gives up packets that wait for neighbours in networks that are no longer ours: whoever comes to
-/// have such a network again asks at once.
+/// Drops packets that wait for neighbors in networks that are no longer ours: a later owner of such
+/// a network requests at once.
 fn give_up_waiting(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
     let now = router.addresses.of(interface);
     let gone = networks(before).filter(|network| networks(now).all(|other| other != *network));
@@ -84,10 +84,10 @@ fn give_up_waiting(router: &mut Router, interface: InterfaceIndex, before: &OnIn
     }
 }
 
-/// Has packets to the neighbours of an interface held, and answered with errors, while its link is
-/// down: its connected routes lead to nobody. Neighbours that were heard of are forgotten, since
-/// whoever is at the other end when the link returns may have another address of layer 2. Those
-/// that the operator set for good stay, so packets to them go on at once then.
+/// Holds packets to the neighbors of an interface, and answers them with errors, while its link is
+/// down: its connected routes have no neighbors. Learned neighbors are deleted, since the station
+/// at the other end when the link returns may have another MAC address. Those that the operator set
+/// stay, so packets to them are sent at once then.
 pub(super) fn follow_link(router: &mut Router, interface: InterfaceIndex, is_up: bool) {
     if !is_up && !router.setting::<Strict>(interface).0 {
         flush(router, interface, |_, _, n| !n.is_static);
@@ -256,7 +256,7 @@ mod tests {
                     .for_each(|version| router.flush_neighbors(version, None));
             });
         }
-        // Nobody is answered for whom the router does not speak.
+        // The router answers only for those it represents.
         assert!(b.receive(pg1, &[asked4("172.16.3.5", "10.10.10.3")]).is_empty());
         assert!(b.receive(pg1, &[asked6("2001:db8:99::5", "2001:db8::9")]).is_empty());
         b.receive(pg1, &[asked4("10.0.0.77", "10.0.0.1")]);

@@ -1,11 +1,10 @@
 //! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: packets whose neighbour is not
 //! known.
 //!
-//! A packet is held and its neighbour asked for, at once for the first packet and again each
-//! second; IPv4 packets that come later have it asked sooner. Control is told that packets wait.
-//! Once it knows the neighbour, it has the node send them back to the lookup; when nobody answers,
-//! their senders are told that the host is unreachable. Strict interfaces ([`Strict`])
-//! ask when a packet comes, and drop it.
+//! A packet is held and its neighbor requested, at once for the first packet and again each second;
+//! later IPv4 packets speed this up. Control is notified of waiting packets. Once it knows the
+//! neighbor, it makes the node send them back to the lookup; without an answer, their senders get
+//! host unreachable. Strict interfaces ([`Strict`]) send a request for each packet, and drop it.
 //!
 //! A connected network may be reached by a route of another table than its interface's, which alone
 //! has its neighbours and our own addresses there: packets to these are looked up again in it.
@@ -276,7 +275,8 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
     ) {
         for (interface, addr) in missing {
             if let Some(addr) = F::addr(*addr) {
-                // Without an address of ours nobody can be asked; packets that need it say so.
+                // Without an address of ours there can be no request; packets that need it are
+                // counted so.
                 let _ = self.ask(frame, (interface.0, addr));
             }
         }
@@ -308,7 +308,8 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             }
         }
     }
-    /// Asks again, or gives up, where nobody answered in time. For control, several times a second.
+    /// Repeats requests, or gives up, where no answer arrived in time. For control, several times a
+    /// second.
     pub(super) fn tick<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for (key, due) in self.waiting.due(frame.now()) {
             let asked = if due == Due::Question { self.ask(frame, key) } else { Ok(()) };
@@ -354,6 +355,6 @@ impl<F: Family> Record for WaitTrace<F> {
     fn explain(&self, names: &dyn Names) -> Option<Vec<String>> {
         let Self((interface, addr), _) = self;
         let interface = names.name("interface", *interface);
-        Some(vec![format!("the link-layer address of {addr} on {interface} is not known")])
+        Some(vec![format!("the link-layer address of {addr} on {interface} is not resolved")])
     }
 }

@@ -13,17 +13,17 @@ use super::counters::Messages;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Show how many messages about neighbors were received and sent.
+/// Show neighbor message counters.
 #[derive(Clone, Debug, Command)]
 #[command("show ip neighbor-stats")]
 struct ShowStatistics {
-    /// only on this one
+    /// only on this interface
     #[positional]
     #[values("interface")]
     interface: Option<Word>,
 }
 
-/// Show which clients are told of neighbors.
+/// Show the clients registered for neighbor events.
 #[derive(Clone, Debug, Command)]
 #[command("show ip neighbor-watcher", "show ip neighbor-watchers")]
 struct ShowWatchers;

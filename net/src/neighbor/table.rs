@@ -1,8 +1,8 @@
 //! The neighbours that are known: pure state, no packets.
 //!
-//! Each interface has a share of the room of its family: where there is none left, a new neighbour
-//! of an interface below its share takes the place of one on the interface that has most. So
-//! forged messages on one link keep nobody of another one out.
+//! Each interface has a share of the room of its family: when it is full, a new neighbor of an
+//! interface below its share replaces one of the interface with most. So forged messages on one
+//! link do not exclude neighbors on another.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub type Key = (InterfaceIndex, IpAddr);
 /// One neighbour.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbor {
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: MacAddr,
     /// Set by the operator: it is neither overwritten nor aged.
     pub is_static: bool,
@@ -34,14 +34,14 @@ pub struct Neighbor {
     pub updated: f64,
     /// Number of questions since it got old.
     pub(super) probes: u8,
-    /// Place among the dynamic ones, by when they were heard of.
+    /// Place among the dynamic ones, by time last heard.
     pub(super) turn: u64,
-    /// Known before the client began to say all anew, and not said since.
+    /// Known before the client began the replacement, and not set since.
     pub(super) is_stale: bool,
 }
 
 impl Neighbor {
-    /// One that was set or heard of at `updated`.
+    /// One that was set or heard at `updated`.
     pub fn new(mac: MacAddr, is_static: bool, has_route: bool, updated: f64) -> Self {
         Self { mac, is_static, has_route, updated, probes: 0, turn: 0, is_stale: false }
     }
@@ -65,7 +65,7 @@ pub enum Outcome {
     Changed,
     /// It was known so.
     Same,
-    /// It is not for the table.
+    /// Not for the table.
     Ignored,
 }
 
@@ -73,7 +73,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Neighbours that were not heard of for too long.
+/// Neighbors not heard for too long.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Aged {
     /// To be asked whether they are still there.
@@ -87,10 +87,9 @@ pub struct Aged {
 pub struct Config {
     /// Most neighbours; 0: as many as there are.
     pub limit: usize,
-    /// Seconds after which a neighbour that was not heard of is asked, and then forgotten; 0:
-    /// never.
+    /// Seconds after which a silent neighbor is probed, and then deleted; 0: never.
     pub age: f64,
-    /// Whether the one not heard of for longest gives way to a new one.
+    /// Whether the least recently heard one is replaced by a new one.
     pub recycles: bool,
 }
 
@@ -104,7 +103,7 @@ impl Default for Config {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: BTreeMap<Key, Neighbor>,
-    /// The dynamic ones by turn, those heard of longest ago first; IPv4, IPv6.
+    /// The dynamic ones by turn, the least recently heard first; IPv4, IPv6.
     by_turn: [BTreeSet<(u64, Key)>; 2],
     /// The same of each interface that has any.
     on_each: [BTreeMap<InterfaceIndex, BTreeSet<(u64, IpAddr)>>; 2],
@@ -149,7 +148,7 @@ impl Table {
         self.entries.insert(key, new);
         Ok(outcome)
     }
-    /// Takes note of what somebody said at `now`.
+    /// Records a neighbor's message at `now`.
     ///
     /// # Errors
     /// [`Full`], and nothing has changed.
@@ -179,10 +178,10 @@ impl Table {
         self.counts[IpVersion::from(key.1) as usize] -= 1;
         Some(gone)
     }
-    /// The dynamic neighbour to give way to a new one on `on`, in a full table. Below its share,
-    /// an interface gets a place of the one that has most: that of the neighbour heard of last,
-    /// as those of a flood are, or where the family recycles of the one not heard of for longest.
-    /// Otherwise one gives way only where the family recycles.
+    /// The dynamic neighbor to be replaced by a new one on `on`, in a full table. Below its share,
+    /// an interface gets a place of the one that has most: that of the neighbor heard last, as
+    /// those of a flood are, or where the family recycles of the least recently heard one.
+    /// Otherwise one is replaced only where the family recycles.
     pub fn giving_way(&self, of: usize, on: InterfaceIndex) -> Option<Key> {
         let recycles = self.configs[of].recycles;
         let count = |on| self.on_each[of].get(&on).map_or(0, BTreeSet::len);
@@ -200,9 +199,9 @@ impl Table {
         let all = self.on_each[of].iter().map(|(on, all)| (*on, all.len()));
         all.max_by_key(|(_, count)| *count)
     }
-    /// The neighbours of a family that were not heard of for too long: those to be asked again,
-    /// which count as asked, and those to be forgotten because they did not answer `attempts`
-    /// times, or could not be asked while the clock went `leap` seconds ahead.
+    /// The neighbors of a family not heard for too long: those to be probed again, which count as
+    /// probed, and those to be deleted because they did not answer `attempts` times, or could not
+    /// be probed while the clock went `leap` seconds ahead.
     pub fn aged(&mut self, of: usize, (now, leap): (f64, f64), attempts: u8) -> Aged {
         let age = self.configs[of].age;
         let (mut ask, mut forget) = (Vec::new(), Vec::new());
@@ -221,7 +220,7 @@ impl Table {
         }
         Aged { ask, forget }
     }
-    /// Begins a replacement: all are stale until they are set or heard of again.
+    /// Starts a replacement: all are stale until they are set or heard again.
     pub fn mark(&mut self) {
         self.entries.values_mut().for_each(|n| n.is_stale = true);
     }

@@ -79,12 +79,12 @@ impl Bench {
         let mut sums = all.as_flattened().iter().map(|rows| rows.sum(on.0 as usize));
         std::array::from_fn(|_| sums.next().unwrap())
     }
-    /// Carries out a command; its text.
+    /// Runs a command; its text.
     pub fn cli(&mut self, line: &str) -> String {
         self.run(line)
     }
-    /// Carries out a command that takes its time; `answer` says what comes back to `pg1` for each
-    /// frame sent.
+    /// Runs a command that takes its time; `answer` returns the answers at `pg1` for each frame
+    /// sent.
     pub fn run_task(&mut self, line: &str, answer: impl Fn(&[u8]) -> Vec<Vec<u8>>) -> String {
         let (mut run, mut out) = (Run::new(line), Output::none());
         loop {
@@ -118,13 +118,14 @@ impl Bench {
         caught.append(&mut self.settle());
         caught
     }
-    /// Has the threads with these numbers, and no others.
+    /// Uses the threads with these numbers, and no others.
     pub fn set_threads(&mut self, threads: std::ops::Range<usize>) {
         let plan = graph::Plan { cpu: None, shares: true };
         let plans = vec![plan; threads.len()];
         self.control(|router, _| router.set_threads(threads.start, &plans)).unwrap();
     }
-    /// Has control do what the data plane asks for; what is caught until all is quiet.
+    /// Makes control handle the requests of the data plane; returns the packets caught until all is
+    /// quiet.
     pub fn settle(&mut self) -> Vec<Caught> {
         self.control(|router, _| router.handle_events());
         self.graph.run()
@@ -214,7 +215,7 @@ pub fn sent(caught: &[Caught]) -> Vec<&[u8]> {
     caught.iter().filter(|c| c.at == "sent").map(|c| c.bytes.as_slice()).collect()
 }
 
-/// IP packets that leave for those that come in on `pg0`, or on `pg1`, all from hosts and without
+/// IP packets that leave for those received on `pg0`, or on `pg1`, all from hosts and without
 /// Ethernet headers here.
 pub fn through(b: &mut Bench, on_pg1: bool, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     through_at(b, 0, on_pg1, packets)
@@ -231,7 +232,7 @@ pub fn through_at(b: &mut Bench, thread: usize, on_pg1: bool, packets: &[Vec<u8>
     sent(&out).into_iter().map(|frame| frame[14..].to_vec()).collect()
 }
 
-/// The only packet that leaves for one that comes in.
+/// The only packet that leaves for a received one.
 #[track_caller]
 pub fn one(b: &mut Bench, on_pg1: bool, packet: &[u8]) -> Vec<u8> {
     let [packet] = through(b, on_pg1, &[packet.to_vec()]).try_into().unwrap();

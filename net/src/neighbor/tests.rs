@@ -395,7 +395,7 @@ fn the_table_is_bounded() {
     );
     assert_eq!(
         b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09"),
-        "set ip neighbor: 10.0.0.9: no more than 2 neighbors\n"
+        "set ip neighbor: 10.0.0.9: at most 2 neighbors\n"
     );
 }
 
@@ -533,7 +533,7 @@ fn hosts_that_ask_from_an_address_of_another_link_are_answered_and_not_learned()
             (summed(&solicitation("2001:db8:1::9", "2001:db8::1"), 0), true),
             (bytes(request(HOST, "203.0.113.1", "10.0.0.9")), false),
             (summed(&solicitation("2001:db8:99::1", "2001:db8::9"), 0), false),
-            // Addresses of this router, of groups, of everybody and of nobody on the link.
+            // Addresses of this router, of groups, broadcast and unused ones on the link.
             (bytes(request(HOST, "10.0.1.1", "10.0.0.1")), false),
             (bytes(request(HOST, "224.0.0.5", "10.0.0.1")), false),
             (bytes(request(HOST, "255.255.255.255", "10.0.0.1")), false),
@@ -587,7 +587,7 @@ fn commands_set_show_and_remove() {
         ),
         (
             "set ip neighbor pg1 224.0.0.5 2:0:0:0:0:1",
-            "set ip neighbor: 224.0.0.5: not an address of a neighbor",
+            "set ip neighbor: 224.0.0.5: not a valid neighbor address",
         ),
         ("show ip neighbors nosuch", "show ip neighbors: unknown interface `nosuch'"),
     ] {
@@ -792,7 +792,9 @@ fn the_oldest_gives_way_where_the_operator_says() {
     assert_eq!(b.cli("set ip neighbor pg0 10.0.0.5 02:00:00:00:00:05"), "");
     assert!(!b.cli("show ip4 neighbors").contains("10.0.0.2 "));
     b.cli("set ip neighbor-config ip4 norecycle");
-    assert!(b.cli("set ip neighbor pg0 10.0.0.6 02:00:00:00:00:06").contains("no more than 3"));
+    assert!(
+        b.cli("set ip neighbor pg0 10.0.0.6 02:00:00:00:00:06").contains("at most 3 neighbors")
+    );
 }
 
 #[test]
@@ -800,7 +802,7 @@ fn a_static_neighbour_gives_way_to_static_ones_only() {
     let mut b = Bench::new();
     b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09 static");
     let text = b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:08");
-    assert!(text.contains("a static neighbor gives way"), "{text}");
+    assert!(text.contains("a static neighbor is replaced by static ones only"), "{text}");
     assert_eq!(b.cli("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:08 static"), "");
 }
 
@@ -854,7 +856,7 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
         let out = b.receive(pg0, &[frame]);
         assert!(out.len() == 1 && out[0].bytes[..6] == OTHER.0 && out[0].tx == pg1.0);
     }
-    // Our own address there is nobody to ask for: only for the sender, who is answered.
+    // Our own address there cannot be requested: only for the sender, and is answered.
     b.graph.caught();
     let asked = b.receive(pg0, &[packet("10.0.1.1")]);
     assert!(asked.len() == 1 && asked[0].tx == pg0.0);

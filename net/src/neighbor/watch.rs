@@ -10,7 +10,7 @@ use crate::router::Router;
 /// One client's wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watcher {
-    /// Number of the client.
+    /// Client index.
     pub client: u32,
     /// Number given back with each event.
     pub pid: u32,
@@ -32,7 +32,8 @@ impl Watcher {
 }
 
 impl Router {
-    /// Tells a client of neighbours from now on, or no longer. False when it was not told anyway.
+    /// Registers or unregisters a client for neighbor events. False if it was not registered
+    /// anyway.
     pub fn watch_neighbors(&mut self, new: Watcher, enable: bool) -> bool {
         let watchers = &mut self.neighbors_mut().watchers;
         let count = watchers.len();
@@ -49,12 +50,12 @@ impl Router {
     }
 }
 
-/// Tells who wants to know that a neighbour is known (anew), or no longer.
+/// Notifies subscribers that a neighbor was resolved, changed or deleted.
 pub(super) fn tell(router: &mut Router, key: Key, neighbor: &Neighbor, is_known: bool) {
     let (addr, name) = (key.1, router.interfaces.name(key.0.0));
     match is_known {
         true => router.note(format_args!("neighbor {addr} on {name}: {}", neighbor.mac)),
-        false => router.note(format_args!("neighbor {addr} on {name}: gone")),
+        false => router.note(format_args!("neighbor {addr} on {name}: deleted")),
     }
     if router.neighbors().watchers.is_empty() {
         return;

@@ -7,47 +7,47 @@ use control::api::{Api, Message, Record};
 use super::Key;
 use crate::router::Router;
 
-/// Longest packets to a host, in bytes.
+/// Path MTU of a host.
 #[derive(Clone, Copy, Record)]
 struct IpPathMtu {
     client_index: u32,
     context: u32,
     table_id: u32,
     nh: Address,
-    /// bytes, IP header included; 0 for no path MTU
+    /// MTU in bytes, including the IP header; 0 to delete
     path_mtu: u16,
 }
 
-/// Set how long packets to a host may be.
+/// Set the path MTU to a host.
 #[derive(Message)]
 struct IpPathMtuUpdate {
     pmtu: IpPathMtu,
 }
 
-/// Ask how long packets to hosts may be.
+/// List path MTUs.
 #[derive(Message)]
 #[stream(IpPathMtuDetails, IpPathMtuGetReply)]
 struct IpPathMtuGet {
     cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 struct IpPathMtuGetReply {
     cursor: u32,
 }
 
-/// Longest packets to a host, in bytes.
+/// Path MTU of a host.
 #[derive(Message)]
 struct IpPathMtuDetails {
     pmtu: IpPathMtu,
 }
 
-/// Begin to replace all path MTUs.
+/// Start replacing all path MTUs.
 #[derive(Message)]
 struct IpPathMtuReplaceBegin {}
 
-/// End it: those not set since then go.
+/// Finish replacing: delete path MTUs not set again.
 #[derive(Message)]
 struct IpPathMtuReplaceEnd {}
 
@@ -132,6 +132,7 @@ mod tests {
         });
         bench.run("set ip pmtu 10.0.1.9 1400").unwrap();
         assert!(bench.run("show ip pmtu").unwrap().contains("table:0 10.0.1.9 1400"));
+        assert_eq!(bench.run("show ip pmtu 999").unwrap(), "Path MTU:\n");
         assert!(bench.run("set ip pmtu 10.0.1.9 1400 table 4").unwrap_err().contains("table 4"));
     }
 }

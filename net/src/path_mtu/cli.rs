@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::adjacency::Link;
 use crate::router::Router;
 
-/// Set how long packets to a host may be.
+/// Set the path MTU to a host.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip pmtu")]
 #[undo("=set ip pmtu {1} 0 [table {table}]")]
@@ -20,18 +20,22 @@ struct SetPathMtu {
     /// the host
     #[positional]
     host: IpAddr,
-    /// bytes, IP header included; 0 takes it back
+    /// MTU in bytes, including the IP header; 0 deletes it
     #[positional]
     mtu: u16,
-    /// the table the host is in
+    /// table of the host
     #[values("table-id")]
     table: Option<u32>,
 }
 
-/// Show how long packets to hosts may be.
+/// Show path MTUs.
 #[derive(Command)]
 #[command("show ip pmtu")]
-struct ShowPathMtu;
+struct ShowPathMtu {
+    /// only the one at this place of the list
+    #[positional]
+    index: Option<usize>,
+}
 
 /// All path MTUs.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -48,8 +52,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let done = router.set_path_mtu((set.table.unwrap_or(0), set.host), set.mtu);
         Ok(done?)
     });
-    cli.command(|router: &mut Router, _: ShowPathMtu| {
-        let rows = router.path_mtus().map(|((table, host), mtu)| Row { table, host, mtu });
+    cli.command(|router: &mut Router, show: ShowPathMtu| {
+        let (first, count) = show.index.map_or((0, usize::MAX), |index| (index, 1));
+        let rows = router.path_mtus().skip(first).take(count).map(|((table, host), mtu)| Row {
+            table,
+            host,
+            mtu,
+        });
         Ok(Output::of(Rows(rows.collect())))
     });
 }

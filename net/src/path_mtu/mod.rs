@@ -1,4 +1,4 @@
-//! Path MTUs: how long packets to one host may be, as somebody found out (RFC 1191, RFC 8201).
+//! Path MTUs: maximum packet lengths to hosts, as discovered (RFC 1191, RFC 8201).
 //!
 //! A path MTU holds for the adjacency of its host, where the interface's own is not smaller.
 
@@ -57,7 +57,7 @@ impl Router {
     /// Sets the path MTU to a host in bytes, IP header included; 0 takes it back.
     ///
     /// # Errors
-    /// A table that is not there.
+    /// A missing table.
     pub fn set_path_mtu(&mut self, key: Key, mtu: u16) -> Result<(), Error> {
         self.fib.table_for(key.1, key.0).ok_or(Error::NoTable(key.0))?;
         let all = &mut self.path_mtus_mut().0;
@@ -98,7 +98,7 @@ impl Router {
     fn path_mtus_mut(&mut self) -> &mut PathMtus {
         self.own_mut()
     }
-    /// Has the adjacencies of a host follow.
+    /// Updates the adjacencies of a host.
     fn apply(&mut self, host: IpAddr) {
         let of_host = self.adjacencies.iter().filter(|(_, a)| a.next_hop == host);
         let neighbors = of_host.filter(|(_, a)| a.role == Role::Neighbor);

@@ -15,7 +15,7 @@ use crate::ip::{V4, V6};
 use crate::router::Router;
 
 control::numbers! {
-    /// Kind of punted packets.
+    /// Type of punted packets.
     pub enum PuntType: u32 = "punt_type" in "" {
         L4 = 0 => "PUNT_API_TYPE_L4",
         IP_PROTO = 1 => "PUNT_API_TYPE_IP_PROTO",
@@ -26,9 +26,9 @@ control::numbers! {
 /// A port.
 #[derive(Clone, Copy, Record)]
 pub struct PuntL4 {
-    /// the version
+    /// version
     pub af: AddressFamily,
-    /// the protocol
+    /// protocol
     pub protocol: IpProto,
     /// 65535 for all
     pub port: u16,
@@ -37,20 +37,20 @@ pub struct PuntL4 {
 /// A protocol.
 #[derive(Clone, Copy, Record)]
 pub struct PuntIpProto {
-    /// the version
+    /// version
     pub af: AddressFamily,
-    /// the protocol
+    /// protocol
     pub protocol: IpProto,
 }
 
-/// A reason that a feature has.
+/// A punt reason.
 #[derive(Clone, Copy, Record)]
 pub struct PuntException {
-    /// its number
+    /// index
     pub id: u32,
 }
 
-/// Punted packets, by kind.
+/// Punted packets, by type.
 #[derive(Union)]
 pub enum PuntUnion {
     #[case("PUNT_API_TYPE_EXCEPTION")]
@@ -73,31 +73,31 @@ struct Punt {
     punt: Overlay<PuntUnion>,
 }
 
-/// Have packets sent to the socket of a program.
+/// Punt packets to a client socket.
 #[derive(Message)]
 #[reply(PuntSocketRegisterReply)]
 struct PuntSocketRegister {
     /// 1
     header_version: u32,
     punt: Punt,
-    /// the program's socket
+    /// path of the client's socket
     pathname: Text<108>,
 }
 
-/// They are sent there.
+/// Reply: path of the router's socket.
 #[derive(Message)]
 struct PuntSocketRegisterReply {
-    /// the router's socket
+    /// path of the router's socket
     pathname: Text<108>,
 }
 
-/// Have packets no longer sent to a socket.
+/// Stop punting packets to a socket.
 #[derive(Message)]
 struct PuntSocketDeregister {
     punt: Punt,
 }
 
-/// Ask what is sent to sockets.
+/// List punt sockets.
 #[derive(Message)]
 #[details(PuntSocketDetails)]
 struct PuntSocketDump {
@@ -105,52 +105,52 @@ struct PuntSocketDump {
     kind: PuntType,
 }
 
-/// Packets that are sent to a socket.
+/// A punt socket registration.
 #[derive(Message)]
 struct PuntSocketDetails {
     punt: Punt,
-    /// the program's socket
+    /// path of the client's socket
     pathname: Text<108>,
 }
 
-/// A reason for which features punt.
+/// A punt reason.
 #[derive(Record)]
 struct PuntReason {
     id: u32,
     name: String,
 }
 
-/// Ask for which reasons features punt.
+/// List punt reasons.
 #[derive(Message)]
 #[details(PuntReasonDetails)]
 struct PuntReasonDump {
-    /// only the one of this name, if it has one
+    /// only the one with this name
     reason: PuntReason,
 }
 
-/// A reason for which features punt.
+/// A punt reason.
 #[derive(Message)]
 struct PuntReasonDetails {
     reason: PuntReason,
 }
 
-/// Have something punted, or no longer.
+/// Punt packets of a protocol or port, or stop.
 #[derive(Message)]
 struct SetPunt {
     is_add: bool,
     punt: Punt,
 }
 
-/// Target of punted packets.
+/// Redirect of punted packets.
 #[derive(Clone, Copy, Record)]
 struct PuntRedirect {
-    /// 4294967295 for all interfaces that are not named
+    /// 4294967295 for all interfaces without a redirect of their own
     rx_sw_if_index: InterfaceIndex,
     tx_sw_if_index: InterfaceIndex,
     nh: Address,
 }
 
-/// Set where punted packets go.
+/// Set the redirect of punted packets.
 #[derive(Message)]
 #[option("deprecated")]
 struct IpPuntRedirect {
@@ -159,7 +159,7 @@ struct IpPuntRedirect {
     is_add: bool,
 }
 
-/// Ask where punted packets go.
+/// List redirects of punted packets.
 #[derive(Message)]
 #[details(IpPuntRedirectDetails)]
 #[option("deprecated")]
@@ -169,17 +169,17 @@ struct IpPuntRedirectDump {
     is_ipv6: bool,
 }
 
-/// Target of punted packets.
+/// Redirect of punted packets.
 #[derive(Message)]
 #[option("deprecated")]
 struct IpPuntRedirectDetails {
     punt: PuntRedirect,
 }
 
-/// Target of punted packets.
+/// Redirect of punted packets.
 #[derive(Clone, Record)]
 struct PuntRedirectV2 {
-    /// 4294967295 for all interfaces that are not named
+    /// 4294967295 for all interfaces without a redirect of their own
     #[preset(4294967295)]
     rx_sw_if_index: InterfaceIndex,
     af: AddressFamily,
@@ -187,7 +187,7 @@ struct PuntRedirectV2 {
     paths: Vec<FibPath>,
 }
 
-/// Set where punted packets go.
+/// Set the redirect of punted packets.
 #[derive(Message)]
 struct AddDelIpPuntRedirectV2 {
     #[preset(true)]
@@ -195,7 +195,7 @@ struct AddDelIpPuntRedirectV2 {
     punt: PuntRedirectV2,
 }
 
-/// Ask where punted packets go.
+/// List redirects of punted packets.
 #[derive(Message)]
 #[details(IpPuntRedirectV2Details)]
 struct IpPuntRedirectV2Dump {
@@ -204,7 +204,7 @@ struct IpPuntRedirectV2Dump {
     af: AddressFamily,
 }
 
-/// Target of punted packets.
+/// Redirect of punted packets.
 #[derive(Message)]
 struct IpPuntRedirectV2Details {
     punt: PuntRedirectV2,
@@ -485,7 +485,7 @@ mod tests {
             assert_eq!(refused, Some(Retval::UNSPECIFIED));
             let del = |what| PuntSocketDeregister { punt: Punt::of(what) };
             local.call(router, &del(port(1111))).unwrap();
-            local.call(router, &del(port(1111))).unwrap(); // what is not there may go
+            local.call(router, &del(port(1111))).unwrap(); // deleting a missing one succeeds
             let none = local.call(router, &del(Punted::Reason(Reason(99)))).err();
             assert_eq!(none, Some(Retval::UNSPECIFIED));
             local.call(router, &add(port(3333), 1)).unwrap();

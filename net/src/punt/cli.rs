@@ -24,7 +24,7 @@ struct SetPunt {
 
 impl Command for SetPunt {
     const PATHS: &'static [&'static str] = &["set punt"];
-    const ABOUT: &'static str = "Have packets to ports that nobody listens on punted";
+    const ABOUT: &'static str = "Punt packets to ports without a listener, or stop";
     const USAGE: &'static str = "[ipv4|ip6|ipv6] [udp|tcp] [del] \
         {all | <port-num:1-65535> | protocol <number> | reason <name>}";
 
@@ -130,7 +130,7 @@ impl PrintValue for Punted {
 
 impl Command for Register {
     const PATHS: &'static [&'static str] = &["punt socket register"];
-    const ABOUT: &'static str = "Have packets to a port sent to the socket of a program";
+    const ABOUT: &'static str = "Punt packets of a port to a client socket";
     const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
         {all | <port-num> | protocol <number> | reason <name>} socket <socket>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -148,7 +148,7 @@ impl Command for Register {
 
 impl Command for Deregister {
     const PATHS: &'static [&'static str] = &["punt socket deregister"];
-    const ABOUT: &'static str = "Have packets to a port no longer sent to a socket";
+    const ABOUT: &'static str = "Stop punting packets of a port to a socket";
     const USAGE: &'static str = "[ipv4|ipv6] [udp|tcp|icmp6] \
         {all | <port-num> | protocol <number> | reason <name>}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -235,7 +235,7 @@ const USAGE: &str = "[add|del] rx [<interface>|all] {via [<next-hop>] <tx-interf
 
 impl Command for SetRedirect4 {
     const PATHS: &'static [&'static str] = &["ip punt redirect"];
-    const ABOUT: &'static str = "Send punted IPv4 packets to a neighbor";
+    const ABOUT: &'static str = "Redirect punted IPv4 packets to a neighbor";
     const USAGE: &'static str = USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetRedirect::take(args).map(Self)
@@ -244,7 +244,7 @@ impl Command for SetRedirect4 {
 
 impl Command for SetRedirect6 {
     const PATHS: &'static [&'static str] = &["ip6 punt redirect"];
-    const ABOUT: &'static str = "Send punted IPv6 packets to a neighbor";
+    const ABOUT: &'static str = "Redirect punted IPv6 packets to a neighbor";
     const USAGE: &'static str = USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetRedirect::take(args).map(Self)
@@ -282,28 +282,28 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirect6(c)));
 }
 
-/// Show where punted IPv4 packets go.
+/// Show redirects of punted IPv4 packets.
 #[derive(Command)]
 #[command("show ip punt redirect")]
 struct ShowRedirects4;
 
-/// Show where punted IPv6 packets go.
+/// Show redirects of punted IPv6 packets.
 #[derive(Command)]
 #[command("show ip6 punt redirect")]
 struct ShowRedirects6;
 
-/// Show who takes UDP packets for this router.
+/// Show local UDP ports and their handlers.
 #[derive(Command)]
 #[command("show udp ports")]
 struct ShowUdpPorts {
-    /// only those of IPv4
+    /// only IPv4
     ip4: bool,
-    /// only those of IPv6
+    /// only IPv6
     ip6: bool,
-    /// accepted: only ports that are taken are shown
+    /// accepted: only registered ports are listed
     #[keyword("bind")]
     _bind: bool,
-    /// accepted: all of them are shown
+    /// accepted: all are listed
     #[keyword("all")]
     _all: bool,
     /// only this one
@@ -311,17 +311,17 @@ struct ShowUdpPorts {
     port: Option<u16>,
 }
 
-/// Show which UDP ports that nobody listens on are punted.
+/// Show UDP ports without a listener that are punted.
 #[derive(Command)]
 #[command("show udp punt")]
 struct ShowUdpPunt {
-    /// only those of IPv4
+    /// only IPv4
     ipv4: bool,
-    /// only those of IPv6
+    /// only IPv6
     ipv6: bool,
 }
 
-/// Show who takes protocols for this router.
+/// Show local IP protocols and their handlers.
 #[derive(Command)]
 #[command("show ip local", "show ip6 local")]
 struct ShowLocal;

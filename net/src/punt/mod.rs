@@ -1,5 +1,5 @@
-//! Punting: packets that are not forwarded, given to somebody: a neighbour (redirect), a program
-//! (socket), or control.
+//! Punting: packets that are not forwarded, but given to a neighbor (redirect), a program (socket),
+//! or control.
 //!
 //! UDP ports, TCP and other protocols are punted when asked to, instead of being answered with an
 //! ICMP error; what is punted goes through the features of the arcs `ip4-punt` and `ip6-punt`, of

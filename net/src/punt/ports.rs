@@ -14,11 +14,11 @@ use crate::router::Router;
 /// The kind of punted packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
-    /// The version.
+    /// Version.
     pub version: IpVersion,
     /// UDP or TCP; ICMPv6 for sockets.
     pub protocol: Protocol,
-    /// The port, or the type of ICMPv6; `None` for all that nobody listens on.
+    /// The port, or the type of ICMPv6; `None` for all without a listener.
     pub port: Option<u16>,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct Ports {
 /// Reasons why a port cannot be punted, or not left alone again.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum PortError {
-    /// only UDP ports and all of TCP are punted
+    /// only UDP ports and TCP as a whole can be punted
     #[retval(INVALID_VALUE)]
     Protocol,
-    /// somebody listens there
+    /// the port has a listener
     #[retval(UDP_PORT_TAKEN)]
     Taken,
-    /// it is not punted
+    /// not being punted
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
 }
@@ -51,7 +51,7 @@ impl Router {
     pub fn punted_ports(&self) -> impl Iterator<Item = Port> {
         self.state::<Ports>().into_iter().flat_map(|ports| ports.ports.iter().copied())
     }
-    /// Has packets to a port of this router punted, or no longer.
+    /// Punts packets to a port of this router, or stops.
     ///
     /// # Errors
     /// [`PortError`]; nothing has changed then.
@@ -107,7 +107,7 @@ impl Router {
         };
         done.map_err(PortError::from)
     }
-    /// Has what this router gets of a protocol punted, or no longer.
+    /// Punts packets of a protocol for this router, or stops.
     ///
     /// # Errors
     /// [`PortError`]; nothing has changed then.
@@ -136,7 +136,7 @@ impl Router {
         };
         Ok(())
     }
-    /// Has what features punt for a reason join what IP punts, or no longer.
+    /// Adds packets that features punt for a reason to those punted by IP, or stops.
     ///
     /// # Errors
     /// [`PortError::Unknown`]: there is no such reason.

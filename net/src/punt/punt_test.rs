@@ -147,18 +147,18 @@ struct TestState {
     asked: Vec<TestTarget>,
 }
 
-/// Punt what comes in on an interface from 1.1.1.1 to 1.1.1.2 or from 1::1 to 1::2, or send what is
-/// punted so to a neighbor.
+/// Punt test traffic received from 1.1.1.1 to 1.1.1.2 or from 1::1 to 1::2, or redirect it to a
+/// neighbor.
 #[derive(Command)]
 #[command("test punt")]
 struct TestPunt {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// address of the neighbor
+    /// neighbor address
     #[positional]
     next_hop: Option<IpAddr>,
-    /// stop both on the interface
+    /// disable both on the interface
     clear: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Reasons for which features punt packets, and `punt-dispatch`, which gives them to those who
 //! asked.
 //!
-//! A feature that punts has a reason made ([`Router::punt_reason`]) and sends packets to
+//! A feature that punts registers a reason ([`Router::punt_reason`]) and sends packets to
 //! `punt-dispatch` with a [`Reason`] on the edge. For each reason packets go to nodes of features,
-//! to the punted packets of IP, to a socket, to several of these (all but one get a copy) or, when
-//! nobody asked, to the drop.
+//! to the punted packets of IP, to a socket, to several of these (all but one get a copy) or,
+//! without a registration, to the drop.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl Payload for Reason {
 /// A reason and its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonInfo {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// The feature that punts for it.
     pub client: &'static str,
@@ -68,7 +68,7 @@ pub struct TooMany;
 
 impl fmt::Display for TooMany {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no more than {MOST} punt reasons")
+        write!(f, "at most {MOST} punt reasons")
     }
 }
 impl std::error::Error for TooMany {}
@@ -119,16 +119,11 @@ impl Router {
         reasons.publish();
         true
     }
-    /// Has the packets of a reason given to a node of a feature as well, or no longer.
+    /// Gives the packets of a reason to a node of a feature as well, or stops.
     ///
     /// # Errors
     /// A node that is not there.
-    pub(super) fn give_to(
-        &mut self,
-        reason: Reason,
-        node: &str,
-        on: bool,
-    ) -> Result<(), BuildError> {
+    pub fn give_to(&mut self, reason: Reason, node: &str, on: bool) -> Result<(), BuildError> {
         let slot = if on { Some(self.engine.connect(Dispatch::NAME, node)?) } else { None };
         self.set_takers(reason, |takers| {
             takers.nodes.retain(|(_, name)| name != node);
@@ -265,8 +260,8 @@ impl Record for Dispatched {
     }
 }
 
-/// Reasons of IPsec. They stand here so that their numbers, which clients have, are the same in
-/// every router; whoever punts for them finds them by name.
+/// Reasons of IPsec. They are here so that their numbers, which clients have, are the same in every
+/// router; features that punt for them find them by name.
 const IPSEC: [(&str, IpVersion); 4] = [
     ("ipsec4-spi-o-udp-0", IpVersion::V4),
     ("ipsec4-no-such-tunnel", IpVersion::V4),
@@ -276,7 +271,7 @@ const IPSEC: [(&str, IpVersion); 4] = [
 
 pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
     let counters = router.stats.combined("/net/punt", COLUMNS);
-    let counters = counters.expect("a name that nobody has, in a segment with room for it");
+    let counters = counters.expect("an unused name, in a segment with room for it");
     let next = Shared::new(vec![Vec::new()]);
     router.engine.add(Dispatch {
         next: next.reader(),

@@ -1,4 +1,4 @@
-//! `ip4-punt-redirect`, `ip6-punt-redirect`: what is punted goes to a neighbour.
+//! `ip4-punt-redirect`, `ip6-punt-redirect`: punted packets go to a neighbor.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::feature::Refusal;
-use graph::{BuildError, Frame, Names, Node, Record};
+use graph::{BuildError, Flags, Frame, Names, Node, Record};
 use infra::rcu::{Reader, Shared};
 
 use crate::adjacency::{self, AdjacencyIndex, Role};
@@ -17,7 +17,7 @@ use crate::router::Router;
 
 /// A version whose punted packets are redirected.
 pub trait Redirecting: Version {
-    /// Name of the node.
+    /// Node name.
     const REDIRECT: &'static str;
     /// Reasons for drops.
     type NoRedirect: graph::Reason;
@@ -57,7 +57,7 @@ pub enum Error6 {
     NoRedirect,
 }
 
-/// Adjacencies by the interface packets came in on; `Some(None)` where a redirect leads nowhere.
+/// Adjacencies by receive interface; `Some(None)` where a redirect leads nowhere.
 #[derive(Clone, Default)]
 struct Table {
     /// For interfaces that are not named.
@@ -74,7 +74,7 @@ pub struct RedirectTo {
     pub next_hop: IpAddr,
 }
 
-/// Interface that packets came in by; `None` for all interfaces that are not named.
+/// Receive interface; `None` for all interfaces that are not named.
 type From = Option<InterfaceIndex>;
 
 /// The state of control for one version.
@@ -115,6 +115,8 @@ impl<V: Redirecting> Node for Redirect<V> {
             let to = named.or(table.any).flatten();
             p.trace(|_| Redirected(to));
             p.set_adjacency(to.ok_or(V::NO_REDIRECT)?);
+            // It was for this router: it is handed on as it came, not forwarded.
+            p.add_flags(Flags::LOCAL);
             Ok(Next::Rewrite(self.version))
         });
     }
@@ -135,13 +137,13 @@ impl Record for Redirected {
 /// Reasons why a redirect cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum RedirectError {
-    /// no such rx interface
+    /// no such receive interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoRx,
-    /// no such tx interface
+    /// no such transmit interface
     #[retval(INVALID_SW_IF_INDEX_2)]
     NoTx,
-    /// the next hop is of the other version
+    /// the next hop is of the other IP version
     #[retval(INVALID_ADDRESS_FAMILY)]
     OtherVersion,
     /// no such redirect
@@ -153,7 +155,7 @@ pub enum RedirectError {
 }
 
 impl Router {
-    /// The targets of punted packets, by the interface they came in on (`None`: all not named).
+    /// The targets of punted packets, by receive interface (`None`: all not named).
     pub fn punt_redirects<V: Redirecting>(
         &self,
     ) -> impl Iterator<Item = (Option<InterfaceIndex>, Option<RedirectTo>)> {
@@ -194,7 +196,7 @@ impl Router {
         self.follow_redirects::<V>(old);
         Ok(())
     }
-    /// Has nodes see the redirects there are now, and gives up one that is gone.
+    /// Shows nodes the current redirects, and releases a deleted one.
     fn follow_redirects<V: Redirecting>(&mut self, gone: Option<(RedirectTo, AdjacencyIndex)>) {
         let redirects = self.own_mut::<Redirects<V>>();
         let mut table = Table::default();

@@ -1,4 +1,4 @@
-//! `show punt …`: who gets what is punted.
+//! `show punt …`: receivers of punted packets.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use wire::IpVersion;
 use super::{Port, Punted, Reason};
 use crate::router::Router;
 
-/// Show the features that punt packets for reasons of their own.
+/// Show the features that register punt reasons.
 #[derive(Command)]
 #[command("show punt client")]
 struct ShowClients;
 
-/// Show to which nodes packets go from punt-dispatch, by reason.
+/// Show the nodes that punt-dispatch sends to, by reason.
 #[derive(Command)]
 #[command("show punt db")]
 struct ShowDb;
 
-/// Show the reasons for which features punt packets.
+/// Show punt reasons.
 #[derive(Command)]
 #[command("show punt reasons")]
 struct ShowReasons;
 
-/// Show how many packets were punted, by reason.
+/// Show punted packets by reason.
 #[derive(Command)]
 #[command("show punt stats")]
 struct ShowStats;
 
-/// `show punt socket registrations [l4|exception|ip]`.
-struct ShowSockets(Option<Kind>);
+/// `show punt socket registrations [l4] [exception] [ip]`: of these kinds, or of all.
+struct ShowSockets(Vec<Kind>);
 
 /// Kinds of what is punted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,11 +52,15 @@ impl Kind {
 
 impl Command for ShowSockets {
     const PATHS: &'static [&'static str] = &["show punt socket registrations"];
-    const ABOUT: &'static str = "Show what is sent to sockets of programs";
-    const USAGE: &'static str = "[l4|exception|ip]";
+    const ABOUT: &'static str = "Show punt socket registrations";
+    const USAGE: &'static str = "[l4] [exception] [ip]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let words = [("l4", Kind::L4), ("exception", Kind::Exception), ("ip", Kind::Protocol)];
-        Ok(Self(words.iter().find(|(word, _)| args.keyword(word)).map(|(_, kind)| *kind)))
+        let mut kinds = Vec::new();
+        while let Some((_, kind)) = words.iter().find(|(word, _)| args.keyword(word)) {
+            kinds.push(*kind);
+        }
+        Ok(Self(kinds))
     }
 }
 
@@ -74,7 +78,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowReasons| Ok(Output::of(Reasons(rows(router)))));
     cli.command(|router: &mut Router, _: ShowStats| Ok(Output::of(Stats(rows(router)))));
     cli.command(|router: &mut Router, show: ShowSockets| {
-        let is_meant = |what| show.0.is_none_or(|kind| kind == Kind::of(what));
+        let is_meant = |what| show.0.is_empty() || show.0.contains(&Kind::of(what));
         let chosen = router.punt_clients().filter(|client| is_meant(client.what));
         let row = |client: &super::Client| Socket {
             what: text_of(router, client.what),

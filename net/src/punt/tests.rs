@@ -26,8 +26,7 @@ fn punted_ports_are_redirected_to_a_neighbor() {
             let out = bench.send(&receive, &vec![packet.clone(); n]);
             assert_eq!(out.len(), n);
             assert!(out.iter().all(|c| c.at == "sent" && c.bytes[..6] == NEIGHBOR.0));
-            let udp = packet.len() - 9;
-            assert!(out.iter().all(|c| c.bytes[14 + udp..] == packet[udp..]));
+            assert!(out.iter().all(|c| c.bytes[14..] == packet[..]), "as it came");
             bench.expect(&[(&punt, "udp port punt", n as u64)]);
         }
         bench.run(&format!("ip{six} punt redirect add rx pg1 via {hop} pg1")).unwrap();
@@ -71,10 +70,11 @@ fn protocols_that_nobody_takes_are_redirected_too() {
             let out = bench.send(&receive, &vec![packet.clone(); n]);
             assert_eq!(out.len(), n);
             assert!(out.iter().all(|c| c.at == "sent" && c.bytes[..6] == NEIGHBOR.0));
+            assert!(out.iter().all(|c| c.bytes[14..] == packet[..]), "as it came");
             bench.expect(&[(local, "unknown_protocol", n as u64)]);
         }
         bench.run(&format!("ip{six} punt redirect del rx pg0")).unwrap();
-        // Now its sender is told.
+        // Now its sender gets an error.
         let out = bench.send(&receive, &[packet]);
         assert!(out.len() == 1 && out[0].at != "sent");
         let (error, sent) = match six {
@@ -111,11 +111,11 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
     let mut bench = Bench::new();
     for (line, word) in [
         ("set punt tcp 80", "TCP"),
-        ("set punt udp del 80", "not punted"),
+        ("set punt udp del 80", "not being punted"),
         ("set punt udp", "port"),
         ("set punt udp eighty", "eighty"),
         ("ip punt redirect add rx nowhere via 10.0.1.2 pg1", "nowhere"),
-        ("ip punt redirect add rx all via 2001:db8::1 pg1", "other version"),
+        ("ip punt redirect add rx all via 2001:db8::1 pg1", "other IP version"),
         ("ip punt redirect add via pg1", "rx"),
         ("ip punt redirect del rx all", "no such redirect"),
     ] {

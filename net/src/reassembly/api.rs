@@ -8,7 +8,7 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 control::numbers! {
-    /// A kind of reassembly.
+    /// Type of reassembly.
     pub enum IpReassType: u32 = "ip_reass_type" in "" {
         FULL = 0 => "IP_REASS_TYPE_FULL",
         SHALLOW_VIRTUAL = 1 => "IP_REASS_TYPE_SHALLOW_VIRTUAL",
@@ -18,31 +18,31 @@ control::numbers! {
 /// Set the limits of reassembly.
 #[derive(Message)]
 struct IpReassemblySet {
-    /// milliseconds until an incomplete packet is given up
+    /// reassembly timeout in milliseconds
     timeout_ms: u32,
-    /// packets at the same time, on each thread
+    /// maximum concurrent reassemblies per thread
     max_reassemblies: u32,
-    /// fragments of one packet
+    /// maximum fragments per packet
     max_reassembly_length: u32,
-    /// milliseconds between two looks for packets to be given up
+    /// milliseconds between checks for expired reassemblies
     expire_walk_interval_ms: u32,
-    /// IPv6 instead of IPv4
+    /// True for IPv6, false for IPv4
     is_ip6: bool,
     #[name("type")]
     kind: IpReassType,
 }
 
-/// Ask for the limits of reassembly.
+/// Get the limits of reassembly.
 #[derive(Message)]
 #[reply(IpReassemblyGetReply)]
 struct IpReassemblyGet {
-    /// IPv6 instead of IPv4
+    /// True for IPv6, false for IPv4
     is_ip6: bool,
     #[name("type")]
     kind: IpReassType,
 }
 
-/// The limits of reassembly.
+/// Limits of reassembly.
 #[derive(Message)]
 struct IpReassemblyGetReply {
     timeout_ms: u32,
@@ -52,7 +52,7 @@ struct IpReassemblyGetReply {
     is_ip6: bool,
 }
 
-/// Switch reassembly on an interface on or off, for each version.
+/// Enable or disable reassembly on an interface, by address family.
 #[derive(Message)]
 struct IpReassemblyEnableDisable {
     sw_if_index: InterfaceIndex,
@@ -62,19 +62,19 @@ struct IpReassemblyEnableDisable {
     kind: IpReassType,
 }
 
-/// Switch reassembly of packets for the router itself on or off, for each version.
+/// Enable or disable reassembly of packets to the router, by address family.
 #[derive(Message)]
 struct IpLocalReassEnableDisable {
     enable_ip4: bool,
     enable_ip6: bool,
 }
 
-/// Ask whether packets for the router itself are put together.
+/// Get whether packets to the router are reassembled.
 #[derive(Message)]
 #[reply(IpLocalReassGetReply)]
 struct IpLocalReassGet {}
 
-/// Whether packets for the router itself are put together.
+/// Whether packets to the router are reassembled.
 #[derive(Message)]
 struct IpLocalReassGetReply {
     ip4_is_enabled: bool,

@@ -21,7 +21,7 @@ struct SetReassembly {
 
 impl Command for SetReassembly {
     const PATHS: &'static [&'static str] = &["set interface reassembly"];
-    const ABOUT: &'static str = "Have an interface put fragments together";
+    const ABOUT: &'static str = "Enable or disable reassembly on an interface";
     const USAGE: &'static str = "<interface> {on|off|ip4|ip6} [shallow]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -57,28 +57,28 @@ impl Print for SetReassembly {
      reassemblies 1024 fragments 64 walk-ms 50"
 )]
 struct SetLimits {
-    /// of IPv6, else of IPv4
+    /// IPv6; default IPv4
     ip6: bool,
-    /// of shallow reassembly, else of full reassembly
+    /// shallow reassembly; default full
     shallow: bool,
-    /// milliseconds until an incomplete packet is given up
+    /// reassembly timeout in milliseconds
     timeout_ms: u32,
-    /// packets at the same time, on each thread
+    /// maximum concurrent reassemblies per thread
     reassemblies: u32,
-    /// fragments of one packet
+    /// maximum fragments per packet
     fragments: u32,
-    /// milliseconds between two looks for packets to be given up
+    /// milliseconds between checks for expired reassemblies
     walk_ms: u32,
 }
 
-/// Put fragments for this router together, of the versions that are named.
+/// Reassemble packets to the router, for the given address families.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip reassembly local")]
 #[undo("=set ip reassembly local ip4 ip6")]
 struct SetLocal {
-    /// those of IPv4
+    /// IPv4
     ip4: bool,
-    /// those of IPv6
+    /// IPv6
     ip6: bool,
 }
 
@@ -93,7 +93,7 @@ struct SetExtended {
 impl Command for SetExtended {
     const PATHS: &'static [&'static str] = &["set ip reassembly extended"];
     const ABOUT: &'static str =
-        "Have fragments wait for the last one as well as the first in shallow reassembly";
+        "Extended shallow reassembly: hold fragments for the first and the last";
     const USAGE: &'static str = "[ip4|ip6] [on|off]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -152,35 +152,35 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show packets that are being put together.
+/// Show packets under reassembly.
 #[derive(Command)]
 #[command("show ip4-full-reassembly")]
 struct ShowFull4 {
-    /// each packet
+    /// list each packet
     details: bool,
 }
 
-/// Show packets that are being put together.
+/// Show packets under reassembly.
 #[derive(Command)]
 #[command("show ip6-full-reassembly")]
 struct ShowFull6 {
-    /// each packet
+    /// list each packet
     details: bool,
 }
 
-/// Show packets whose fragments come.
+/// Show packets under shallow reassembly.
 #[derive(Command)]
 #[command("show ip4-sv-reassembly")]
 struct ShowShallow4 {
-    /// each packet
+    /// list each packet
     details: bool,
 }
 
-/// Show packets whose fragments come.
+/// Show packets under shallow reassembly.
 #[derive(Command)]
 #[command("show ip6-sv-reassembly")]
 struct ShowShallow6 {
-    /// each packet
+    /// list each packet
     details: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct Config {
     pub timeout: f64,
     /// Packets at the same time, at one place on one thread.
     pub most: u32,
-    /// Fragments of one packet.
+    /// Maximum fragments per packet.
     pub longest: u32,
     /// Seconds between two looks for packets to be given up.
     pub walk: f64,

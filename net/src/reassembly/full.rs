@@ -46,6 +46,7 @@ impl Entry for Partial {
 impl<V: Reassemble> Method<V> for Full {
     const TIMEOUT_PROBLEM: Option<Problem> = V::TIMEOUT_PROBLEM;
     type Packet = Partial;
+    const PASSES_FIRST: bool = false;
 
     fn new() -> Self {
         Self { whole: Vec::new(), replaced: Vec::new() }.clone()

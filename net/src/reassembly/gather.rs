@@ -25,6 +25,9 @@ use crate::adjacency::Adjacency;
 use crate::drops::Problem;
 use crate::events::EventSender;
 
+/// Reason why an explanation of a fragment ends here.
+const WAITS: &str = "it waits here for other fragments of its packet; give the whole packet";
+
 /// Packets in a frame at most.
 const FRAME: usize = 256;
 
@@ -34,6 +37,8 @@ pub(super) trait Method<V: Reassemble>: Clone + Send + Sized + 'static {
     const TIMEOUT_PROBLEM: Option<Problem>;
     /// The state of a partly received packet.
     type Packet: Entry;
+    /// Whether the first fragment goes on by itself, unless the last is waited for as well.
+    const PASSES_FIRST: bool;
 
     /// With nothing in it.
     fn new() -> Self;
@@ -60,7 +65,7 @@ pub(super) trait Entry: Send + 'static {
 /// A fragment that has come.
 pub(super) struct New<V: Reassemble> {
     pub(super) key: V::Key,
-    /// The interface that it came in on.
+    /// Receive interface.
     pub(super) rx: u32,
     pub(super) piece: Piece,
     /// Place of its IP header, in bytes.
@@ -95,7 +100,7 @@ pub(super) enum Next<V, const PLACE: usize> {
     Drop(V),
     /// To the thread where the others are.
     HandOff(V),
-    /// Along the arc, to be delivered, to be looked up again, or in anew.
+    /// Along the arc, to be delivered, to be looked up again, or received again.
     On(V),
 }
 
@@ -136,6 +141,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Clone for Gather<V, M, PLA
 
 impl<V: Reassemble, M: Method<V>, const PLACE: usize> Node for Gather<V, M, PLACE> {
     const NAME: &'static str = PLACES[PLACE].nodes[V::INDEX];
+    const EXPLAINABLE: bool = true;
     type Next = Next<V, PLACE>;
     type Error = V::Error;
     type Count = Infallible;
@@ -227,6 +233,10 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         frame.packet_of(&mut held).trace(|p| FragmentTrace::of(p, l3, &fragment));
         match fragment {
             Fragment::Piece { key, from, to, start, is_last } => {
+                if frame.is_explained() && !(M::PASSES_FIRST && from == 0 && !is_extended) {
+                    frame.packet_of(&mut held).stop_explaining(WAITS);
+                    return frame.release(held);
+                }
                 let rx = held.buffer().rx();
                 let piece = Piece { from, to, start, packet: held };
                 let new = New { key, rx, piece, l3, is_last, config, is_extended, now };
@@ -296,8 +306,8 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         frame.send(held, Next::Drop(self.version));
         self.give_up(frame, at, Some(counted), reason, None);
     }
-    /// Forgets a packet and drops what is held of it, for a reason that is counted already or else
-    /// counted once. The sender of the first fragment may be told.
+    /// Deletes a packet and drops its held fragments, for a reason that is counted already or else
+    /// counted once. The sender of the first fragment may get an error.
     pub(super) fn give_up<On: graph::Cpu>(
         &mut self,
         frame: &mut Frame<'_, Self, On>,

@@ -12,7 +12,7 @@ use super::version::Reassemble;
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Owner {
-    /// Its number.
+    /// Index.
     pub(super) thread: u32,
 }
 

@@ -5,21 +5,21 @@
 use std::collections::HashMap;
 
 use super::place::PLACES;
-use crate::health::{Check, Findings, Severity};
+use crate::health::{Check, Findings, Lately, Severity};
 use crate::router::Router;
 
 /// The counter of fragments that were dropped so.
 const COUNTER: &str = "reass_limit_reached";
 
-/// Counters of nodes at the last look.
+/// Counters of nodes at the last look, and what was dropped lately.
 #[derive(Default)]
-struct Last(HashMap<String, u64>);
+struct Last(HashMap<String, (u64, Lately)>);
 
 pub(super) fn register(router: &mut Router) {
     router.insert(Last::default());
     router.check_health(Check {
         name: "reassembly",
-        about: "there was room for all fragments since the last look",
+        about: "there was room for all fragments in the last minute",
         look,
     });
 }
@@ -27,18 +27,21 @@ pub(super) fn register(router: &mut Router) {
 fn look(router: &mut Router, found: &mut Findings) {
     let is_ours = |node: &str| PLACES.iter().any(|place| place.nodes.contains(&node));
     let counters = router.engine.counters().filter(|c| c.2.name == COUNTER && is_ours(c.1));
-    let now: HashMap<_, _> = counters.map(|(_, node, _, count)| (node.to_owned(), count)).collect();
-    let before = std::mem::replace(&mut router.own_mut::<Last>().0, now.clone());
-    let mut full: Vec<_> = now
-        .into_iter()
-        .map(|(node, count)| (count.saturating_sub(before.get(&node).copied().unwrap_or(0)), node))
-        .filter(|(dropped, _)| *dropped > 0)
-        .collect();
+    let now: Vec<_> = counters.map(|(_, node, _, count)| (node.to_owned(), count)).collect();
+    let time = router.now();
+    let Last(last) = router.own_mut::<Last>();
+    let mut full = Vec::new();
+    for (node, count) in now {
+        let (before, lately) = last.entry(node.clone()).or_default();
+        let dropped = lately.add(count.saturating_sub(*before), time);
+        *before = count;
+        if dropped > 0 {
+            full.push((dropped, node));
+        }
+    }
     full.sort();
     for (dropped, node) in full {
-        let text = format!(
-            "had no room for {dropped} fragments: as many packets as may be were incomplete"
-        );
+        let text = format!("had no room for {dropped} fragments: the reassembly table was full");
         found.add(Severity::Error, node, text);
     }
 }

@@ -2,12 +2,12 @@
 //! back until the first one has passed, which is called shallow virtual reassembly.
 //!
 //! A packet's fragments meet on one thread, at each of seven places ([`place`]), and are held there
-//! within limits; processes give up what stays incomplete. Interfaces have it when asked to;
-//! fragments for this router are put together unless that is switched off. What an interface sends
-//! is held back when its feature is switched on by name. Features send fragments to
-//! `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`; a packet that is whole is looked
-//! up again, and the latter puts fragments of IPv4 inside of IPv6 together too. A packet that is
-//! whole at `ip4-full-reassembly-again` or `ip6-full-reassembly-again` comes in anew.
+//! within limits; processes drop incomplete ones. Interfaces have it on request; fragments for this
+//! router are reassembled unless that is disabled. Transmitted packets are held back when the
+//! feature is enabled by name. Features send fragments to `ip4-full-reassembly-custom` and
+//! `ip6-full-reassembly-custom`; a whole packet is looked up again, and the latter reassembles
+//! fragments of IPv4 inside of IPv6 too. A whole packet at `ip4-full-reassembly-again` or
+//! `ip6-full-reassembly-again` is received again.
 
 mod api;
 mod cli;
@@ -46,7 +46,7 @@ use walk::{Gatherer, Task};
 
 pub use config::{Config, Settings};
 
-/// Packets at the same time that a node may be told to hold on each thread.
+/// Maximum number of packets that a node may hold on each thread.
 pub const MOST: u32 = 65_536;
 
 /// Reassembly.
@@ -60,7 +60,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// A kind of reassembly.
+/// Type of reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The whole packet is made.
@@ -117,7 +117,7 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// no more than {MOST} reassemblies
+    /// at most {MOST} reassemblies
     #[retval(INVALID_VALUE)]
     TooMany,
 }
@@ -169,7 +169,7 @@ impl Router {
     /// Sets which families' fragments an interface puts together, or holds back.
     ///
     /// # Errors
-    /// An interface that is not there.
+    /// A missing interface.
     pub fn enable_reassembly(
         &mut self,
         interface: InterfaceIndex,
@@ -185,7 +185,7 @@ impl Router {
     /// any of them needs it, whatever [`Router::enable_reassembly`] says.
     ///
     /// # Errors
-    /// An interface that is not there.
+    /// A missing interface.
     ///
     /// # Panics
     /// When more no longer need it than did.
@@ -262,7 +262,7 @@ fn add<V: Reassemble>(
     ])
 }
 
-/// Has a place see the packets of the interfaces for which it is on.
+/// Shows a place the packets of the interfaces where it is enabled.
 fn attach(router: &mut Router, place: &Place, is_on: [fn(&OnInterface) -> bool; 2]) {
     let at = place.arcs.into_iter().flatten().zip(place.nodes).zip(is_on);
     for ((arc, node), is_on) in at {

@@ -21,9 +21,9 @@ pub(super) struct Partial {
 
 /// The outcome of adding a fragment.
 pub(super) enum AddResult {
-    /// It is held.
+    /// Held.
     Kept,
-    /// All of it is there already.
+    /// All of it arrived already.
     Duplicate(Held),
     /// It says otherwise than one that is there.
     Overlapping(Held),

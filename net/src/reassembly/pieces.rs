@@ -58,7 +58,7 @@ impl Pieces {
     pub(super) fn is_full(&self) -> bool {
         self.count == MOST
     }
-    /// What interfaces hold, by those that the fragments came in on.
+    /// Fragments held by receive interface.
     pub(super) fn shares(&self) -> &Shares {
         &self.shares
     }

@@ -19,7 +19,7 @@ pub(super) const GROUP: usize = 3;
 pub(super) const SENT: usize = 4;
 /// Fragments that a feature sends are put together, those inside IPv6 packets too.
 pub(super) const CUSTOM: usize = 5;
-/// As there, but the packet comes in once more.
+/// As there, but the packet is received again.
 pub(super) const AGAIN: usize = 6;
 
 /// One place.

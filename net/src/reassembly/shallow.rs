@@ -1,9 +1,9 @@
 //! Fragments wait until the first of their packet has passed: shallow virtual reassembly.
 //!
-//! Nodes behind it that look at ports meet the first fragment, which has them; those that follow it
-//! carry its ports beside them ([`Buffer::ports`]), and so do those that came before it and waited.
-//! The packet is not put together: its fragments go on as they are. Extended, they wait for the
-//! last one too, so that none passes of a packet whose length nobody knows.
+//! Later nodes that read ports meet the first fragment, which has them; those that follow it carry
+//! its ports beside them ([`Buffer::ports`]), and so do earlier ones, which waited. The packet is
+//! not reassembled: its fragments continue as they are. In extended mode, they wait for the last
+//! one too, so that none passes of a packet of unknown length.
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Frame, Ports};
@@ -21,7 +21,7 @@ pub(super) struct Shallow;
 pub(super) struct Packet {
     /// Time of the latest fragment, in seconds.
     heard: f64,
-    /// Ports of the first fragment, once it is there.
+    /// Ports of the first fragment, once it arrived.
     first: Option<Option<Ports>>,
     /// Whether the last has come.
     has_last: bool,
@@ -54,6 +54,7 @@ impl Entry for Packet {
 impl<V: Reassemble> Method<V> for Shallow {
     const TIMEOUT_PROBLEM: Option<Problem> = None;
     type Packet = Packet;
+    const PASSES_FIRST: bool = true;
 
     fn new() -> Self {
         Self

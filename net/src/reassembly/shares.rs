@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-/// What each interface holds.
+/// Usage of each interface.
 pub(super) struct Shares(HashMap<u32, usize>);
 
 impl Shares {

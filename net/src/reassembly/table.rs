@@ -1,5 +1,4 @@
-//! A bounded table whose entries are also in the order of their age. Each is of the interface that
-//! it came in on.
+//! A bounded table whose entries are also in order of age. Each belongs to its receive interface.
 #![forbid(unsafe_code)]
 
 use std::hash::Hash;
@@ -61,7 +60,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(super) fn at(&mut self, at: u32) -> Option<&mut T> {
         self.slots.get_mut(at as usize)?.value.as_mut()
     }
-    /// Adds a newest entry, of an interface, whose key is not there; its number.
+    /// Adds a newest entry, of an interface, with a new key; returns its number.
     pub(super) fn insert(&mut self, key: K, from: u32, value: T) -> u32 {
         let slot = Slot { key, from, value: Some(value), older: NONE, newer: NONE };
         self.shares.add(from);
@@ -91,7 +90,7 @@ impl<K: Copy + Eq + Hash, T> Table<K, T> {
     pub(super) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
-    /// What interfaces have of it.
+    /// Usage by interface.
     pub(super) fn shares(&self) -> &Shares {
         &self.shares
     }

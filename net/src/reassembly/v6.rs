@@ -27,7 +27,7 @@ const OFFSET: u32 = 2;
 /// The key that the fragments of one packet share, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key6 {
-    /// The table it is looked up in, or the interface it goes out on.
+    /// The table it is looked up in, or its transmit interface.
     pub(super) scope: u32,
     /// Identification.
     pub(super) id: Id,

@@ -31,7 +31,7 @@ pub(super) trait Reassemble: Version {
     const TOO_MANY: Self::Error;
     /// More packets than there may be.
     const LIMIT: Self::Error;
-    /// The rest did not come in time.
+    /// The rest did not arrive in time.
     const TIMEOUT: Self::Error;
     /// No buffers.
     const NO_BUFFERS: Self::Error;
@@ -54,8 +54,8 @@ pub(super) trait Reassemble: Version {
     /// The ports of a first fragment, `None` when it is too short or has none.
     ///
     /// # Errors
-    /// [`Reassemble::UNSUPPORTED`]: what it carries is neither TCP nor UDP nor ICMP, so that nobody
-    /// could tell its flow from others by what follows the first fragment.
+    /// [`Reassemble::UNSUPPORTED`]: it carries neither TCP nor UDP nor ICMP, so its flow cannot be
+    /// identified by the data after the first fragment.
     fn ports(packet: &[u8]) -> Result<Option<Ports>, Self::Error>;
     /// Makes the only fragment of a packet ([`Fragment::Only`]) the packet.
     fn unwrap(p: &mut Buffer<'_>);
@@ -81,7 +81,7 @@ pub(super) enum Fragment<V: Reassemble> {
     },
     /// The only fragment of its packet.
     Only,
-    /// It is dropped for this reason.
+    /// Dropped for this reason.
     Bad(V::Error),
     /// And its sender gets an ICMP error.
     Told(V::Error, Problem),

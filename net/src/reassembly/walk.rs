@@ -29,7 +29,7 @@ pub(super) enum Task {
     Walk { timeout: f64 },
     /// Make room for so many packets.
     Grow(usize),
-    /// Give up what came in on, or was to go out on, an interface that goes.
+    /// Drop packets received on, or to be sent on, a deleted interface.
     Forget(u32),
 }
 
@@ -92,7 +92,7 @@ impl Gatherer {
             usage: usage::<V, M, PLACE>,
         })
     }
-    /// Has it do something, on all threads.
+    /// Makes it do something, on all threads.
     pub(super) fn visit(&self, router: &mut Router, task: Task) {
         (self.visit)(router, self.node, task);
     }

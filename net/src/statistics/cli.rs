@@ -16,7 +16,7 @@ struct ShowSegment {
 
 impl Command for ShowSegment {
     const PATHS: &'static [&'static str] = &["show statistics segment"];
-    const ABOUT: &'static str = "Show what other programs may read";
+    const ABOUT: &'static str = "Show statistics exported to other programs";
     const USAGE: &'static str = "[<counter-name>] [verbose]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {

@@ -1,4 +1,4 @@
-//! `statseg-collector-process`: what is computed and not counted.
+//! `statseg-collector-process`: computed statistics, as opposed to counted ones.
 
 use std::io;
 

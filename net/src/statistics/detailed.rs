@@ -20,7 +20,8 @@ struct Switch {
 
 impl Command for Switch {
     const PATHS: &'static [&'static str] = &["interface collect detailed-stats"];
-    const ABOUT: &'static str = "Count what an interface carries by kind of destination";
+    const ABOUT: &'static str = "Count the traffic of an interface by unicast, multicast and \
+        broadcast";
     const USAGE: &'static str = "[<interface>] {enable|on | disable|off}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -37,12 +38,12 @@ impl Command for Switch {
     }
 }
 
-/// Count what an interface carries by kind of destination.
+/// Count the traffic of an interface by unicast, multicast and broadcast.
 #[derive(Message)]
 pub(super) struct CollectDetailedInterfaceStats {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
 }
 
@@ -83,7 +84,7 @@ pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
     router.engine.add_feature(&INTERFACE_OUTPUT, CollectTx { counters })?;
     router.interfaces.observe(|router, index, change| {
         if change == Change::Deleting && router.interfaces.port(index).is_some_and(|p| p.detailed) {
-            // It is there until all observers know.
+            // It exists until all observers know.
             let _ = router.collect_detailed(index, false);
         }
     });
@@ -105,9 +106,9 @@ pub(super) fn register(parts: &mut Parts) -> Result<(), BuildError> {
 }
 
 impl Router {
-    /// Has packets of an interface counted by kind of destination (`/if/rx-unicast` and others), or
-    /// no longer. What a sub-interface receives is counted by `ethernet-input`, which finds out
-    /// whose it is.
+    /// Counts packets of an interface by kind of destination (`/if/rx-unicast` and others), or
+    /// stops. Packets received on a sub-interface are counted by `ethernet-input`, which identifies
+    /// it.
     ///
     /// # Errors
     /// [`interface::Error::Unknown`]; [`interface::Error::Unfit`] when it is no Ethernet.

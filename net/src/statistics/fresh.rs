@@ -6,8 +6,8 @@ use infra::counter::{Rows, VolumeCounter};
 use crate::router::Router;
 
 impl Router {
-    /// Has the counters of a new object, which may have been another one's, start at zero where
-    /// clients see them. `what` is what such objects are called in the log.
+    /// Makes the counters of a new object, which may have been another one's, start at zero where
+    /// clients see them. `what` is the name of such objects in the log.
     pub fn count_from_zero(
         &mut self,
         counters: &Rows<VolumeCounter>,
@@ -22,7 +22,7 @@ impl Router {
         let len = (at + 1).next_power_of_two().max(64);
         if is_lost || self.stats.grow(columns, len).is_err() {
             let log = self.log.class("stats", what);
-            log.warn(format_args!("not all {what} have their counters"));
+            log.warn(format_args!("some {what} lack counters"));
         }
     }
 }

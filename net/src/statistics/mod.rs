@@ -8,6 +8,7 @@ mod cli;
 mod collector;
 mod detailed;
 mod fresh;
+mod gauges;
 mod memory;
 mod nodes;
 mod ring_test;
@@ -49,6 +50,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let settings = parts.router.state::<Settings>().copied().unwrap_or_default();
     collector::register(parts.router, settings).map_err(refuse)?;
     detailed::register(parts).map_err(refuse)?;
+    gauges::register(parts.router);
     cli::register(&mut parts.cli);
     ring_test::register(parts);
     Ok(())

@@ -40,7 +40,7 @@ impl Nodes {
         let processes: Vec<_> = router.processes.status().collect();
         let first = now.len();
         now.extend(processes.iter().map(|p| Some(p.name.to_owned())));
-        // What is not there any more has to be told so.
+        // Missing entries have to be cleared explicitly.
         now.resize(now.len().max(self.names.len()), None);
         if now != self.names {
             self.rename(router, now);

@@ -15,20 +15,20 @@ const SCHEMA: (u32, &str) = (1, "seq: u64, time: f64");
 /// The most entries of a ring: 16 MB.
 const MAX_RING: u32 = 1 << 20;
 
-/// Write numbered entries with their times into a ring of the statistics segment.
+/// Write numbered entries with timestamps to a ring of the statistics segment.
 #[derive(Command)]
 #[command("test stats ring-buffer-gen")]
 struct Generate {
-    /// name of the ring; made unless an earlier command has
+    /// ring name; created if necessary
     #[positional]
     name: String,
     /// entries to write
     #[positional]
     count: u32,
-    /// microseconds between two of them
+    /// microseconds between entries
     #[positional]
     interval_usec: u32,
-    /// entries that the ring keeps: 1 to 1048576
+    /// ring size in entries: 1 to 1048576
     #[positional]
     ring_size: u32,
 }

@@ -170,7 +170,7 @@ fn what_is_carried_is_counted_by_kind_where_it_is_wanted() {
     b.send("pg0-output", &frames, 0);
     assert_eq!(b.read("/if/tx-unicast").sum(index), 2);
     let refused = b.run("interface collect detailed-stats local0 enable");
-    assert!(refused.contains("not possible on this interface"), "{refused}");
+    assert!(refused.contains("not supported by this interface"), "{refused}");
     assert!(
         b.run("interface collect detailed-stats pg0 now").contains("expected enable or disable")
     );
@@ -243,4 +243,38 @@ fn entries_of_a_ring_have_numbers_and_times() {
     assert!(b.run(&command(1, 8)).contains("ring `/test/ring' has 4 entries"));
     assert!(b.run("test stats ring-buffer-gen /test/none 1 0 0").contains("invalid ring-size `0'"));
     assert!(b.run("test stats ring-buffer-gen /sys/heartbeat 1 0 4").contains("/sys/heartbeat"));
+}
+
+#[test]
+fn the_state_is_published_in_parts_while_somebody_reads_it() {
+    let mut b = Bench::new(Settings::default());
+    b.add("pg0");
+    let mut time = 0.0;
+    let mut turn = |b: &mut Bench, seconds: f64| {
+        time += seconds;
+        b.at(time);
+    };
+    (0..100).for_each(|_| turn(&mut b, 0.1));
+    assert!(b.router.published.read().families.is_empty(), "nobody reads");
+    let state = b.router.published.clone();
+    turn(&mut b, 2.0);
+    assert!(state.read().families.is_empty(), "a part a turn");
+    (0..100).for_each(|_| turn(&mut b, 0.01));
+    let now = state.read();
+    let value = |name: &str, label: &str, is: &str| {
+        let samples = &now.families[name].samples;
+        samples.iter().find(|s| s.labels.get(label).is_some_and(|of| of == is)).map(|s| s.value)
+    };
+    assert_eq!(value("interface_link_up", "interface", "pg0"), Some(1.0));
+    assert_eq!(value("interface_link_up", "interface", "local0"), None);
+    assert_eq!(value("health_check_ok", "check", "buffers"), Some(1.0));
+    assert_eq!(value("health_findings", "severity", "error"), Some(0.0));
+    assert!(value("routes", "family", "ip4").is_some_and(|count| count > 0.0));
+    assert_eq!(value("neighbors", "family", "ip6"), Some(0.0));
+    assert_eq!(now.health["healthy"], true);
+    assert!(now.by_interface.contains("/if/rx") && !now.by_interface.contains("/net/route/to"));
+    let index = b.router.interfaces.named("pg0").unwrap().index;
+    b.router.set_admin(index, false);
+    (0..700).for_each(|_| turn(&mut b, 0.01));
+    assert_eq!(state.read().families["interface_admin_up"].samples[0].value, 0.0);
 }

@@ -9,29 +9,29 @@ use super::Peer;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Far end of a tunnel's peer.
+/// A tunnel peer and its underlay address.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct TeibEntry {
-    /// the tunnel
+    /// tunnel interface
     pub sw_if_index: InterfaceIndex,
-    /// the peer's address behind the tunnel
+    /// peer address inside the tunnel
     pub peer: Address,
-    /// the address it is reached by
+    /// underlay address
     pub nh: Address,
-    /// the table of that address
+    /// table of the underlay address
     pub nh_table_id: u32,
 }
 
-/// Set how a peer is reached, or forget it.
+/// Add or delete a tunnel peer.
 #[derive(Message)]
 pub struct TeibEntryAddDel {
-    /// set, else forgotten
+    /// true to add, false to delete
     pub is_add: u8,
-    /// the peer
+    /// peer
     pub entry: TeibEntry,
 }
 
-/// List all peers.
+/// List tunnel peers.
 #[derive(Message)]
 #[details(TeibDetails)]
 pub struct TeibDump {}
@@ -39,7 +39,7 @@ pub struct TeibDump {}
 /// A peer.
 #[derive(Debug, Message)]
 pub struct TeibDetails {
-    /// the peer
+    /// peer
     pub entry: TeibEntry,
 }
 

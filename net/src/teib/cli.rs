@@ -10,37 +10,37 @@ use serde::Serialize;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Set the address that a peer of a tunnel is reached by.
+/// Set the underlay address of a tunnel peer.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create teib")]
 #[undo("delete teib {1} peer {peer}")]
 #[stage(Attachments)]
 struct Create {
-    /// the tunnel
+    /// tunnel interface
     #[positional]
     interface: InterfaceIndex,
-    /// the peer's address behind the tunnel
+    /// peer address inside the tunnel
     peer: IpAddr,
-    /// the address it is reached by
+    /// underlay address
     nh: IpAddr,
-    /// the table of that address; 0 unless given
+    /// table of the underlay address; default 0
     #[values("table-id")]
     #[default]
     nh_table_id: u32,
 }
 
-/// Forget the address that a peer of a tunnel is reached by.
+/// Delete the underlay address of a tunnel peer.
 #[derive(Command)]
 #[command("delete teib")]
 struct Delete {
-    /// the tunnel
+    /// tunnel interface
     #[positional]
     interface: InterfaceIndex,
-    /// the peer's address behind the tunnel
+    /// peer address inside the tunnel
     peer: IpAddr,
 }
 
-/// Show the peers of tunnels.
+/// Show tunnel peers.
 #[derive(Command)]
 #[command("show teib")]
 struct Show;

@@ -46,10 +46,10 @@ pub enum Error {
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// {0} is known already
+    /// peer {0} exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     Exists(IpAddr),
-    /// {0} is not known
+    /// no peer {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(IpAddr),
     /// no room for the route to {0}

@@ -15,7 +15,7 @@ const PIECE: usize = 50;
 /// All threads.
 const ALL: u32 = u32::MAX;
 control::numbers! {
-    /// Packets that are shown.
+    /// Which packets to show.
     pub(super) enum FilterFlag: u32 = "trace_filter_flag" in "" {
         NONE = 0 => "TRACE_FF_NONE",
         INCLUDE_NODE = 1 => "TRACE_FF_INCLUDE_NODE",
@@ -25,11 +25,11 @@ control::numbers! {
     }
 }
 
-/// Show only packets that visited a node, or did not.
+/// Show only packets that visited, or did not visit, a node.
 #[derive(Message)]
 pub(super) struct TraceSetFilters {
     pub flag: FilterFlag,
-    /// most packets to show
+    /// maximum packets to show
     pub count: u32,
     #[preset(4294967295)]
     pub node_index: u32,
@@ -37,37 +37,37 @@ pub(super) struct TraceSetFilters {
     pub classifier_table_index: u32,
 }
 
-/// Trace the next packets that an input node brings in.
+/// Trace the next packets of an input node.
 #[derive(Message)]
 pub(super) struct TraceCapturePackets {
     pub node_index: u32,
-    /// packets on each thread
+    /// packets per thread
     pub max_packets: u32,
     pub use_filter: bool,
     pub verbose: bool,
-    /// forget what was traced before
+    /// discard earlier traces
     pub pre_capture_clear: bool,
 }
 
-/// Forget what was traced and trace no more.
+/// Discard traces and stop tracing.
 #[derive(Message)]
 pub(super) struct TraceClearCapture {}
 
-/// Show traced packets from a place on.
+/// List traced packets from a position.
 #[derive(Message)]
 #[stream(TraceDetails, TraceDumpReply)]
 pub(super) struct TraceDump {
-    /// forget what was asked before
+    /// discard the cached trace
     pub clear_cache: u8,
-    /// first thread, counted from 0
+    /// first thread, from 0
     pub thread_id: u32,
-    /// first packet of that thread, counted from 0
+    /// first packet of that thread, from 0
     pub position: u32,
-    /// most packets in this reply
+    /// maximum packets in this reply
     pub max_records: u32,
 }
 
-/// Cursor to go on with.
+/// Cursor for the next request.
 #[derive(Message)]
 pub(super) struct TraceDumpReply {
     pub last_thread_id: u32,
@@ -91,23 +91,23 @@ pub(super) struct TraceDetails {
     pub trace_data: String,
 }
 
-/// Forget what was asked before.
+/// Discard the cached trace.
 #[derive(Message)]
 pub(super) struct TraceClearCache {}
 
-/// Show traced packets.
+/// List traced packets.
 #[derive(Message)]
 #[details(TraceV2Details)]
 pub(super) struct TraceV2Dump {
-    /// thread, counted from 0; 4294967295 for all
+    /// thread, from 0; 4294967295 for all
     #[preset(4294967295)]
     pub thread_id: u32,
-    /// first packet of each thread, counted from 0
+    /// first packet of each thread, from 0
     pub position: u32,
-    /// most packets of each thread
+    /// maximum packets per thread
     #[preset(50)]
     pub max: u32,
-    /// forget what was asked before and show nothing
+    /// discard the cached trace and return nothing
     pub clear_cache: bool,
 }
 
@@ -116,23 +116,23 @@ pub(super) struct TraceV2Dump {
 pub(super) struct TraceV2Details {
     pub thread_id: u32,
     pub position: u32,
-    /// the thread has more
+    /// true if the thread has more
     pub more: bool,
     pub trace_data: String,
 }
 
-/// Choose the function that says which packets are traced.
+/// Select the filter function for packet traces.
 #[derive(Message)]
 pub(super) struct TraceSetFilterFunction {
     pub filter_function_name: String,
 }
 
-/// Show the functions that say which packets are traced.
+/// List the filter functions for packet traces.
 #[derive(Message)]
 #[details(TraceFilterFunctionDetails)]
 pub(super) struct TraceFilterFunctionDump {}
 
-/// A function that says which packets are traced.
+/// A filter function for packet traces.
 #[derive(Message)]
 pub(super) struct TraceFilterFunctionDetails {
     pub selected: bool,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Filter, Rule, timestamps};
 use crate::router::Router;
 
-/// Packets that `show trace` shows when it is not told how many.
+/// Default number of packets of `show trace`.
 const SHOWN: usize = 50;
 
 /// `trace add NODE COUNT`.
@@ -29,15 +29,12 @@ impl TraceAdd {
 
 impl Command for TraceAdd {
     const PATHS: &'static [&'static str] = &["trace add"];
-    const ABOUT: &'static str = "Trace the next packets that an input node brings in";
+    const ABOUT: &'static str = "Trace the next packets of an input node";
     const ARGS: &'static [ArgInfo] = &[
-        ArgInfo {
-            values: "input",
-            ..ArgInfo::of("input node", &[], "node that brings packets in", Kind::Required)
-        },
+        ArgInfo { values: "input", ..ArgInfo::of("input node", &[], "input node", Kind::Required) },
         ArgInfo {
             range: "0-4294967295",
-            ..ArgInfo::of("count", &[], "packets to trace, on each thread", Kind::Required)
+            ..ArgInfo::of("count", &[], "packets to trace per thread", Kind::Required)
         },
     ];
     const USAGE: &'static str = "<input node> <count> [verbose] [filter]";
@@ -62,7 +59,7 @@ struct TraceFilter {
 
 impl Command for TraceFilter {
     const PATHS: &'static [&'static str] = &["trace filter"];
-    const ABOUT: &'static str = "Show only traced packets that visited a node, or did not";
+    const ABOUT: &'static str = "Show only traced packets that visited, or did not visit, a node";
     const USAGE: &'static str = "none | [include|exclude] <node> <count>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -93,15 +90,15 @@ impl TraceFilter {
     }
 }
 
-/// Show the traced packets.
+/// Show traced packets.
 #[derive(Command)]
 #[command("show trace")]
 struct ShowTrace {
-    /// number of packets to show
+    /// maximum packets to show
     max: Option<usize>,
 }
 
-/// Forget the traced packets and trace no more.
+/// Clear the trace and stop tracing.
 #[derive(Command)]
 #[command("clear trace")]
 struct ClearTrace;
@@ -110,13 +107,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, add: TraceAdd| {
         let node = router.engine.index_of(&add.node).ok_or_else(|| add.refused())?;
         if add.filters && !router.engine.has_trace_filter() {
-            return Err(Error::new("no filter of traces is set: see `classify filter trace'"));
+            return Err(Error::new("no trace filter is set: see `classify filter trace'"));
         }
         if !router.start_trace(node, add.count, add.filters) {
             let name = &add.node;
-            return Err(Error::new(format!(
-                "node '{name}' brings no packets in: trace one that does"
-            )));
+            return Err(Error::new(format!("node '{name}' is not an input node")));
         }
         Ok(())
     });

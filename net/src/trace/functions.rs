@@ -47,7 +47,7 @@ impl Default for Functions {
 /// Reasons why a filter function is not selected.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// no filter function is called `{0}'
+    /// no filter function `{0}'
     #[retval(NO_SUCH_ENTRY)]
     Unknown(String),
 }
@@ -90,7 +90,7 @@ impl Router {
         functions.provided.keys().map(function).collect()
     }
 
-    /// Has the traces that come use what is selected; captures keep what they began with.
+    /// Makes later traces use the selection; captures keep the one they began with.
     fn apply_filter(&mut self, of: Use) {
         if of == Use::Traces {
             let filter = self.own::<Functions>().filter(of);
@@ -115,36 +115,36 @@ impl Functions {
     }
 }
 
-/// Choose the function that says which packets are traced.
+/// Select the filter function for packet traces.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set trace filter function")]
 #[undo("=set trace filter function vnet_is_packet_traced")]
 #[stage(Settings)]
 struct SetTraces {
-    /// name of the function
+    /// function name
     #[positional]
     #[values("filter function")]
     name: String,
 }
 
-/// Choose the function that says which packets are captured.
+/// Select the filter function for captures.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set pcap filter function")]
 #[undo("=set pcap filter function vnet_is_packet_traced")]
 #[stage(Settings)]
 struct SetCaptures {
-    /// name of the function
+    /// function name
     #[positional]
     #[values("filter function")]
     name: String,
 }
 
-/// Show the functions that can say which packets are traced.
+/// Show the filter functions for packet traces.
 #[derive(Command)]
 #[command("show trace filter function")]
 struct ShowTraces;
 
-/// Show the functions that can say which packets are captured.
+/// Show the filter functions for captures.
 #[derive(Command)]
 #[command("show pcap filter function")]
 struct ShowCaptures;

@@ -21,7 +21,9 @@ fn trace_follows_packets_from_the_input_node() {
     let wrong = "trace add: expected NODE COUNT, got `nosuch-node 10'\n";
     assert_eq!(b.run("trace add nosuch-node 10"), wrong);
     assert_eq!(b.run("trace add test-input"), "trace add: expected NODE COUNT, got `test-input'\n");
-    assert!(b.run("trace add filter 1").starts_with("trace add: node 'filter' brings no packets"));
+    assert!(
+        b.run("trace add filter 1").starts_with("trace add: node 'filter' is not an input node")
+    );
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn programs_read_times_as_operators_do() {
                 local.stream(router, &dump).0[0].trace_data.clone(),
                 local.dump(router, &v2)[0].trace_data.clone(),
             ];
-            // What the wall showed at the start is reckoned anew each time: the last digits differ.
+            // The wall clock at the start is recomputed each time: the last digits differ.
             let coarse = |text: &str| text[..8].to_owned();
             let time = coarse(shown.lines().nth(3).unwrap());
             assert!(texts.iter().all(|t| coarse(t) == time), "{texts:?} {time}");

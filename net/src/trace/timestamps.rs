@@ -68,17 +68,17 @@ impl Timestamps {
     }
 }
 
-/// Set how the trace writes times.
+/// Set the timestamp format of traces.
 #[derive(Command)]
 #[command("set trace timestamp-format")]
 struct Set {
-    /// since start, seconds since 1970, or dates
+    /// time since start, seconds since 1970, or dates
     #[positional]
     #[values("relative|unix|datetime")]
     format: Timestamps,
 }
 
-/// Show how the trace writes times.
+/// Show the timestamp format of traces.
 #[derive(Command)]
 #[command("show trace timestamp-format")]
 struct Show;

@@ -8,7 +8,7 @@ use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
 control::numbers! {
-    /// Fields that a tunnel copies between the outer header and the packet it carries.
+    /// Fields copied between outer and inner headers.
     pub enum EncapDecapFlags: u8
         = "tunnel_encap_decap_flags" in "vnet/tunnel/tunnel_types.api" {
         NONE = 0 => "TUNNEL_API_ENCAP_DECAP_FLAG_NONE",
@@ -21,7 +21,7 @@ control::numbers! {
         ENCAP_COPY_HOP_LIMIT = 64 => "TUNNEL_API_ENCAP_DECAP_FLAG_ENCAP_COPY_HOP_LIMIT" later,
         ENCAP_COPY_FLOW_LABEL = 128 => "TUNNEL_API_ENCAP_DECAP_FLAG_ENCAP_COPY_FLOW_LABEL" later,
     }
-    /// Number of far ends of a tunnel.
+    /// Tunnel mode: one or several far ends.
     pub enum TunnelMode: u8 = "tunnel_mode" in "vnet/tunnel/tunnel_types.api" {
         P2P = 0 => "TUNNEL_API_MODE_P2P",
         MP = 1 => "TUNNEL_API_MODE_MP",

@@ -1,5 +1,5 @@
-//! Bypass nodes: packets of tunnels over UDP leave the way of other packets for this router right
-//! where they come in, and go to the input node of their kind.
+//! Bypass nodes: packets of tunnels over UDP leave the path of other packets for this router right
+//! after receive, and go to the input node of their kind.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -66,7 +66,7 @@ impl<V: Clone, K, const IS_6: bool> Clone for BypassNode<V, K, IS_6> {
 
 /// Edges of [`BypassNode`].
 enum Next<K, const IS_6: bool> {
-    /// It is a tunnel's.
+    /// A tunnel's packet.
     Input(PhantomData<fn() -> K>),
     /// On with the features of the interface.
     Continue,
@@ -145,7 +145,7 @@ struct Wanted {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 
@@ -155,7 +155,8 @@ struct Set<K, const IS_6: bool>(Wanted, PhantomData<K>);
 
 impl<K: Bypass, const IS_6: bool> Command for Set<K, IS_6> {
     const PATHS: &'static [&'static str] = &[K::COMMANDS[IS_6 as usize]];
-    const ABOUT: &'static str = "Have packets of tunnels leave the usual path where they come in";
+    const ABOUT: &'static str = "Enable or disable tunnel bypass on an interface: early \
+        decapsulation";
     const ARGS: &'static [ArgInfo] = Wanted::ARGS;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Ok(Self(Wanted::parse(args)?, PhantomData))
@@ -219,7 +220,7 @@ impl Router {
         ]);
         Ok(())
     }
-    /// Has packets of tunnels of a kind leave early on an interface, or no longer.
+    /// Enables or disables bypass for tunnels of a kind on an interface.
     ///
     /// # Errors
     /// [`NoInterface`].

@@ -23,13 +23,13 @@ pub(super) fn interface_changed<K: Kind>(
     }
     let over = router.tunnels::<K>().iter().filter(|t| t.outer.group_over == Some(index));
     for tunnel in over.map(|t| t.interface).collect::<Vec<_>>() {
-        // It is there: it was found.
+        // It exists: it was found.
         let _ = router.remove_tunnel::<K>(tunnel);
     }
 }
 
 impl Router {
-    /// Has packets to the group of a tunnel received, or no longer by it.
+    /// Receives packets to the group of a tunnel, or stops for it.
     pub(super) fn listen_to_group(&mut self, outer: &Outer, is_on: bool) {
         let Some(over) = outer.group_over.filter(|_| outer.dst.is_multicast()) else { return };
         let groups = &mut self.own_mut::<Common>().groups;
@@ -58,7 +58,7 @@ impl Router {
         let gone = if is_left { vec![accept] } else { vec![accept, receive] };
         let _ = self.remove_mroute(outer.table, prefix, Source::SPECIAL, &gone);
     }
-    /// Has packets of a carrier come to an input node, until all that use it have left.
+    /// Sends packets of a carrier to an input node, until all its users have left.
     ///
     /// # Errors
     /// A carrier that another node has.

@@ -15,24 +15,24 @@ use crate::router::Router;
 /// Both ends of a tunnel over UDP, and what is done with what comes from the far one.
 #[derive(Arguments, Debug, PartialEq)]
 pub struct Far {
-    /// own address
+    /// local address
     #[alias("local")]
     src: IpAddr,
-    /// far end
+    /// remote address
     #[alias("remote")]
     dst: Option<IpAddr>,
-    /// multicast group as far end, and the interface that it is reached by
+    /// multicast group as remote address, and its interface
     group: Option<Pair<IpAddr, InterfaceIndex>>,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     #[values("table-id")]
     #[default]
     encap_vrf_id: u32,
-    /// next node of received packets
+    /// next node of decapsulated packets
     #[words]
     pub decap_next: Option<Next>,
-    /// number in the interface's name
+    /// instance number in the interface name
     instance: Option<u32>,
-    /// the tunnel is deleted
+    /// delete the tunnel
     #[keyword("del")]
     pub is_del: bool,
 }
@@ -40,11 +40,11 @@ pub struct Far {
 /// The target of received packets.
 #[derive(Words, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// They are frames.
+    /// Frames.
     L2,
-    /// They are of IPv4.
+    /// IPv4.
     Ip4,
-    /// They are of IPv6.
+    /// IPv6.
     Ip6,
     /// A node.
     Node(String),
@@ -59,11 +59,14 @@ impl Far {
     /// The outer header, and the edge of the input node that received packets take.
     ///
     /// # Errors
-    /// An address that is missing; a table or node that is not there.
+    /// A missing address, table or node.
     pub fn outer<K: Kind>(&self, router: &mut Router) -> Result<(Outer, Option<Slot>), Error> {
         let (src, group) = (self.src, self.group.map(|group| group.0));
+        if group.is_some_and(|group| !group.is_multicast()) {
+            return Err(Error::new("the address of the group is not one of multicast"));
+        }
         let dst = self.dst.or(group);
-        let dst = dst.ok_or_else(|| Error::new("the address of the far end is missing"))?;
+        let dst = dst.ok_or_else(|| Error::new("missing remote address"))?;
         let table = router.tunnel_table(src, self.encap_vrf_id)?;
         let next = edge::<K>(router, src, self.decap_next.as_ref())?;
         let group_over = self.group.map(|group| group.1);
@@ -116,7 +119,7 @@ impl Far {
 /// The edge of the input node over the version of an address that received packets take.
 ///
 /// # Errors
-/// A node that is not there.
+/// A missing node.
 pub fn edge<K: Kind>(
     router: &mut Router,
     src: IpAddr,
@@ -161,7 +164,7 @@ pub enum Copied {
 /// The fields that a tunnel copies.
 #[derive(Arguments, Debug, PartialEq)]
 pub struct Fields {
-    /// field that is copied between the outer header and what is carried
+    /// field copied between outer and inner headers
     #[alias("flags")]
     #[words]
     flag: Vec<Copied>,

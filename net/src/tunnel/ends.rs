@@ -53,7 +53,7 @@ impl Tuple {
 /// The tunnel of a received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// The tunnel's interface.
+    /// Tunnel interface.
     pub interface: InterfaceIndex,
     /// Whether congestion marks go on with what is carried.
     pub copies_ecn: bool,
@@ -138,7 +138,7 @@ impl EndsReader {
         self.parts.get(part_of(&self.hash, tuple))?.read(epoch).get(tuple).copied()
     }
     /// A packet to a group that a tunnel listens to belongs to the tunnel with its sender; without
-    /// one it is nobody's.
+    /// one it matches none.
     #[inline(never)]
     fn in_group(&self, tuple: &Tuple, epoch: Epoch<'_>) -> Option<End> {
         if !is_group(tuple.is_6(), tuple.local) {

@@ -67,9 +67,10 @@ impl Varying {
 }
 
 impl Outer {
-    /// All headers in front of what is carried to a far end.
-    pub fn chain(&self, dst: IpAddr, hops: u8, carried: Link, behind: &Behind) -> Chain {
-        let hop_limit = if self.hop_limit == 0 { hops } else { self.hop_limit };
+    /// All headers in front of what is carried to a far end, with hops for IPv4 and IPv6.
+    pub fn chain(&self, dst: IpAddr, hops: [u8; 2], carried: Link, behind: &Behind) -> Chain {
+        let usual = hops[usize::from(self.src.is_ipv6())];
+        let hop_limit = left(if self.hop_limit == 0 { usual } else { self.hop_limit });
         let mut header = match (self.src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 let mut outer = ip4::Header::new(src, dst, behind.protocol, 0);
@@ -153,6 +154,11 @@ impl Inner {
     }
 }
 
+/// Hops that are left when the outer header has spent one here, too.
+fn left(hops: u8) -> u8 {
+    hops.saturating_sub(1).max(1)
+}
+
 /// Writes the fields of the headers in front of a packet.
 fn write(p: &mut Buffer<'_>, number: u64) {
     let varying = Varying::unpacked(number);
@@ -194,7 +200,7 @@ fn write4(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
     if let Some(inner) = inner {
         outer.tos = inner.class(copies, outer.tos);
         if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
-            outer.ttl = inner.hops;
+            outer.ttl = left(inner.hops);
         }
         if copies.contains(Copies::ENCAP_COPY_DF) && !copies.contains(Copies::ENCAP_SET_DF) {
             outer.fragment = if inner.dont_fragment { ip4::DONT_FRAGMENT } else { 0 }.into();
@@ -217,7 +223,7 @@ fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
     if let Some(inner) = inner {
         outer.set_traffic_class(inner.class(copies, outer.traffic_class()));
         if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
-            outer.hop_limit = inner.hops;
+            outer.hop_limit = left(inner.hops);
         }
         if copies.contains(Copies::ENCAP_COPY_FLOW_LABEL) {
             outer.set_flow_label(inner.label);

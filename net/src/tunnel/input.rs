@@ -1,4 +1,5 @@
-//! Input nodes of tunnels: the outer headers are taken off, what is carried came in by the tunnel.
+//! Input nodes of tunnels: the outer headers are removed, and the inner packet is received on the
+//! tunnel.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,7 +27,7 @@ const OUTER: Flags = Flags::L3
     .with(Flags::ONE_LINK)
     .with(Flags::ENTRIES);
 
-/// Has nothing held for a packet, whose outer headers are behind it, that held for them only.
+/// Clears metadata of a packet that was valid for its outer headers only.
 #[inline(always)]
 pub fn forget_outer(p: &mut Buffer<'_>) {
     if p.flags().has(Flags::TUNNEL) {
@@ -74,8 +75,8 @@ pub trait Decapsulate: Kind {
     /// # Errors
     /// Why it is no packet of a tunnel.
     fn open(bytes: &[u8], by: By) -> Result<Opened, Self::Error>;
-    /// The key of the tunnel that packets dropped for this reason come in by instead, whole: one
-    /// that takes them from any far end. `None` where they are dropped.
+    /// The key of the tunnel that packets dropped for this reason are received on instead, whole:
+    /// one that accepts them from any remote address. `None` where they are dropped.
     fn forwarded(why: &Self::Error) -> Option<u64> {
         let _ = why;
         None
@@ -126,7 +127,7 @@ pub enum Next {
 /// The tunnel of a packet.
 pub(super) struct Found {
     end: End,
-    /// Bytes in front of what it carries; `None` for a packet that comes in whole.
+    /// Bytes in front of the payload; `None` for a packet received whole.
     front: Option<usize>,
     carried: Link,
     /// Outer traffic class.
@@ -181,7 +182,7 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
         let found = self.find_open(p, &outside, epoch);
         found.or_else(|why| self.find_whole(p, &outside, why, epoch))
     }
-    /// The tunnel that a packet comes in by whole, as it is dropped for this reason otherwise.
+    /// The tunnel that a packet is received on whole, as it is dropped for this reason otherwise.
     #[cold]
     fn find_whole(
         &self,
@@ -226,8 +227,8 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
     }
 }
 
-/// Has a packet begin with its outer header again, or with that of its frame. Which costs a hop, so
-/// that none comes in so for ever.
+/// Restores a packet's outer header, or that of its frame. This costs a hop, so that none loops for
+/// ever.
 #[cold]
 fn rewind<const IS_6: bool>(p: &mut Buffer<'_>, carried: Link) -> Option<()> {
     let back = usize::try_from(p.offset() - p.l3_offset()).ok()?;

@@ -42,8 +42,14 @@ pub use input::{By, Decapsulate, Input, InputCount, Opened, forget_outer};
 pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;
 
-/// Hops that packets to a far end may take, unless kind or tunnel say.
-const HOP_LIMIT: u8 = 64;
+/// Hops of packets to a far end, over IPv4 and IPv6, unless kind or tunnel say. One of them is the
+/// hop that a packet spends here.
+const HOP_LIMITS: [u8; 2] = [64, 65];
+/// As [`Kind::HOP_LIMITS`], of kinds whose far ends may be anywhere.
+pub const FAR: [u8; 2] = [254, 255];
+
+/// MTU of a new tunnel, unless the kind says.
+pub const MTU: u32 = 9000;
 
 /// By what packets to a tunnel's near end are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,8 +115,8 @@ pub trait Kind: Clone + 'static {
     const HARDWARE: &'static str;
     /// Node that takes packets from far ends, over IPv4 and IPv6.
     const INPUT: [&'static str; 2];
-    /// Hops that packets to the far end may take, unless the tunnel says.
-    const HOP_LIMIT: u8 = HOP_LIMIT;
+    /// Hops of packets to the far end, over IPv4 and IPv6, unless the tunnel says.
+    const HOP_LIMITS: [u8; 2] = HOP_LIMITS;
     /// Whether its interfaces are up from the start.
     const STARTS_UP: bool = false;
 
@@ -122,6 +128,14 @@ pub trait Kind: Clone + 'static {
     fn mac(&self, instance: u32) -> Option<MacAddr>;
     /// The headers behind the outer one; `None` where the packet cannot be carried.
     fn behind(&self, carried: Link) -> Option<Behind>;
+    /// First part of the name of its interface.
+    fn prefix(&self) -> &'static str {
+        Self::PREFIX
+    }
+    /// MTU of the tunnel when it is new.
+    fn mtu(&self) -> u32 {
+        MTU
+    }
     /// Kind of carried packets, where headers do not say.
     fn carries(&self) -> Option<Link> {
         None
@@ -186,13 +200,13 @@ pub fn no_interface() -> InterfaceIndex {
 /// The outer header of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outer {
-    /// Own address.
+    /// Local address.
     pub src: IpAddr,
-    /// Far end; unspecified when there are several.
+    /// Remote address; unspecified if there are several.
     pub dst: IpAddr,
     /// The interface that a multicast group at the far end is reached by.
     pub group_over: Option<InterfaceIndex>,
-    /// The table that leads to the far end.
+    /// Table.
     pub table: TableIndex,
     /// Fields copied from and to carried packets.
     pub flags: EncapDecapFlags,
@@ -214,7 +228,7 @@ impl Outer {
     }
     /// All headers in front of packets to a far end, of a kind without its own.
     pub fn plain(&self, dst: IpAddr, protocol: Protocol, carried: Link) -> Chain {
-        self.chain(dst, HOP_LIMIT, carried, &Behind::nothing(protocol))
+        self.chain(dst, HOP_LIMITS, carried, &Behind::nothing(protocol))
     }
     /// Whether there are several far ends, which the TEIB knows.
     pub fn is_multipoint(&self) -> bool {
@@ -227,7 +241,7 @@ impl Outer {
 pub struct Tunnel<K> {
     /// Number in the name of its interface.
     pub instance: u32,
-    /// Its interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// The outer header.
     pub outer: Outer,
@@ -238,34 +252,34 @@ pub struct Tunnel<K> {
 /// Reasons why a tunnel is not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// source and destination are of different families
+    /// source and destination have different address families
     #[retval(INVALID_VALUE)]
     Families,
     /// source and destination are the same
     #[retval(SAME_SRC_DST)]
     SameAddresses,
-    /// {0} is no source of a tunnel
+    /// {0} cannot be the source of a tunnel
     #[retval(INVALID_SRC_ADDRESS)]
     Source(IpAddr),
-    /// {0} is no destination of this tunnel
+    /// {0} cannot be the destination of this tunnel
     #[retval(INVALID_DST_ADDRESS)]
     Destination(IpAddr),
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// such a tunnel exists
+    /// the tunnel exists
     #[retval(TUNNEL_EXISTS)]
     Exists,
-    /// there is no such tunnel
+    /// no such tunnel
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// the interface is no such tunnel
+    /// the interface is not such a tunnel
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
     /// instance {0} is in use
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// no interface to reach multicast group {0} by
+    /// no interface given for multicast group {0}
     #[retval(INVALID_SW_IF_INDEX)]
     NoGroupInterface(IpAddr),
     /// {0}
@@ -274,7 +288,7 @@ pub enum Error {
     /// {0}
     #[retval(LIMIT_EXCEEDED)]
     Interface(interface::Error),
-    /// no such node behind the input of the tunnel
+    /// no such next node of the tunnel's input
     #[retval(INVALID_VALUE)]
     NoNext,
 }

@@ -27,9 +27,6 @@ use crate::ip::{Chain, Encapsulation};
 use crate::router::Router;
 use crate::teib::Peers;
 
-/// MTU of a new tunnel.
-const MTU: u32 = 9000;
-
 /// Node that takes labelled packets.
 const MPLS: &str = "mpls-input";
 
@@ -46,7 +43,7 @@ pub(super) struct Common {
     ends: Ends,
     /// Interfaces of tunnels of all kinds, and their outer headers.
     interfaces: HashMap<InterfaceIndex, Outer>,
-    /// Owners of the kinds; a number that nobody has any more is given anew.
+    /// Owners of the kinds; a free number is reused.
     kinds: Vec<Owner>,
     /// Headers in front of frames, by interface.
     sending: SharedSlab<Sending>,
@@ -99,7 +96,7 @@ impl<K: Kind> Encapsulation for Packets<K> {
         if outer.is_multipoint() {
             (outer.table, dst) = self.peers.find(self.interface, next_hop)?;
         }
-        Some(outer.chain(dst, K::HOP_LIMIT, link, &behind))
+        Some(outer.chain(dst, K::HOP_LIMITS, link, &behind))
     }
 }
 
@@ -108,7 +105,7 @@ fn offloads(asks_segments: bool) -> Offloads {
     Offloads { checksum: true, gso: !asks_segments, tunnels: true }
 }
 
-/// Somebody asks for segments, or no longer.
+/// Segmentation was enabled or disabled.
 pub(super) fn changed(router: &mut Router, index: InterfaceIndex, change: Change) {
     let Some(i) = router.interfaces.at(index).filter(|_| change == Change::Segments) else {
         return;
@@ -337,7 +334,7 @@ impl Router {
         if let Some(old) = common.sending.at(interface.0).cloned()
             && let Some(behind) = kind.behind(Link::Ethernet)
         {
-            let new = outer.chain(outer.dst, K::HOP_LIMIT, Link::Ethernet, &behind);
+            let new = outer.chain(outer.dst, K::HOP_LIMITS, Link::Ethernet, &behind);
             let hop = Hop { header: new.header, fixup: new.fixup, ..old.hop };
             common.sending.put(interface.0, Some(Sending { hop, ..old }));
         }
@@ -350,9 +347,9 @@ impl Router {
         let peers = self.own::<Peers>().clone();
         self.encapsulate(on, Rc::new(Packets { interface: on, outer, kind, peers }));
     }
-    /// Has frames of a tunnel pass a node between the tunnel's headers and the way to the far end:
-    /// there they have this number in place of an adjacency's. `None`: no such node. Whether it is
-    /// a tunnel for frames with one far end.
+    /// Passes frames of a tunnel through a node between the tunnel's headers and the route to the
+    /// remote address: there they have this number in place of an adjacency's. `None`: no such
+    /// node. Returns whether it is a point-to-point tunnel for frames.
     pub fn lead_frames(&mut self, interface: InterfaceIndex, to: Option<(&str, u32)>) -> bool {
         let sending = self.own::<Common>().sending.at(interface.0);
         let Some(old) = sending.filter(|s| s.group.is_none()).cloned() else { return false };
@@ -415,11 +412,11 @@ impl Router {
     ) -> Result<InterfaceIndex, Error> {
         let mac = kind.mac(instance);
         let new = NewInterface {
-            name: format!("{}{instance}", K::PREFIX),
+            name: format!("{}{instance}", kind.prefix()),
             kind: if mac.is_some() { Carries::Ethernet } else { Carries::Ip },
             hardware: K::HARDWARE,
             mac: mac.unwrap_or(MacAddr::ZERO),
-            mtu: MTU,
+            mtu: kind.mtu(),
             offloads: offloads(false),
             link_follows_admin: true,
         };
@@ -441,11 +438,12 @@ impl Router {
         }
         Ok(interface)
     }
-    /// Has frames for an interface follow the route to the far end, or go to the group there.
+    /// Makes frames for an interface follow the route to the remote address, or go to the group
+    /// there.
     fn follow_far_end<K: Kind>(&mut self, interface: InterfaceIndex, outer: &Outer, kind: &K) {
         let Some(output) = kind.output(outer.link()) else { return };
         let Some(behind) = kind.behind(Link::Ethernet) else { return };
-        let chain = outer.chain(outer.dst, K::HOP_LIMIT, Link::Ethernet, &behind);
+        let chain = outer.chain(outer.dst, K::HOP_LIMITS, Link::Ethernet, &behind);
         let over = outer.group_over.filter(|_| outer.dst.is_multicast());
         let (followed, stacked, group) = if let Some(over) = over {
             let nobody = outer.link().unspecified();

@@ -47,7 +47,7 @@ pub fn settle(rig: &mut Rig) {
     rig.graph.moved_counters();
 }
 
-/// Packets that came in on `pg0`, from a node on: where each ends.
+/// Packets received on `pg0`, from a node on: their ends.
 pub fn send(rig: &mut Rig, at: &str, packets: &[Vec<u8>]) -> Vec<Caught> {
     let pg0 = rig.interface("pg0").0;
     rig.graph.send(at, packets, move |p| p.set_rx(pg0))

@@ -7,7 +7,7 @@ use net::{InterfaceIndex, Router};
 
 use super::{LINKS, Policy, all, attachments};
 
-/// Ask for the version of the feature.
+/// Get the version of the feature.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[reply(AbfPluginGetVersionReply)]
@@ -18,9 +18,9 @@ pub struct AbfPluginGetVersion {}
 #[option("status", "in_progress")]
 #[head(details)]
 pub struct AbfPluginGetVersionReply {
-    /// that of what is incompatible with others
+    /// major version
     pub major: u32,
-    /// that of what was added
+    /// minor version
     pub minor: u32,
 }
 
@@ -28,36 +28,36 @@ pub struct AbfPluginGetVersionReply {
 #[derive(Clone, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct AbfPolicy {
-    /// its number
+    /// index
     pub policy_id: u32,
-    /// its access list
+    /// access list
     pub acl_index: u32,
-    /// where packets go that the list permits
+    /// paths for packets the list permits
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// A policy at an interface.
+/// A policy attached to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct AbfItfAttach {
-    /// the policy
+    /// policy
     pub policy_id: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its place among others there; the lowest comes first
+    /// priority on the interface; the lowest is tried first
     pub priority: u32,
-    /// for packets of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
 }
 
-/// Make a policy or give it more paths; take paths from it, or delete it with its last one.
+/// Add or delete a policy, or some of its paths.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct AbfPolicyAddDel {
-    /// added, else taken
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the policy
+    /// policy
     pub policy: AbfPolicy,
 }
 
@@ -71,31 +71,31 @@ pub struct AbfPolicyDump {}
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct AbfPolicyDetails {
-    /// the policy
+    /// policy
     pub policy: AbfPolicy,
 }
 
-/// Attach a policy to an interface, or detach it.
+/// Attach or detach a policy.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct AbfItfAttachAddDel {
-    /// attached, else detached
+    /// true to attach, false to detach
     pub is_add: bool,
-    /// which, and where
+    /// policy and interface
     pub attach: AbfItfAttach,
 }
 
-/// List the policies of interfaces.
+/// List attached policies.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[details(AbfItfAttachDetails)]
 pub struct AbfItfAttachDump {}
 
-/// A policy at an interface.
+/// A policy attached to an interface.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct AbfItfAttachDetails {
-    /// which, and where
+    /// policy and interface
     pub attach: AbfItfAttach,
 }
 

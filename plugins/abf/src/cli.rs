@@ -22,7 +22,7 @@ struct SetPolicy {
 
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["abf policy"];
-    const ABOUT: &'static str = "Make a policy, or give it more paths";
+    const ABOUT: &'static str = "Add or delete a policy, or some of its paths";
     const USAGE: &'static str =
         concat!("[add|del] id <index> acl <index> {via ", net::path_usage!(), "}...");
 
@@ -60,21 +60,21 @@ impl Print for SetPolicy {
     }
 }
 
-/// Have the packets of an interface forwarded by a policy.
+/// Attach a policy to an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("abf attach")]
 #[stage(State)]
 struct Attach {
-    /// packets of this version
+    /// address family
     #[positional]
     #[words]
     version: IpVersion,
-    /// detach it
+    /// detach
     #[opposite("add")]
     del: bool,
     /// policy
     policy: u32,
-    /// lower ones come first
+    /// the lowest is tried first
     #[default]
     priority: u32,
     /// interface
@@ -91,11 +91,11 @@ struct ShowPolicies {
     policy: Option<u32>,
 }
 
-/// Show the policies of interfaces.
+/// Show attached policies.
 #[derive(Command)]
 #[command("show abf attach")]
 struct ShowAttached {
-    /// only those of this one
+    /// only on this interface
     #[positional]
     interface: Option<InterfaceIndex>,
 }

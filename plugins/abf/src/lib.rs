@@ -57,14 +57,14 @@ impl Policy {
     }
 }
 
-/// A policy at an interface.
+/// A policy attached to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {
     /// Place in the order of an interface's policies; the lowest comes first.
     pub priority: u32,
-    /// The policy.
+    /// Policy.
     pub policy: u32,
-    /// Its access list.
+    /// Access list.
     pub list: u32,
     /// The load balance of its paths.
     pub balance: u32,
@@ -85,16 +85,16 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(net::interface::NoInterface)]
     NoInterface,
-    /// no such policy: {0}
+    /// no policy {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(u32),
-    /// no such access list: {0}
+    /// no access list {0}
     #[retval(NO_SUCH_ENTRY)]
     NoList(u32),
-    /// policy {0} has another access list
+    /// policy {0} uses another access list
     #[retval(INVALID_VALUE)]
     OtherList(u32),
-    /// the paths of policy {0} are for the other IP version
+    /// the paths of policy {0} are of the other IP version
     #[retval(INVALID_VALUE)]
     OtherVersion(u32),
     /// a policy needs paths
@@ -106,13 +106,13 @@ pub enum Error {
     /// policy {0} is attached to interfaces
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// policy {0} is attached there
+    /// policy {0} is already attached
     #[retval(ENTRY_ALREADY_EXISTS)]
     Attached(u32),
-    /// policy {0} is not attached there
+    /// policy {0} is not attached
     #[retval(NO_SUCH_ENTRY)]
     NotAttached(u32),
-    /// no way there: {0}
+    /// invalid path: {0}
     #[retval(INVALID_VALUE)]
     Path(fib::Error),
 }
@@ -184,7 +184,7 @@ fn follow_paths(router: &mut Router, paths: &[Path]) -> Result<Option<Followed>,
     router.follow_paths(paths, None).map(Some).map_err(Error::Path)
 }
 
-/// Has a policy lead along other paths.
+/// Replaces the paths of a policy.
 fn set_paths(router: &mut Router, id: u32, paths: [Vec<Path>; 2]) -> Result<(), Error> {
     let policy = router.own::<Policies>().0.get(&id).ok_or(Error::Unknown(id))?;
     let followed = policy.followed.iter().zip(&policy.paths).zip(&paths);

@@ -12,7 +12,7 @@ use super::{Attached, Attachments};
 
 /// A version whose packets policies forward.
 pub trait Forwarded: Matched {
-    /// Name of the node.
+    /// Node name.
     const NODE: &'static str;
 }
 
@@ -55,13 +55,13 @@ impl<V: Forwarded> Input<V> {
 /// Counters of [`Input`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// packets that went along the paths of a policy.
+    /// packets forwarded by a policy.
     #[name("matched")]
     Matched,
-    /// packets that a list denied.
+    /// packets denied by an access list.
     #[name("missed")]
     Missed,
-    /// packets that no list has a rule about.
+    /// packets that matched no rule.
     #[name("no match")]
     NoMatch,
 }

@@ -9,7 +9,7 @@ use super::{Applied, Direction, Error, Making, all, apply, apply_one, delete};
 /// A number that stands for none or all.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Ask for the version of the feature.
+/// Get the version of the feature.
 #[derive(Message)]
 #[reply(AclPluginGetVersionReply)]
 pub struct AclPluginGetVersion {}
@@ -18,32 +18,32 @@ pub struct AclPluginGetVersion {}
 #[derive(Message)]
 #[head(details)]
 pub struct AclPluginGetVersionReply {
-    /// that of what is incompatible with others
+    /// major version
     pub major: u32,
-    /// that of what was added
+    /// minor version
     pub minor: u32,
 }
 
-/// Ask for a sign of life.
+/// Ping the plugin.
 #[derive(Message)]
 #[reply(AclPluginControlPingReply)]
 pub struct AclPluginControlPing {}
 
-/// All that was asked before is answered.
+/// Reply to a ping: all earlier requests have been answered.
 #[derive(Message)]
 pub struct AclPluginControlPingReply {
-    /// the number of the client
+    /// client index
     pub client_index: u32,
-    /// the router's process
+    /// process ID of the router
     pub vpe_pid: u32,
 }
 
-/// Ask how many sessions there may be.
+/// Get the maximum number of sessions.
 #[derive(Message)]
 #[reply(AclPluginGetConnTableMaxEntriesReply)]
 pub struct AclPluginGetConnTableMaxEntries {}
 
-/// The number of sessions there may be.
+/// Maximum number of sessions.
 #[derive(Message)]
 #[head(details)]
 pub struct AclPluginGetConnTableMaxEntriesReply {
@@ -51,24 +51,24 @@ pub struct AclPluginGetConnTableMaxEntriesReply {
     pub conn_table_max_entries: u64,
 }
 
-/// Make an access list or replace one.
+/// Add or replace an access list.
 #[derive(Message)]
 #[reply(AclAddReplaceReply)]
 pub struct AclAddReplace {
-    /// the list; 4294967295 for a new one
+    /// access list; 4294967295 for a new one
     pub acl_index: u32,
-    /// its identifier
+    /// tag
     pub tag: Text<64>,
-    /// its rules in order
+    /// rules, in order
     #[counted(count: u32)]
     pub r: Vec<AclRule>,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 #[head(details)]
 pub struct AclAddReplaceReply {
-    /// its number
+    /// index
     pub acl_index: u32,
     /// 0, or a negative error number
     pub retval: i32,
@@ -77,32 +77,32 @@ pub struct AclAddReplaceReply {
 /// Delete an access list.
 #[derive(Message)]
 pub struct AclDel {
-    /// the list
+    /// access list
     pub acl_index: u32,
 }
 
-/// Put an access list behind those of an interface, or take it off.
+/// Add or remove an access list of an interface.
 #[derive(Message)]
 pub struct AclInterfaceAddDel {
-    /// put there, else taken off
+    /// true to add, false to remove
     #[preset("true")]
     pub is_add: bool,
-    /// for received packets, else for sent ones
+    /// true for received packets, false for transmitted ones
     pub is_input: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the list
+    /// access list
     pub acl_index: u32,
 }
 
-/// Have an interface's packets meet these lists and no others.
+/// Set the access lists of an interface.
 #[derive(Message)]
 pub struct AclInterfaceSetAclList {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// how many of them are for received packets; the others are for sent ones
+    /// number of them for received packets; the rest are for transmitted ones
     pub n_input: u8,
-    /// the lists
+    /// access lists
     #[counted(count: u8, before = n_input)]
     pub acls: Vec<u32>,
 }
@@ -118,11 +118,11 @@ pub struct AclDump {
 /// An access list.
 #[derive(Message)]
 pub struct AclDetails {
-    /// its number
+    /// index
     pub acl_index: u32,
-    /// its identifier
+    /// tag
     pub tag: Text<64>,
-    /// its rules in order
+    /// rules, in order
     #[counted(count: u32)]
     pub r: Vec<AclRule>,
 }
@@ -131,7 +131,7 @@ pub struct AclDetails {
 #[derive(Message)]
 #[details(AclInterfaceListDetails)]
 pub struct AclInterfaceListDump {
-    /// only those of this interface; 4294967295 for all
+    /// only this interface; 4294967295 for all
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
 }
@@ -139,74 +139,74 @@ pub struct AclInterfaceListDump {
 /// The access lists of an interface.
 #[derive(Message)]
 pub struct AclInterfaceListDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// how many of them are for received packets
+    /// number of them for received packets
     pub n_input: u8,
-    /// the lists
+    /// access lists
     #[counted(count: u8, before = n_input)]
     pub acls: Vec<u32>,
 }
 
-/// Have only frames of these types pass besides those of IP.
+/// Set the non-IP EtherTypes allowed on an interface.
 #[derive(Message)]
 pub struct AclInterfaceSetEtypeWhitelist {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// how many of them are for received frames; the others are for sent ones
+    /// number of them for received frames; the rest are for transmitted ones
     pub n_input: u8,
-    /// the types; all pass where there is none
+    /// EtherTypes; if empty, all pass
     #[counted(count: u8, before = n_input)]
     pub whitelist: Vec<u16>,
 }
 
-/// List the types of frames that pass.
+/// List allowed EtherTypes of interfaces.
 #[derive(Message)]
 #[details(AclInterfaceEtypeWhitelistDetails)]
 pub struct AclInterfaceEtypeWhitelistDump {
-    /// only those of this interface; 4294967295 for all
+    /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The types of frames that pass on an interface.
+/// Allowed EtherTypes of an interface.
 #[derive(Message)]
 pub struct AclInterfaceEtypeWhitelistDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// how many of them are for received frames
+    /// number of them for received frames
     pub n_input: u8,
-    /// the types
+    /// EtherTypes
     #[counted(count: u8, before = n_input)]
     pub whitelist: Vec<u16>,
 }
 
-/// Count packets by rule, or no longer.
+/// Enable or disable per-rule counters.
 #[derive(Message)]
 pub struct AclStatsIntfCountersEnable {
-    /// count them
+    /// enable
     pub enable: bool,
 }
 
-/// Have lists be looked up by hash, or one rule after the other: they always are by hash.
+/// Choose hash or linear lookup; lookups always use the hash.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct AclPluginUseHashLookupSet {
-    /// by hash
+    /// use the hash
     pub enable: bool,
 }
 
-/// Ask whether lists are looked up by hash.
+/// Get whether lookups use the hash.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[reply(AclPluginUseHashLookupGetReply)]
 pub struct AclPluginUseHashLookupGet {}
 
-/// Whether lists are looked up by hash, as was asked for.
+/// Whether hash lookup was requested.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[head(details)]
 pub struct AclPluginUseHashLookupGetReply {
-    /// by hash
+    /// use the hash
     pub enable: bool,
 }
 

@@ -20,25 +20,25 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("plugins/acl/acl_types.api")]
 pub struct AclRule {
-    /// what becomes of packets
+    /// action
     pub is_permit: AclAction,
-    /// their sources
+    /// source prefix
     pub src_prefix: Prefix,
-    /// their destinations
+    /// destination prefix
     pub dst_prefix: Prefix,
-    /// their protocol; 0 for all
+    /// protocol; 0 for any
     pub proto: IpProto,
-    /// first source port or type of ICMP
+    /// first source port or ICMP type
     pub srcport_or_icmptype_first: u16,
-    /// the last one
+    /// last of the range
     pub srcport_or_icmptype_last: u16,
-    /// first destination port or code of ICMP
+    /// first destination port or ICMP code
     pub dstport_or_icmpcode_first: u16,
-    /// the last one
+    /// last of the range
     pub dstport_or_icmpcode_last: u16,
-    /// flags of TCP that count
+    /// TCP flags mask
     pub tcp_flags_mask: u8,
-    /// what they are
+    /// TCP flags value
     pub tcp_flags_value: u8,
 }
 
@@ -46,13 +46,13 @@ pub struct AclRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("plugins/acl/acl_types.api")]
 pub struct MacipAclRule {
-    /// what becomes of packets
+    /// action
     pub is_permit: AclAction,
-    /// their source of layer 2
+    /// source MAC address
     pub src_mac: MacAddr,
-    /// its bits that count
+    /// MAC address mask
     pub src_mac_mask: MacAddr,
-    /// their sources of layer 3
+    /// source prefix
     pub src_prefix: Prefix,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct SetList(pub Named<Rule>);
 
 impl Command for SetList {
     const PATHS: &'static [&'static str] = &["set acl-plugin acl"];
-    const ABOUT: &'static str = "Make an access list, or replace one";
+    const ABOUT: &'static str = "Add or replace an access list";
     const USAGE: &'static str = "[index <idx> [create]] [count <n>] \
         <permit|deny|permit+reflect|action N> \
         src <PREFIX> dst <PREFIX> [proto X] [sport X[-Y]] [dport X[-Y]] \
@@ -53,7 +53,7 @@ impl Task<Router> for Make {
 #[derive(Command)]
 #[command("delete acl-plugin acl")]
 struct Delete {
-    /// the list
+    /// access list
     index: u32,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Apply {
 
 impl Command for Apply {
     const PATHS: &'static [&'static str] = &["set acl-plugin interface"];
-    const ABOUT: &'static str = "Put an access list behind those of an interface";
+    const ABOUT: &'static str = "Add or remove an access list of an interface";
     const USAGE: &'static str = "<interface> <input|output> <acl INDEX> [add|del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut direction, mut list, mut del, mut interface) = (None, None, false, None);
@@ -113,7 +113,7 @@ pub(super) struct SetTypes {
 
 impl Command for SetTypes {
     const PATHS: &'static [&'static str] = &["set acl-plugin etype-whitelist"];
-    const ABOUT: &'static str = "Have only frames of these types pass besides those of IP";
+    const ABOUT: &'static str = "Set the non-IP EtherTypes allowed on an interface";
     const USAGE: &'static str = "<interface> [input <hex-type> ...] [output <hex-type> ...]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
@@ -169,7 +169,7 @@ fn usual(args: &mut Args<'_>, usual: u32, why: &str) -> Result<SetOption, Error>
 
 impl Command for SetOption {
     const PATHS: &'static [&'static str] = &["set acl-plugin"];
-    const ABOUT: &'static str = "Set what holds for all access lists";
+    const ABOUT: &'static str = "Set global access list parameters";
     const USAGE: &'static str = "{counters {enable|disable} | use-hash-acl-matching {0|1} | \
         l4-match-nonfirst-fragment 1 | skip-ipv6-extension-header <header> 1}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {

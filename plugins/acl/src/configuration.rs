@@ -59,7 +59,7 @@ fn rest(router: &Router, lines: &mut Lines<'_>) {
     }
     for (interface, list) in router.settings::<MacIp>() {
         if let Some(acl) = list.0 {
-            lines.push(&macip_cli::Apply { interface, _add: false, acl, del: false });
+            lines.push(&macip_cli::Apply { interface, _add: false, acl: Some(acl), del: false });
         }
     }
 }

@@ -13,37 +13,37 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// no such access list: {0}
+    /// no access list {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(u32),
     /// access list {0} exists
     #[retval(VALUE_EXIST)]
     Exists(u32),
-    /// no more than {MOST_LISTS} access lists
+    /// at most {MOST_LISTS} access lists
     #[retval(LIMIT_EXCEEDED)]
     Full,
     /// the list is in use for received packets of interface {0}
     #[retval(ACL_IN_USE_INBOUND)]
     UsedInput(u32),
-    /// the list is in use for sent packets of interface {0}
+    /// the list is in use for transmitted packets of interface {0}
     #[retval(ACL_IN_USE_OUTBOUND)]
     UsedOutput(u32),
     /// the list is in use by another feature
     #[retval(IN_USE)]
     Used,
-    /// access list {0} is applied already
+    /// access list {0} is already applied
     #[retval(ENTRY_ALREADY_EXISTS)]
     Twice(u32),
     /// access list {0} is not applied there
     #[retval(NO_SUCH_ENTRY)]
     NotApplied(u32),
-    /// no MACIP list is applied there
+    /// no MACIP list is applied
     #[retval(NO_SUCH_ENTRY)]
     NoMacIp,
-    /// no more than {MOST_APPLIED} lists or types for an interface
+    /// at most {MOST_APPLIED} lists or types per interface
     #[retval(INVALID_VALUE)]
     TooMany,
-    /// more lists or types for received packets than there are
+    /// more lists or types for received packets than given
     #[retval(INVALID_VALUE)]
     Counts,
     /// rule {0}: unknown action
@@ -52,16 +52,16 @@ pub enum Error {
     /// rule {0}: source and destination of different IP versions
     #[retval(INVALID_VALUE)]
     Versions(u32),
-    /// rule {0}: unknown IP version or too many bits in the source
+    /// rule {0}: invalid address family or prefix length of the source
     #[retval(INVALID_SRC_ADDRESS)]
     SourceLength(u32),
-    /// rule {0}: unknown IP version or too many bits in the destination
+    /// rule {0}: invalid address family or prefix length of the destination
     #[retval(INVALID_DST_ADDRESS)]
     DestinationLength(u32),
-    /// rule {0}: the source has bits behind its prefix
+    /// rule {0}: the source has host bits set
     #[retval(INVALID_SRC_ADDRESS)]
     SourceBits(u32),
-    /// rule {0}: the destination has bits behind its prefix
+    /// rule {0}: the destination has host bits set
     #[retval(INVALID_DST_ADDRESS)]
     DestinationBits(u32),
     /// rule {0}: the range of source ports or types ends before it begins
@@ -70,7 +70,7 @@ pub enum Error {
     /// rule {0}: the range of destination ports or codes ends before it begins
     #[retval(INVALID_VALUE_2)]
     DestinationPorts(u32),
-    /// the tag cannot be printed
+    /// the tag is not printable
     #[retval(INVALID_VALUE)]
     Tag,
 }

@@ -112,7 +112,7 @@ pub struct Options {
     pub counts: bool,
     /// Clients have asked for lookups by hash; they are always fast.
     pub hash_lookup: bool,
-    /// Sessions end when lists change; their packets are judged anew.
+    /// Sessions end when lists change; their packets are re-evaluated.
     pub reclassifies: bool,
     /// Raised whenever lists change.
     generation: u32,
@@ -185,7 +185,7 @@ pub fn all(router: &Router) -> &Lists {
     router.own::<Lists>()
 }
 
-/// Has lists that a feature uses not be deleted.
+/// Protects lists that a feature uses from deletion.
 pub fn add_user(router: &mut Router, user: User) {
     router.own_mut::<Lists>().users.push(user);
 }
@@ -198,7 +198,7 @@ pub fn set_options(router: &mut Router, change: impl FnOnce(&mut Options)) {
     lists.options.publish(options);
 }
 
-/// Has sessions that lists of another state began be judged anew, where that is asked for.
+/// Re-evaluates sessions created by lists of another state, if configured.
 fn note_change(router: &mut Router) {
     set_options(router, |options| options.generation = options.generation.wrapping_add(1));
 }
@@ -207,7 +207,7 @@ fn note_change(router: &mut Router) {
 pub struct Making {
     /// The one that is replaced, or the number that a new one is to have.
     pub index: Option<u32>,
-    /// It is new, under its number.
+    /// New, under its number.
     pub is_new: bool,
     tag: String,
     builder: ListBuilder,
@@ -285,7 +285,7 @@ fn counters(router: &mut Router, index: u32, count: usize) -> Rows<VolumeCounter
     let columns = Columns::fixed(count.max(1));
     router.stats.combined(&name, columns).unwrap_or_else(|why| {
         let log = router.log.class("acl", "");
-        log.warn(format_args!("access list {index} is not counted by rule: {why}"));
+        log.warn(format_args!("access list {index} has no per-rule counters: {why}"));
         Rows::of(Vec::new())
     })
 }
@@ -328,7 +328,7 @@ pub fn delete(router: &mut Router, index: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has an interface's packets meet these lists, received and sent.
+/// Sets the lists of an interface for received and sent packets.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -386,7 +386,7 @@ pub fn apply_one(
     }
 }
 
-/// Has only these types of frames other than IP pass, received and sent; all where none is named.
+/// Permits only these types of non-IP frames, received and sent; all if none is named.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

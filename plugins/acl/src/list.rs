@@ -91,7 +91,7 @@ impl<const W: usize> Half<W> {
 pub struct List {
     /// Its identifier, as operators give it.
     pub tag: String,
-    /// Its rules in order.
+    /// Rules, in order.
     pub rules: Arc<[Rule]>,
     pub(crate) v4: Half<2>,
     pub(crate) v6: Half<5>,

@@ -26,7 +26,7 @@ pub struct MacRule {
     pub permit: bool,
     /// Source address of layer 2.
     pub mac: MacAddr,
-    /// Its bits that count.
+    /// MAC address mask.
     pub mac_mask: MacAddr,
     /// Sources of layer 3.
     pub src: Prefix,
@@ -98,7 +98,7 @@ impl<const W: usize> Half<W> {
 pub struct MacList {
     /// Its identifier, as operators give it.
     pub tag: String,
-    /// Its rules in order.
+    /// Rules, in order.
     pub rules: Vec<MacRule>,
     v4: Half<2>,
     v6: Half<3>,
@@ -130,7 +130,7 @@ pub struct MacIp(pub Option<u32>);
 /// All MACIP lists.
 pub struct MacLists {
     slab: SharedSlab<MacList>,
-    /// Interfaces of which clients are told: up to the highest that ever had a list.
+    /// Interfaces reported to clients: up to the highest that ever had a list.
     pub(super) told: u32,
 }
 

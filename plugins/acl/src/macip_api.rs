@@ -8,46 +8,46 @@ use super::api::{NONE, each_interface, text};
 use super::api_types::MacipAclRule;
 use super::macip::{self, MacIp, MacRule};
 
-/// Make a MACIP list.
+/// Add a MACIP list.
 #[derive(Message)]
 #[reply(MacipAclAddReply)]
 pub struct MacipAclAdd {
-    /// its identifier
+    /// tag
     pub tag: Text<64>,
-    /// its rules in order
+    /// rules, in order
     #[counted(count: u32)]
     pub r: Vec<MacipAclRule>,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 #[head(details)]
 pub struct MacipAclAddReply {
-    /// its number
+    /// index
     pub acl_index: u32,
     /// 0, or a negative error number
     pub retval: i32,
 }
 
-/// Make a MACIP list or replace one.
+/// Add or replace a MACIP list.
 #[derive(Message)]
 #[reply(MacipAclAddReplaceReply)]
 pub struct MacipAclAddReplace {
-    /// the list; 4294967295 for a new one
+    /// access list; 4294967295 for a new one
     #[preset(4294967295)]
     pub acl_index: u32,
-    /// its identifier
+    /// tag
     pub tag: Text<64>,
-    /// its rules in order
+    /// rules, in order
     #[counted(count: u32)]
     pub r: Vec<MacipAclRule>,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 #[head(details)]
 pub struct MacipAclAddReplaceReply {
-    /// its number
+    /// index
     pub acl_index: u32,
     /// 0, or a negative error number
     pub retval: i32,
@@ -56,19 +56,19 @@ pub struct MacipAclAddReplaceReply {
 /// Delete a MACIP list.
 #[derive(Message)]
 pub struct MacipAclDel {
-    /// the list
+    /// access list
     pub acl_index: u32,
 }
 
-/// Give an interface a MACIP list, or take it off.
+/// Apply a MACIP list to an interface, or remove it.
 #[derive(Message)]
 pub struct MacipAclInterfaceAddDel {
-    /// given, else taken off
+    /// true to apply, false to remove
     #[preset("true")]
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the list
+    /// access list
     pub acl_index: u32,
 }
 
@@ -84,30 +84,30 @@ pub struct MacipAclDump {
 /// A MACIP list.
 #[derive(Message)]
 pub struct MacipAclDetails {
-    /// its number
+    /// index
     pub acl_index: u32,
-    /// its identifier
+    /// tag
     pub tag: Text<64>,
-    /// its rules in order
+    /// rules, in order
     #[counted(count: u32)]
     pub r: Vec<MacipAclRule>,
 }
 
-/// Ask for the MACIP lists of all interfaces.
+/// Get the MACIP lists of all interfaces.
 #[derive(Message)]
 #[reply(MacipAclInterfaceGetReply)]
 pub struct MacipAclInterfaceGet {}
 
-/// The MACIP lists of interfaces, up to the highest number of one that ever had a list.
+/// MACIP lists of interfaces, up to the highest interface index that ever had one.
 #[derive(Message)]
 #[head(details)]
 pub struct MacipAclInterfaceGetReply {
-    /// by the number of the interface; 4294967295 for none
+    /// list by interface index; 4294967295 for none
     #[counted(count: u32)]
     pub acls: Vec<u32>,
 }
 
-/// List the interfaces with MACIP lists.
+/// List interfaces with MACIP lists.
 #[derive(Message)]
 #[details(MacipAclInterfaceListDetails)]
 pub struct MacipAclInterfaceListDump {
@@ -118,9 +118,9 @@ pub struct MacipAclInterfaceListDump {
 /// An interface with a MACIP list.
 #[derive(Message)]
 pub struct MacipAclInterfaceListDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its list
+    /// MACIP list
     #[counted(count: u8)]
     pub acls: Vec<u32>,
 }

@@ -16,7 +16,7 @@ pub(super) struct SetList(pub Named<MacRule>);
 
 impl Command for SetList {
     const PATHS: &'static [&'static str] = &["set acl-plugin macip acl"];
-    const ABOUT: &'static str = "Make a MACIP list, or replace one";
+    const ABOUT: &'static str = "Add or replace a MACIP list";
     const USAGE: &'static str = "[index <idx> [create]] [count <n>] <permit|deny|action N> \
         {ip|src} <PREFIX> \
         mac <MAC> mask <MAC> [tag FOO] {use comma separated list for multiple rules}";
@@ -33,27 +33,27 @@ impl Print for SetList {
     }
 }
 
-/// Delete a MACIP list, which is taken off interfaces.
+/// Delete a MACIP list and remove it from interfaces.
 #[derive(Command)]
 #[command("delete acl-plugin macip acl")]
 struct Delete {
-    /// the list
+    /// access list
     index: u32,
 }
 
-/// Give an interface a MACIP list, or take it off.
+/// Apply a MACIP list to an interface, or remove it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set acl-plugin macip interface")]
 #[stage(Attachments)]
 pub(super) struct Apply {
-    /// the interface
+    /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// give it; the default
+    /// apply it; the default
     #[keyword("add")]
     pub _add: bool,
-    /// the list
-    pub acl: u32,
+    /// the list; any that is taken off if not given
+    pub acl: Option<u32>,
     /// take it off
     pub del: bool,
 }
@@ -121,10 +121,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Delete| Ok(macip::delete(router, c.index)?));
     cli.command(|router: &mut Router, c: Apply| {
         match c.del {
-            false => macip::apply(router, c.interface, c.acl)?,
+            false => macip::apply(router, c.interface, c.acl.ok_or("missing acl")?)?,
             true => macip::take_off(router, c.interface)?,
         }
-        Ok(())
+        Ok::<(), Error>(())
     });
     cli.command(|router: &mut Router, c: ShowLists| {
         let all = macip::all(router).iter();

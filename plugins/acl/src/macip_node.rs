@@ -20,9 +20,9 @@ use super::macip::{MacIp, MacList, MacLists, mac_word};
 pub(super) const NAMES: [&str; 3] =
     ["acl-plugin-macip-ip4", "acl-plugin-macip-ip6", "acl-plugin-macip-l2"];
 
-/// Packets of IPv4.
+/// IPv4 packets.
 pub const IP4: usize = 0;
-/// Packets of IPv6.
+/// IPv6 packets.
 pub const IP6: usize = 1;
 /// Bridged frames.
 pub const LAYER2: usize = 2;

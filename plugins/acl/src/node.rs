@@ -154,7 +154,7 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGE
             let at = upper::payload(bytes).map_or(bytes.len(), |(_, at)| at);
             return &bytes[at..];
         }
-        // On the way out the layer 2 header of the adjacency is in front.
+        // On output the Ethernet header of the adjacency is in front.
         let at = match adjacencies.read(p.adjacency(), epoch) {
             Some(a) if DIRECTION == 1 => a.header_len.into(),
             _ => 0,
@@ -439,9 +439,6 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGE
                 return Err(Error::TooManySessions);
             }
             (_, Action::Deny) => {
-                if p.is_explained() && block.is_stateful(place) {
-                    p.stop_explaining(SESSIONS);
-                }
                 pass.tally.denied += 1;
                 return Err(Error::Deny);
             }
@@ -451,10 +448,6 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGE
         Ok(Next::Continue)
     }
 }
-
-/// Reason why the fate of an explained packet that no rule lets pass is not known.
-const SESSIONS: &str = "no rule lets it pass, but a session of its data-plane thread may: \
-    `show acl-plugin sessions' lists them";
 
 /// Adds the nodes of routed packets.
 pub(super) fn add(

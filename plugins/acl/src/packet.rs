@@ -35,7 +35,7 @@ impl<const W: usize> Default for Tuple<W> {
 }
 
 impl<const W: usize> Tuple<W> {
-    /// The protocol.
+    /// Protocol.
     #[inline(always)]
     pub fn protocol(&self) -> Protocol {
         Protocol((self.key[W - 1] >> 32) as u8)

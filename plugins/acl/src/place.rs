@@ -5,7 +5,7 @@ use super::packet::Matched;
 /// The path on which packets meet lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// They are routed.
+    /// Routed.
     Routed,
     /// Their frames are bridged or cross-connected.
     Bridged,

@@ -10,7 +10,7 @@ use super::Error;
 /// Action on packets that match a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// They are dropped.
+    /// Deny.
     Deny,
     /// They pass.
     Permit,
@@ -35,14 +35,14 @@ pub type Range = (u16, u16);
 /// All of a range.
 pub const ALL: Range = (0, u16::MAX);
 
-/// A rule: which packets it is about, and what becomes of them.
+/// A rule: a match and an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Action on them.
     pub action: Action,
-    /// Their sources.
+    /// Source prefix.
     pub src: Prefix,
-    /// Their destinations.
+    /// Destination prefix.
     pub dst: Prefix,
     /// Their protocol; 0 for all, whatever the ports are.
     pub protocol: u8,

@@ -26,7 +26,7 @@ pub struct Timeouts {
     pub udp_idle: u32,
     /// Connections that are established.
     pub tcp_idle: u32,
-    /// Connections that are not, or no longer.
+    /// Connections that are not established.
     pub tcp_transient: u32,
 }
 
@@ -79,7 +79,7 @@ pub type One<A> = Counted<Flow<A>, Flow<A>, Origin>;
 
 /// A version whose packets have sessions.
 pub trait Reflected: Matched {
-    /// Its addresses.
+    /// Addresses.
     type Address: Look + std::fmt::Debug + Sync;
     /// Its sessions among those of both.
     fn of(all: &Both) -> &Of<Self::Address>;
@@ -102,9 +102,9 @@ impl Reflected for V6 {
 /// The sessions of both versions.
 #[derive(Clone)]
 pub struct Both {
-    /// Of IPv4.
+    /// IPv4.
     pub v4: Of<[u8; 4]>,
-    /// Of IPv6.
+    /// True for IPv6.
     pub v6: Of<[u8; 16]>,
 }
 

@@ -11,6 +11,7 @@ use control::process::{Event, Wake};
 use graph::NoAnswer;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
+use sessions::page::page;
 use sessions::{Address, Usage, Walked};
 
 use super::session::{One, Timeouts, of_scope};
@@ -34,7 +35,7 @@ pub(super) enum SetTimeout {
 
 impl Command for SetTimeout {
     const PATHS: &'static [&'static str] = &["set acl-plugin session timeout"];
-    const ABOUT: &'static str = "Set the seconds of silence after which sessions are over";
+    const ABOUT: &'static str = "Set session timeouts, in seconds";
     const USAGE: &'static str = "{{udp idle}|tcp {idle|transient}} <seconds>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let make = if args.keyword("udp idle") {
@@ -94,7 +95,7 @@ pub(super) struct SetReclassify(pub bool);
 
 impl Command for SetReclassify {
     const PATHS: &'static [&'static str] = &["set acl-plugin reclassify-sessions"];
-    const ABOUT: &'static str = "Judge packets of sessions anew when lists change";
+    const ABOUT: &'static str = "Re-evaluate sessions when access lists change";
     const USAGE: &'static str = "{0|1}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Ok(Self(args.value::<u8>("0 or 1")? != 0))
@@ -109,8 +110,8 @@ impl Print for SetReclassify {
     }
 }
 
-/// Set a size of the tables of sessions, or the level of event traces. Accepted: tables grow by
-/// themselves, and packet traces show sessions.
+/// Set session table sizes or the event trace level; accepted: tables grow, and packet traces show
+/// sessions.
 #[derive(Command)]
 #[command("set acl-plugin session table")]
 struct SetTable {
@@ -128,7 +129,7 @@ struct SetTable {
     _event_trace: Option<u32>,
 }
 
-/// Set the level of event traces. Accepted: packet traces show sessions.
+/// Set the event trace level; accepted: packet traces show sessions.
 #[derive(Command)]
 #[command("set acl-plugin event-trace")]
 struct SetEventTrace {
@@ -137,25 +138,25 @@ struct SetEventTrace {
     _level: u32,
 }
 
-/// Have memory of access lists checked or traced. Accepted: the router's language checks it.
+/// Set heap validation or tracing; accepted: the router's language makes it unnecessary.
 #[derive(Command)]
 #[command("set acl-plugin heap")]
 struct SetHeap {
-    /// that of lists
+    /// heap of lists
     #[keyword("main")]
     _main: bool,
-    /// that of lookups
+    /// heap of lookups
     #[keyword("hash")]
     _hash: bool,
-    /// 1 to check it, 0 not to
+    /// 1 to validate, 0 not to
     #[keyword("validate")]
     _validate: Option<u32>,
-    /// 1 to trace it, 0 not to
+    /// 1 to trace, 0 not to
     #[keyword("trace")]
     _trace: Option<u32>,
 }
 
-/// End all sessions.
+/// Delete all sessions.
 #[derive(Command)]
 #[command("clear acl-plugin sessions")]
 struct Clear;
@@ -164,18 +165,18 @@ struct Clear;
 #[derive(Command)]
 #[command("show acl-plugin sessions")]
 struct Show {
-    /// how many: 100
+    /// maximum number to show; default 100
     count: Option<usize>,
-    /// leave out so many before these
+    /// number to skip
     from: Option<usize>,
-    /// only those of this interface
+    /// only this interface
     #[alias("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// only those of this thread
+    /// only this thread
     thread: Option<usize>,
-    /// of these, the one with this number
+    /// of these, only this one
     index: Option<usize>,
-    /// how much: with anything but 0 their threads too
+    /// verbosity: nonzero shows threads as well
     verbose: Option<u32>,
 }
 
@@ -364,6 +365,14 @@ pub(super) fn spawn(router: &mut Router) {
     });
     sessions::list(router, "acl-ip6", |router| {
         all(router).sessions().clone().v6.usage(router).unwrap_or_default()
+    });
+    sessions::list_pages(router, "acl-ip4", |router, wanted| {
+        let all = all(router).sessions().v4.clone();
+        page(router, &all, wanted, |one| one.data.state())
+    });
+    sessions::list_pages(router, "acl-ip6", |router, wanted| {
+        let all = all(router).sessions().v6.clone();
+        page(router, &all, wanted, |one| one.data.state())
     });
 }
 

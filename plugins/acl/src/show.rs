@@ -26,32 +26,32 @@ struct ShowInterfaces {
     /// only this one
     #[alias("sw_if_index")]
     sw_if_index: Option<u32>,
-    /// the lists themselves
+    /// include the lists
     acl: bool,
-    /// the same
+    /// accepted; the output is the same
     detail: bool,
 }
 
-/// Show the sizes of access lists, as lookups see them.
+/// Show the sizes of access lists in lookup tables.
 #[derive(Command)]
 #[command("show acl-plugin tables")]
 struct ShowTables {
-    /// only lists
+    /// lists only
     #[keyword("acl")]
     _acl: bool,
     /// only this one
     index: Option<u32>,
-    /// groups of rules with the bits by which they are found
+    /// rule groups and their masks
     mask: bool,
-    /// the lists of interfaces
+    /// lists of interfaces
     applied: bool,
-    /// only of this context
+    /// only this lookup context
     #[alias("lc_index")]
     lc_index: Option<u32>,
-    /// the same as without
+    /// accepted; the output is the same
     #[keyword("hash")]
     _hash: bool,
-    /// how much
+    /// verbosity
     #[keyword("verbose")]
     _verbose: Option<u32>,
 }
@@ -72,17 +72,17 @@ struct ShowUsers {
     index: Option<u32>,
 }
 
-/// Show the memory that access lists take.
+/// Show the memory used by access lists.
 #[derive(Command)]
 #[command("show acl-plugin memory")]
 struct ShowMemory;
 
-/// Show a tuple of six words of 64 bits as traces have them: addresses, then interface, protocol,
-/// ports and flags.
+/// Decode a 5-tuple from a trace: six 64-bit words with addresses, interface, protocol, ports and
+/// flags.
 #[derive(Command)]
 #[command("show acl-plugin decode 5tuple")]
 struct Decode {
-    /// the words, in hexadecimal digits
+    /// the words, in hexadecimal
     #[positional]
     words: Vec<String>,
 }

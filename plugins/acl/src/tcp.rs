@@ -1,10 +1,9 @@
-//! TCP as sessions see it: which of the two timeouts a connection has, and which packets begin it
-//! anew.
+//! TCP for sessions: which of the two timeouts a connection has, and which packets restart it.
 //!
 //! A connection is established once each end has sent a SYN and an ACK, until both have sent a FIN
-//! or one a RST. Of any other only what its initiator sends, or what brings it further, begins the
-//! timeout anew: the far end alone keeps no session open. One that was closed ends whatever is
-//! sent, unless its initiator sends another SYN.
+//! or one a RST. In other states only packets of its initiator, or those that advance it, restart
+//! the timeout: the remote end alone keeps no session open. A closed one ends whatever is sent,
+//! unless its initiator sends another SYN.
 
 use sessions::Direction;
 use wire::tcp::Flags;
@@ -21,7 +20,7 @@ const COUNT: u8 = Flags::SYN.0 | Flags::ACK.0 | Flags::FIN.0 | Flags::RST.0;
 const OPEN: u8 = Flags::SYN.0 | Flags::ACK.0;
 
 impl Connection {
-    /// After a packet with these flags; whether its timeout begins anew.
+    /// Processes a packet with these flags; returns whether its timeout restarts.
     #[inline(always)]
     pub fn pass(&mut self, flags: Flags, from: Direction) -> bool {
         let before = *self;
@@ -63,7 +62,7 @@ mod tests {
     const SYN_ACK: Flags = Flags(0x12);
     const FIN_ACK: Flags = Flags(0x11);
 
-    /// Passes packets; whether each begins the timeout anew.
+    /// Processes packets; whether each restarts the timeout.
     fn pass(connection: &mut Connection, steps: &[(Flags, Direction)]) -> Vec<bool> {
         steps.iter().map(|(flags, from)| connection.pass(*flags, *from)).collect()
     }

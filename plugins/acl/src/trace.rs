@@ -48,7 +48,7 @@ impl Record for Checked {
             Met::Nothing => {}
             Met::Existing => f.write_str("existing session, ")?,
             Met::New => f.write_str("new session, ")?,
-            Met::Full => f.write_str("no room for a session, ")?,
+            Met::Full => f.write_str("session table full, ")?,
             Met::Elsewhere => f.write_str("handed over, ")?,
         }
         match found.list {
@@ -68,7 +68,7 @@ impl Record for Checked {
             Action::Reflect => "permits, with answers by a session,",
         };
         Some(vec![match list {
-            u32::MAX => format!("no rule of the lists on {interface} is about it: denied"),
+            u32::MAX => format!("no rule of the lists on {interface} matches: denied"),
             _ => format!("rule {rule} of list {list} on {interface} {verdict} it"),
         }])
     }

@@ -66,13 +66,20 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A word, and the comma behind it as another one.
+/// A word, and the comma behind it as another one. The next rule may follow without a blank:
+/// `10.0.0.0/8,deny`.
 fn with_comma(word: &str) -> impl Iterator<Item = &str> {
+    const ACTIONS: [&str; 4] = ["permit", "deny", "permit+reflect", "action"];
+    let next = word.rsplit_once(',').filter(|(_, next)| ACTIONS.contains(next));
+    let (word, next) = match next {
+        Some((head, next)) => (&word[..head.len() + 1], Some(next)),
+        None => (word, None),
+    };
     let (head, comma) = match word.strip_suffix(',') {
         Some(head) => (head, Some(",")),
         None => (word, None),
     };
-    Some(head).filter(|head| !head.is_empty()).into_iter().chain(comma)
+    Some(head).filter(|head| !head.is_empty()).into_iter().chain(comma).chain(next)
 }
 
 fn range(words: &mut Words<'_>, what: &str) -> Result<Range, Error> {

@@ -3,25 +3,25 @@
 use control::api::{Api, Message};
 use net::{InterfaceIndex, Router};
 
-/// Have an interface's packets looked at, or no longer.
+/// Enable or disable source checks on an interface.
 #[derive(Message)]
 pub struct AdlInterfaceEnableDisable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
 }
 
-/// Set the lists of an interface.
+/// Table of allowed sources.
 #[derive(Message)]
 pub struct AdlAllowlistEnableDisable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table that allowed sources are in
+    /// check IPv4 sources
     pub fib_id: u32,
-    /// sources of IPv4 are looked up
+    /// check IPv6 sources
     pub ip4: bool,
-    /// sources of IPv6 are looked up
+    /// apply the default list to other protocols
     pub ip6: bool,
     /// other protocols go by the default list
     pub default_adl: bool,

@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 
 use super::Lists;
 
-/// Check the sources of packets of an interface, or stop.
+/// Enable or disable source checks on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("adl interface", "binary-api adl_interface_enable_disable")]
 #[stage(Attachments)]
@@ -14,11 +14,11 @@ struct SetInterface {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// stop
+    /// disable
     disable: bool,
 }
 
-/// Set the table that allowed sources of an interface are in.
+/// Set the table of allowed sources of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("adl allowlist", "binary-api adl_allowlist_enable_disable")]
 #[stage(Attachments)]
@@ -26,11 +26,11 @@ struct SetLists {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// sources of IPv4 packets
+    /// check IPv4 sources
     ip4: bool,
-    /// sources of IPv6 packets
+    /// check IPv6 sources
     ip6: bool,
-    /// packets of other protocols pass
+    /// allow packets of other protocols
     default: bool,
     /// table
     #[default]

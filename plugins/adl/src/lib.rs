@@ -44,12 +44,12 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// no routing table {0}
+    /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
 }
 
-/// Has an interface's packets looked at, or no longer.
+/// Enables or disables source checks on an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`].

@@ -38,6 +38,7 @@ const PLUGINS: &[Feature] = &[
     ct6::FEATURE,
     classify::FEATURE,
     igmp::FEATURE,
+    ikev2::FEATURE,
     ip_session_redirect::FEATURE,
     l2_rewrite::FEATURE,
     l2_xcrw::FEATURE,

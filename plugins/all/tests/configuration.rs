@@ -14,7 +14,7 @@ fn rig() -> Rig {
     Rig::new(&features)
 }
 
-/// Has one router told `told`, and another one what the first one then prints, which must be
+/// Configures a router with `told`, and another one with its printed configuration, which must be
 /// `printed`.
 #[track_caller]
 fn replays(told: &str, printed: &str) {
@@ -29,14 +29,14 @@ fn replays(told: &str, printed: &str) {
     is_replaced(&mut second, printed);
 }
 
-/// Has a router with this configuration go to an empty one and come back.
+/// Replaces this configuration by an empty one and back.
 #[track_caller]
 fn is_replaced(rig: &mut Rig, printed: &str) {
     let (empty, file) = (temporary(""), temporary(printed));
     assert_eq!(rig.run(&format!("configure replace {}", empty.display())), "");
     assert_eq!(rig.run("show configuration"), "");
     assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
-    // Interfaces may have other numbers, and come in another order then.
+    // Interfaces may have other numbers, and another order then.
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     assert_eq!(lines(&rig.run("show configuration")), lines(printed));
     for path in [empty, file] {
@@ -541,7 +541,7 @@ set interface state gtpu_tunnel0 down
 create vxlan tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 vni 9
 set interface name vxlan_tunnel1 group
 create sub-interfaces group 3
-disable ip6 interface ipip1
+disable ip6 interface ip6ip-6rd1
 create gre tunnel src 10.0.0.1 dst 10.0.0.3
 ip table del 7 keep-routes",
         "ip table add 7
@@ -563,7 +563,7 @@ create vxlan-gpe tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 instance 0 vni 9 ne
 create vxlan tunnel src 10.0.0.1 group 232.1.1.1 loop0.5 instance 1 vni 9
 set interface name vxlan_tunnel1 group
 create sub-interfaces group 3 dot1q 3 exact-match
-disable ip6 interface ipip1
+disable ip6 interface ip6ip-6rd1
 create teib ipip0 peer 10.1.1.1 nh 10.0.0.9 nh-table-id 7
 create teib gre1 peer 10.1.1.1 nh 10.0.0.9
 set interface ip6 gtpu-bypass loop0.5
@@ -920,7 +920,7 @@ set interface l2 xcrw loop0 next error-drop rw 00ff
     replays(made, made);
 }
 
-/// Has a file with this text checked; what is said of it, without the name of the file.
+/// Checks a file with this text; returns the result, without the name of the file.
 fn checked(rig: &mut Rig, text: &str) -> String {
     let file = temporary(text);
     let said = rig.run(&format!("configure check {}", file.display()));
@@ -951,7 +951,7 @@ fn a_trial_takes_only_commands_of_configurations() {
     ] {
         let said = checked(&mut rig, &line);
         assert!(said.contains("FILE:1: "), "{line}: {said}");
-        assert!(said.contains("' does not belong in a configuration"), "{line}: {said}");
+        assert!(said.contains("' is not a configuration command"), "{line}: {said}");
         assert!(!said.contains("root"), "{line}: {said}");
     }
     let said = checked(&mut rig, &format!("plugin load {path}"));
@@ -960,8 +960,34 @@ fn a_trial_takes_only_commands_of_configurations() {
     assert!(!std::path::Path::new("/tmp/ferrovia-trial").exists());
     // What is harmless and helps to read or write a file is taken.
     let said = checked(&mut rig, "comment { a table }\ndefine n 7\nip table add $n\n");
-    assert_eq!(said, "1 commands: 0 would go, 1 would come\n");
+    assert_eq!(said, "1 commands: 0 to be removed, 1 to be added\n");
     std::fs::remove_file(secret).unwrap();
+}
+
+#[test]
+fn profiles_of_ikev2_are_what_was_said() {
+    let told = "ikev2 set liveness 5 2\nikev2 dpd disable\nikev2 set sleep interval 0.5\n\
+        create loopback interface instance 1\n\
+        ikev2 profile add p\n\
+        ikev2 profile set p id local fqdn a.test\n\
+        ikev2 profile set p id remote key-id 0x0001\n\
+        ikev2 profile set p traffic-selector local ip-range 10.0.0.0 - 10.0.0.9 port-range 1 - 2 \
+        protocol 6\n\
+        ikev2 profile set p responder loop1 10.9.0.2\n\
+        ikev2 profile set p ike-crypto-alg aes-cbc 256 ike-integ-alg hmac-sha2-256-128 ike-dh \
+        ecp-256\n\
+        ikev2 profile set p esp-crypto-alg aes-gcm-16 256\n\
+        ikev2 profile set p sa-lifetime 3600 10 5 0\n\
+        ikev2 profile set p udp-encap\n\
+        ikev2 profile set p ipsec-over-udp port 4501\n\
+        ikev2 profile set p disable natt\n";
+    replays(told, told);
+    let mut rig = rig();
+    rig.attempt("ikev2 profile add p").unwrap();
+    rig.attempt("ikev2 profile set p auth shared-key-mic string sesame").unwrap();
+    let (shown, whole) = (rig.run("show configuration"), rig.run("show configuration secrets"));
+    assert!(!shown.contains("sesame") && shown.contains("string <hidden>"), "{shown}");
+    assert!(whole.contains("auth shared-key-mic string sesame"), "{whole}");
 }
 
 #[test]
@@ -973,15 +999,18 @@ fn hidden_secrets_are_those_that_run() {
     let (shown, whole) = (rig.run("show configuration"), rig.run("show configuration secrets"));
     assert!(shown.contains("private-key <hidden> ") && !shown.contains("c0ffee"), "{shown}");
     assert!(whole.contains(key) && whole.contains("secret c0ffee"), "{whole}");
-    assert_eq!(checked(&mut rig, &shown), "2 commands: 0 would go, 0 would come\n");
+    assert_eq!(checked(&mut rig, &shown), "2 commands: 0 to be removed, 0 to be added\n");
     let file = temporary(&shown);
     assert_eq!(rig.run(&format!("configure replace {}", file.display())), "");
     assert_eq!(rig.run("show configuration secrets"), whole);
     let said = checked(&mut rig, "bfd key set conf-key-id 2 type keyed-sha1 secret <hidden>");
-    assert!(said.contains("FILE:1: `<hidden>' stands for a secret"), "{said}");
+    assert!(
+        said.contains("FILE:1: `<hidden>' stands for the secret of a running command"),
+        "{said}"
+    );
     // Between braces, as fvctl sends its standard input.
     let said = rig.run(&format!("configure check {{ {shown}}}"));
-    assert_eq!(said, "2 commands: 0 would go, 0 would come\n");
+    assert_eq!(said, "2 commands: 0 to be removed, 0 to be added\n");
     let said = rig.run("configure check { \n\nip route\n}");
     assert!(said.contains("standard input:3: "), "{said}");
     assert!(rig.run("configure check -").contains("only fvctl has a standard input"));
@@ -1003,7 +1032,7 @@ fn what_no_command_takes_back_is_known_before_anything_changes() {
     let (interfaces, now) = (rig.run("show interface"), rig.run("show configuration secrets"));
     let said = rig.run(&format!("configure replace {}", saved.display()));
     let shown = format!("set l2tpv3 tunnel cookie {name} local <hidden> remote <hidden>");
-    let lasting = format!("no command takes back `{shown}'");
+    let lasting = format!("no command undoes `{shown}'");
     assert!(said.contains(&lasting) && said.contains("; nothing has changed"), "{said}");
     assert_eq!(rig.run("show interface"), interfaces);
     let said = rig.run("commit confirm 5");
@@ -1018,13 +1047,13 @@ fn what_no_command_takes_back_is_known_before_anything_changes() {
     // A replacement that has it cannot be confirmed later.
     rig.set("delete loopback interface intfc loop1");
     let said = rig.run(&format!("configure replace {} confirm 5", saved.display()));
-    assert!(said.contains("no command takes back") && said.contains("nothing has changed"));
+    assert!(said.contains("no command undoes") && said.contains("nothing has changed"));
 }
 
 /// The error while a configuration is being replaced.
-const BUSY: &str = "commit confirm: the configuration is being replaced or saved already\n";
+const BUSY: &str = "commit confirm: the configuration is already being replaced or saved\n";
 
-/// Has timers fire until a replacement in the background is over, and the configuration this one.
+/// Fires timers until a replacement in the background is over, and the configuration is this one.
 #[track_caller]
 fn comes_back(rig: &mut Rig, configuration: &str) {
     let start = std::time::Instant::now();

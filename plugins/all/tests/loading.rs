@@ -98,28 +98,30 @@ fn with_all_features_every_edge_leads_to_a_node() {
 #[test]
 fn plugins_that_others_need_or_that_are_in_use_stay() {
     let mut rig = rig();
+    refused(&mut rig, "plugin unload ping", ": ikev2 requires ping: unload it first");
+    rig.set("plugin unload ikev2");
     refused(&mut rig, "plugin unload ping", ": dns requires ping: unload it first");
     rig.set("plugin unload dns");
     refused(&mut rig, "plugin unload ping", ": traceroute requires ping: unload it first");
     refused(&mut rig, "plugin unload ip4", ": ip4 is part of the router: it cannot be unloaded");
     refused(&mut rig, "plugin unload loader", ": loader is part of the router");
     refused(&mut rig, "plugin unload nosuch", ": nosuch is not loaded");
-    refused(&mut rig, "plugin load ping", ": ping is loaded");
+    refused(&mut rig, "plugin load ping", ": ping is already loaded");
     rig.set("plugin unload traceroute\nplugin unload ping_plugin.so");
     let why = ": traceroute requires ping, which is not loaded";
     refused(&mut rig, "plugin load traceroute", why);
     rig.set("create packet-generator interface pg0");
     rig.set("set urpf ip4 rx strict pg0");
-    let why = "urpf is in use: it was told `set urpf ip4 rx strict pg0'";
+    let why = "urpf is in use: it is configured: `set urpf ip4 rx strict pg0'";
     refused(&mut rig, "plugin unload urpf", why);
     rig.set("set urpf ip4 rx off pg0\nplugin unload urpf");
     assert!(rig.attempt("set urpf ip4 rx strict pg0").is_err());
-    // What routes lead to stays, whoever made the routes.
+    // Targets of routes stay, whichever the source of the routes.
     rig.set("ip route add 16.0.0.0/8 via dvr pg0");
     refused(&mut rig, "plugin unload dvr", "dvr is in use: routes lead to ");
     rig.set("ip route del 16.0.0.0/8\nplugin unload dvr");
     let printed = rig.run("show configuration");
-    let gone = ["dns", "traceroute", "ping", "urpf", "dvr"];
+    let gone = ["ikev2", "dns", "traceroute", "ping", "urpf", "dvr"];
     let gone = gone.map(|name| format!("plugin unload {name}\n")).concat();
     assert!(printed.starts_with(&gone), "{printed}");
     // Another router becomes the same by it.
@@ -142,7 +144,7 @@ fn a_plugin_that_comes_late_knows_the_interfaces_there_are() {
     }
 }
 
-/// Has a command carried out in slices, and a plugin unloaded and loaded again between them.
+/// Runs a command in slices, and unloads and loads a plugin between them.
 fn with_reloads(rig: &mut Rig, line: &str, plugin: &str) -> Result<(), String> {
     use control::cli::{Output, Run, Step};
     let mut run = Run::new(line);
@@ -177,7 +179,7 @@ fn a_plugin_that_goes_in_the_middle_stops_no_later_replacement() {
     std::fs::write(&empty_file, "").unwrap();
     for file in [&empty_file, &whole_file, &empty_file, &whole_file] {
         for command in ["configure replace", "configure check", "show configuration diff"] {
-            // It may be refused: the plugin is not there when it ends.
+            // It may be refused: the plugin is not loaded when it ends.
             let _ = with_reloads(&mut rig, &format!("{command} {}", file.display()), "lldp");
         }
         let _ = with_reloads(&mut rig, "commit", "lldp");

@@ -68,6 +68,8 @@ mod gtpu;
 mod handoff;
 #[path = "../../igmp/tests.rs"]
 mod igmp;
+#[path = "../../ikev2/tests.rs"]
+mod ikev2_profiles;
 #[path = "../../ip_session_redirect/tests.rs"]
 mod ip_session_redirect;
 #[path = "../../ipfix/tests.rs"]

@@ -8,56 +8,56 @@ use super::task::{Arping, Outcome, Plan};
 use net::InterfaceIndex;
 use net::Router;
 
-/// Send requests to a neighbor, or announce an address; the reply comes after the last interval.
+/// Send ARP or ND requests to a neighbor, or announce an address; replies after the last interval.
 #[derive(Message)]
 #[reply(ArpingReply)]
 #[name("arping")]
 pub struct ArpingRequest {
-    /// the neighbor, or the address to announce
+    /// neighbor address, or the address to announce
     pub address: Address,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// announce it instead
+    /// announce the address instead
     pub is_garp: bool,
     /// number of requests
     #[preset(1)]
     pub repeat: u32,
-    /// seconds between two requests
+    /// seconds between requests
     #[preset(1.0)]
     pub interval: f64,
 }
 
-/// The number of answers.
+/// Number of answers.
 #[derive(Message)]
 pub struct ArpingReply {
     /// answers
     pub reply_count: u32,
 }
 
-/// Detect whether an address is in use, before taking it.
+/// Check whether an address is in use before assigning it.
 #[derive(Message)]
 #[reply(ArpingAcdReply)]
 pub struct ArpingAcd {
     /// the address
     pub address: Address,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// announce it instead
+    /// announce the address instead
     pub is_garp: bool,
     /// number of requests
     #[preset(1)]
     pub repeat: u32,
-    /// seconds between two requests
+    /// seconds between requests
     #[preset(1.0)]
     pub interval: f64,
 }
 
-/// The number of answers, and the MAC address of the last one.
+/// Number of answers and the MAC address of the last one.
 #[derive(Message)]
 pub struct ArpingAcdReply {
     /// answers
     pub reply_count: u32,
-    /// sender of the last one; zero without answers
+    /// MAC address of the last answer; zero if there was none
     pub mac_address: MacAddr,
 }
 

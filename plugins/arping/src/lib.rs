@@ -105,9 +105,9 @@ pub fn in_progress(router: &Router) -> usize {
 pub struct Answered {
     /// The interface it is on.
     pub interface: InterfaceIndex,
-    /// The neighbour.
+    /// Address.
     pub addr: IpAddr,
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: MacAddr,
 }
 
@@ -122,7 +122,7 @@ fn answered(router: &mut Router, Answered { interface, addr, mac }: Answered) {
     }
 }
 
-/// Follows changes of interfaces: nobody answers on one that is gone.
+/// Follows changes of interfaces: a deleted one has no answers.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     let all = router.own_mut::<Arpings>();
     if change == Change::Deleting && all.asks_on(interface) {

@@ -69,7 +69,7 @@ impl Node for AnswersNd {
     }
 }
 
-/// The address that an advertisement is about, and who has it.
+/// The address of an advertisement, and its owner.
 fn advertised(p: &Buffer<'_>) -> Option<(IpAddr, MacAddr)> {
     let upper = ip6::upper_layer(p.bytes()).filter(|u| u.protocol == Protocol::ICMP6)?;
     let message = p.bytes().get(upper.offset..)?;

@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub interval: f64,
 }
 
-/// Reasons why a plan cannot be carried out.
+/// Reasons why a plan cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub(super) enum Error {
     /// no such interface
@@ -40,15 +40,15 @@ pub(super) enum Error {
     /// the interface has no neighbors
     #[retval(INVALID_INTERFACE)]
     WithoutNeighbors,
-    /// not an address of a neighbor
+    /// not a valid neighbor address
     #[retval(INVALID_DST_ADDRESS)]
     InvalidAddress,
-    /// not an interval
+    /// not a valid interval
     #[retval(INVALID_VALUE)]
     InvalidInterval,
 }
 
-/// A plan being carried out.
+/// A running plan.
 pub(super) struct Arping {
     pub plan: Plan,
     key: u64,

@@ -27,18 +27,18 @@ impl From<State> for BfdState {
     }
 }
 
-/// Have echo packets come from the networks of an interface.
+/// Set the interface whose network is the source of echo packets.
 #[derive(Message)]
 pub struct BfdUdpSetEchoSource {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Send no echo packets any more.
+/// Stop sending echo packets.
 #[derive(Message)]
 pub struct BfdUdpDelEchoSource {}
 
-/// Ask where echo packets come from.
+/// Get the source of echo packets.
 #[derive(Message)]
 #[reply(BfdUdpGetEchoSourceReply)]
 pub struct BfdUdpGetEchoSource {}
@@ -46,99 +46,99 @@ pub struct BfdUdpGetEchoSource {}
 /// The source of echo packets.
 #[derive(Message)]
 pub struct BfdUdpGetEchoSourceReply {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// whether one is set
+    /// true if a source is set
     pub is_set: bool,
-    /// whether there is a source over IPv4
+    /// true if there is an IPv4 source
     pub have_usable_ip4: bool,
-    /// the source over IPv4
+    /// IPv4 source
     pub ip4_addr: Ipv4Addr,
-    /// whether there is a source over IPv6
+    /// true if there is an IPv6 source
     pub have_usable_ip6: bool,
-    /// the source over IPv6
+    /// IPv6 source
     pub ip6_addr: Ipv6Addr,
 }
 
-/// Make a session.
+/// Create a session.
 #[derive(Message)]
 pub struct BfdUdpAdd {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// microseconds between two packets sent
+    /// desired minimum transmit interval in microseconds
     pub desired_min_tx: u32,
-    /// microseconds between two packets that can be received
+    /// required minimum receive interval in microseconds
     pub required_min_rx: u32,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
-    /// intervals without a packet until it is down
+    /// detection multiplier
     pub detect_mult: u8,
-    /// whether packets are authenticated
+    /// true to authenticate packets
     pub is_authenticated: bool,
-    /// number of the key for both ends
+    /// key ID in packets
     pub bfd_key_id: u8,
-    /// number of the configured key
+    /// configured key ID
     pub conf_key_id: u32,
 }
 
-/// Make a session, or change its parameters.
+/// Create or update a session.
 #[derive(Message)]
 #[reply(BfdUdpUpdReply)]
 pub struct BfdUdpUpd {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// microseconds between two packets sent
+    /// desired minimum transmit interval in microseconds
     pub desired_min_tx: u32,
-    /// microseconds between two packets that can be received
+    /// required minimum receive interval in microseconds
     pub required_min_rx: u32,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
-    /// intervals without a packet until it is down
+    /// detection multiplier
     pub detect_mult: u8,
-    /// whether packets of a new one are authenticated
+    /// true to authenticate packets of a new session
     pub is_authenticated: bool,
-    /// number of the key for both ends
+    /// key ID in packets
     pub bfd_key_id: u8,
-    /// number of the configured key
+    /// configured key ID
     pub conf_key_id: u32,
 }
 
-/// It is.
+/// Reply: index of the session's counters.
 #[derive(Message)]
 pub struct BfdUdpUpdReply {
-    /// place of its counters in `/bfd/rx-session-counters` and its like
+    /// index of its counters, such as `/bfd/rx-session-counters`
     pub stats_index: u32,
 }
 
 /// Change the parameters of a session.
 #[derive(Message)]
 pub struct BfdUdpMod {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// microseconds between two packets sent
+    /// desired minimum transmit interval in microseconds
     pub desired_min_tx: u32,
-    /// microseconds between two packets that can be received
+    /// required minimum receive interval in microseconds
     pub required_min_rx: u32,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
-    /// intervals without a packet until it is down
+    /// detection multiplier
     pub detect_mult: u8,
 }
 
-/// Remove a session.
+/// Delete a session.
 #[derive(Message)]
 pub struct BfdUdpDel {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
 }
 
@@ -150,60 +150,60 @@ pub struct BfdUdpSessionDump {}
 /// Fields of a session.
 #[derive(Fields)]
 pub struct SessionFields {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
     /// state
     pub state: BfdState,
-    /// whether packets are authenticated
+    /// true to authenticate packets
     pub is_authenticated: bool,
-    /// number of the key for both ends
+    /// key ID in packets
     pub bfd_key_id: u8,
-    /// number of the configured key
+    /// configured key ID
     pub conf_key_id: u32,
-    /// microseconds between two packets that can be received
+    /// required minimum receive interval in microseconds
     pub required_min_rx: u32,
-    /// microseconds between two packets sent
+    /// desired minimum transmit interval in microseconds
     pub desired_min_tx: u32,
-    /// intervals without a packet until it is down
+    /// detection multiplier
     pub detect_mult: u8,
 }
 
 /// A session.
 #[derive(Message)]
 pub struct BfdUdpSessionDetails {
-    /// the session
+    /// session
     #[flatten]
     pub session: SessionFields,
 }
 
-/// Put a session up or down.
+/// Set a session up or down.
 #[derive(Message)]
 pub struct BfdUdpSessionSetFlags {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
     /// `IF_STATUS_API_FLAG_ADMIN_UP` for up
     pub flags: IfStatusFlags,
 }
 
-/// Be sent changes of the states of sessions, or no longer.
+/// Register or unregister for session state events.
 #[derive(Message)]
 #[events(BfdUdpSessionEvent)]
 pub struct WantBfdEvents {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// told back in each
+    /// process ID, echoed in events
     pub pid: u32,
 }
 
-/// The state of a session has changed.
+/// A session changed state.
 #[derive(Message)]
 pub struct BfdUdpSessionEvent {
     /// the session, as it is now
@@ -211,23 +211,23 @@ pub struct BfdUdpSessionEvent {
     pub session: SessionFields,
 }
 
-/// Set a key that no session uses.
+/// Set a key; it must not be in use.
 #[derive(Message)]
 pub struct BfdAuthSetKey {
-    /// its number
+    /// index
     pub conf_key_id: u32,
-    /// bytes of it
+    /// key length in bytes
     pub key_len: u8,
-    /// 4: keyed SHA1, 5: meticulous keyed SHA1
+    /// 4 for keyed SHA1, 5 for meticulous keyed SHA1
     pub auth_type: u8,
     /// the key
     pub key: Secret<[u8; 20]>,
 }
 
-/// Remove a key that no session uses.
+/// Delete a key; it must not be in use.
 #[derive(Message)]
 pub struct BfdAuthDelKey {
-    /// its number
+    /// index
     pub conf_key_id: u32,
 }
 
@@ -239,56 +239,56 @@ pub struct BfdAuthKeysDump {}
 /// A key.
 #[derive(Message)]
 pub struct BfdAuthKeysDetails {
-    /// its number
+    /// index
     pub conf_key_id: u32,
-    /// sessions that use it
+    /// number of sessions that use the key
     pub use_count: u32,
-    /// 4: keyed SHA1, 5: meticulous keyed SHA1
+    /// 4 for keyed SHA1, 5 for meticulous keyed SHA1
     pub auth_type: u8,
 }
 
-/// Authenticate packets of a session.
+/// Enable authentication of a session.
 #[derive(Message)]
 pub struct BfdUdpAuthActivate {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
-    /// from when the other end does
+    /// once the peer does
     pub is_delayed: bool,
-    /// number of the key for both ends
+    /// key ID in packets
     pub bfd_key_id: u8,
-    /// number of the configured key
+    /// configured key ID
     pub conf_key_id: u32,
 }
 
-/// Authenticate packets of a session no longer.
+/// Disable authentication of a session.
 #[derive(Message)]
 pub struct BfdUdpAuthDeactivate {
-    /// its interface; 4294967295 for several hops
+    /// interface; 4294967295 for multihop
     pub sw_if_index: InterfaceIndex,
-    /// address of this end
+    /// local address
     pub local_addr: Address,
-    /// address of the other end
+    /// peer address
     pub peer_addr: Address,
-    /// from when the other end does not
+    /// once the peer does
     pub is_delayed: bool,
 }
 
-/// Take packets of several hops also without sessions.
+/// Accept multihop packets without sessions.
 #[derive(Message)]
 pub struct BfdUdpEnableMultihop {}
 
-/// Set the type of service of packets.
+/// Set the DSCP and ECN byte of packets.
 #[derive(Message)]
 pub struct BfdUdpSetTos {
     /// type of service, or traffic class
     pub tos: u8,
 }
 
-/// Ask for the type of service of packets.
+/// Get the type of service of packets.
 #[derive(Message)]
 #[reply(BfdUdpGetTosReply)]
 pub struct BfdUdpGetTos {}

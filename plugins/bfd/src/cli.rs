@@ -14,13 +14,13 @@ use super::{Key, Parameters, keys};
 /// A session by name.
 #[derive(Arguments, Clone, Copy, Debug, PartialEq)]
 struct Named {
-    /// over several hops
+    /// multihop
     multihop: bool,
-    /// its interface, over one hop
+    /// interface, for single-hop sessions
     interface: Option<InterfaceIndex>,
-    /// address of this end
+    /// local address
     local_addr: IpAddr,
-    /// address of the other end
+    /// peer address
     peer_addr: IpAddr,
 }
 
@@ -45,11 +45,11 @@ impl Named {
 /// Parameters of a session.
 #[derive(Arguments, Clone, Copy, Debug, PartialEq)]
 struct Intervals {
-    /// microseconds between two packets sent
+    /// desired minimum transmit interval in microseconds
     desired_min_tx: u32,
-    /// microseconds between two packets that can be received
+    /// required minimum receive interval in microseconds
     required_min_rx: u32,
-    /// intervals without a packet until it is down
+    /// detection multiplier
     detect_mult: u8,
 }
 
@@ -68,7 +68,7 @@ impl Intervals {
     }
 }
 
-/// Make a session
+/// Create a session
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session add")]
 #[stage(Routes)]
@@ -81,9 +81,9 @@ struct Add {
     named: Named,
     #[flatten]
     intervals: Intervals,
-    /// number of the configured key
+    /// configured key ID
     conf_key_id: Option<u32>,
-    /// number of the key for both ends
+    /// key ID in packets
     bfd_key_id: Option<u8>,
 }
 
@@ -98,7 +98,7 @@ struct Modify {
     intervals: Intervals,
 }
 
-/// Remove a session
+/// Delete a session
 #[derive(Command)]
 #[command("bfd udp session del")]
 struct Remove {
@@ -109,13 +109,13 @@ struct Remove {
 /// Whether a session is up.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 enum Admin {
-    /// Up.
+    /// Administratively up.
     Up,
     /// Down.
     Down,
 }
 
-/// Put a session up or down
+/// Set a session up or down
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session set-flags")]
 #[undo(
@@ -127,7 +127,7 @@ enum Admin {
 struct SetFlags {
     #[flatten]
     named: Named,
-    /// up, or down
+    /// administrative state
     #[words]
     admin: Admin,
 }
@@ -141,30 +141,30 @@ enum Answer {
     No,
 }
 
-/// Authenticate packets of a session
+/// Enable authentication of a session
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session auth activate")]
 #[stage(State)]
 struct Activate {
     #[flatten]
     named: Named,
-    /// number of the configured key
+    /// configured key ID
     conf_key_id: u32,
-    /// number of the key for both ends
+    /// key ID in packets
     bfd_key_id: u8,
-    /// from when the other end does
+    /// once the peer does
     #[words]
     delayed: Option<Answer>,
 }
 
-/// Authenticate packets of a session no longer
+/// Disable authentication of a session
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp session auth deactivate")]
 #[stage(State)]
 struct Deactivate {
     #[flatten]
     named: Named,
-    /// from when the other end does not
+    /// once the peer does
     #[words]
     delayed: Option<Answer>,
 }
@@ -180,46 +180,46 @@ enum Kind {
     Meticulous,
 }
 
-/// Set a key that no session uses
+/// Set a key; it must not be in use
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd key set")]
 #[undo("=bfd key del conf-key-id {conf-key-id}")]
 #[stage(Objects)]
 struct SetKey {
-    /// its number
+    /// index
     conf_key_id: u32,
-    /// the kind of authentication
+    /// authentication type
     #[keyword("type")]
     #[words]
     kind: Kind,
-    /// 1 to 20 bytes in hexadecimal digits
+    /// key: 1 to 20 bytes in hexadecimal
     secret: Secret<Hex>,
 }
 
-/// Remove a key that no session uses
+/// Delete a key; it must not be in use
 #[derive(Command)]
 #[command("bfd key del")]
 struct UnsetKey {
-    /// its number
+    /// index
     conf_key_id: u32,
 }
 
-/// Have echo packets come from the networks of an interface
+/// Set the interface whose network is the source of echo packets
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp echo-source set")]
 #[undo("=bfd udp echo-source del")]
 #[stage(Attachments)]
 struct SetEchoSource {
-    /// the interface
+    /// interface
     interface: InterfaceIndex,
 }
 
-/// Send no echo packets any more
+/// Stop sending echo packets
 #[derive(Command)]
 #[command("bfd udp echo-source del")]
 struct RemoveEchoSource;
 
-/// Set the type of service of packets
+/// Set the DSCP and ECN byte of packets
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp tos")]
 #[stage(Settings)]
@@ -229,14 +229,14 @@ struct SetTos {
     tos: u8,
 }
 
-/// Take packets of several hops also without sessions
+/// Accept multihop packets without sessions
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bfd udp multihop enable")]
 #[undo("bfd udp multihop disable")]
 #[stage(Settings)]
 struct EnableMultihop;
 
-/// Take packets of several hops only for sessions
+/// Accept multihop packets only for sessions
 #[derive(Command)]
 #[command("bfd udp multihop disable")]
 struct DisableMultihop;

@@ -50,7 +50,7 @@ pub fn echo_source(router: &Router) -> Option<EchoSource> {
     })
 }
 
-/// Has echo packets come from the networks of an interface.
+/// Takes the source of echo packets from the networks of an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`].

@@ -23,7 +23,7 @@ pub struct Secret {
     pub kind: u8,
     /// The key, zeros behind it.
     pub bytes: [u8; KEY],
-    /// Bytes of it.
+    /// Bytes.
     pub len: u8,
 }
 
@@ -46,7 +46,7 @@ pub struct Key {
 /// The authentication of a session.
 #[derive(Clone)]
 pub struct Authentication {
-    /// Number of the configured key.
+    /// Configured key ID.
     pub conf_key_id: u32,
     /// Its number for both ends.
     pub key_id: u8,

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use control::feature::{Refusal, Refused};
+use control::stats::gauges::Gauges;
 use control::stats::{Columns, Number};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::Shared;
@@ -32,6 +33,7 @@ use net::interface::Change;
 use net::ip::{V4, V6};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::Prefix;
+use wire::bfd::State;
 
 pub use api::*;
 pub use echo::{EchoSource, echo_source, remove_echo_source, set_echo_source};
@@ -69,7 +71,7 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// both addresses must be of one version
+    /// addresses must have the same IP version
     #[retval(INVALID_ARGUMENT)]
     MixedVersions,
     /// desired-min-tx must not be 0
@@ -78,7 +80,7 @@ pub enum Error {
     /// detect-mult must not be 0
     #[retval(INVALID_ARGUMENT)]
     NoDetectMult,
-    /// there is such a session
+    /// the session exists
     #[retval(BFD_EEXIST)]
     Exists,
     /// no such session
@@ -90,19 +92,19 @@ pub enum Error {
     /// the key is in use
     #[retval(BFD_EINUSE)]
     KeyInUse,
-    /// no authentication of type {0}
+    /// unknown authentication type {0}
     #[retval(BFD_NOTSUPP)]
     UnknownType(u8),
     /// a key has 1 to 20 bytes, not {0}
     #[retval(INVALID_ARGUMENT)]
     KeyLength(usize),
-    /// no more than 4096 keys
+    /// at most 4096 keys
     #[retval(LIMIT_EXCEEDED)]
     TooManyKeys,
-    /// no more than 4096 sessions
+    /// at most 4096 sessions
     #[retval(LIMIT_EXCEEDED)]
     TooManySessions,
-    /// another program or feature takes UDP port {0}
+    /// UDP port {0} is in use
     #[retval(UDP_PORT_TAKEN)]
     PortTaken(u16),
     /// no adjacency to the peer
@@ -209,6 +211,18 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
+/// Sessions as numbers, for Prometheus and the console.
+fn add_gauges(router: &mut Router, gauges: &mut Gauges) {
+    for session in sessions(router) {
+        let Key { interface, local, peer } = session.key;
+        let interface = interface.map_or("", |i| router.interfaces.name(i.0));
+        let (local, peer) = (local.to_string(), peer.to_string());
+        let labels = [("interface", interface), ("local", &local), ("peer", &peer)];
+        let is_up = f64::from(u8::from(session.machine.state == State::Up));
+        gauges.gauge("bfd_session_up", "Whether a BFD session is up.", &labels, is_up);
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     let mut rows = |name| router.stats.combined(name, COLUMNS).map_err(refuse);
@@ -242,6 +256,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         counters,
         gauges,
     });
+    router.gauges.push(add_gauges);
     router.events.handle(session::heard);
     router.interfaces.observe(follow);
     router.addresses.observe(|router, interface, _| echo::follow(router, interface));

@@ -22,12 +22,12 @@ pub struct Parameters {
     pub detect_mult: u8,
 }
 
-/// What the other end said last.
+/// The last state sent by the peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     /// Its number of the session; 0 if it is not known.
     pub discriminator: u32,
-    /// Its state.
+    /// State.
     pub state: State,
     /// Interval at which it would like to send.
     pub desired_min_tx_us: u32,
@@ -84,13 +84,13 @@ pub struct Machine {
     pub state: State,
     /// Reason of its last change.
     pub diagnostic: u8,
-    /// The other end.
+    /// Peer.
     pub remote: Remote,
     /// Interval from which that of packets is computed.
     tx_us: u32,
     /// Interval from which the detection time is computed.
     rx_us: u32,
-    /// What the last packet said of both.
+    /// The last packet's values of both.
     said_us: [u32; 2],
     poll: Poll,
     echo: Option<Echo>,
@@ -151,8 +151,8 @@ impl Machine {
         self.tx_us = if waits { self.tx_us.min(tx) } else { tx };
         self.rx_us = if waits { self.rx_us.max(rx) } else { rx };
     }
-    /// Sets other parameters. The other end hears of them at once if the session is up, otherwise
-    /// at the slow pace.
+    /// Sets other parameters. The peer is informed at once if the session is up, otherwise at the
+    /// slow pace.
     pub fn modify(&mut self, parameters: Parameters) {
         self.is_hurried |= self.state == State::Up && parameters != self.parameters;
         self.parameters = parameters;
@@ -181,8 +181,8 @@ impl Machine {
         let interval = self.rx_us.max(self.remote.desired_min_tx_us);
         f64::from(self.remote.detect_mult) * seconds(interval)
     }
-    /// Whether nothing came for so long that the other end may have begun to count anew
-    /// (section 6.8.1, `bfd.AuthSeqKnown`).
+    /// Whether the peer was silent for so long that it may have restarted its numbers (section
+    /// 6.8.1, `bfd.AuthSeqKnown`).
     pub fn is_forgotten(&self, now: f64) -> bool {
         self.heard.is_none_or(|heard| now > heard + 2.0 * self.detection_time())
     }

@@ -141,7 +141,7 @@ impl Event for Heard {
     const ROOM: usize = 4096;
 }
 
-/// What both nodes read and write.
+/// State shared by both nodes.
 #[derive(Clone)]
 pub(super) struct Parts {
     pub table: Reader<Table>,

@@ -24,9 +24,9 @@ const FIRST_PORT: u16 = 49152;
 
 /// A session.
 pub struct Session {
-    /// Its number.
+    /// Index.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub key: Key,
     /// Its state machine.
     pub machine: Machine,
@@ -116,7 +116,7 @@ fn check_parameters(parameters: Parameters) -> Result<(), Error> {
     }
 }
 
-/// A number that no session has, and nobody foresees.
+/// A random unused discriminator.
 fn new_discriminator(router: &Router) -> u32 {
     let known: BTreeSet<_> = super::sessions(router).map(|s| s.machine.discriminator).collect();
     let mut all = std::iter::repeat_with(random).filter(|n| *n != 0);
@@ -184,7 +184,7 @@ pub fn add(
     count(router);
     start_counters(router, index);
     echo::exempt(router);
-    router.note(format_args!("bfd session {} to {} made", key.local, key.peer));
+    router.note(format_args!("bfd session {} to {} created", key.local, key.peer));
     run(router, index);
     Ok(index)
 }
@@ -251,7 +251,7 @@ pub fn remove(router: &mut Router, key: &Key) -> Result<(), Error> {
     fail(router, key);
     count(router);
     echo::exempt(router);
-    router.note(format_args!("bfd session {} to {} removed", key.local, key.peer));
+    router.note(format_args!("bfd session {} to {} deleted", key.local, key.peer));
     // Giving ports up is not refused.
     ports::follow(router, None)
 }
@@ -301,7 +301,7 @@ pub fn unset_key(router: &mut Router, id: u32) -> Result<(), Error> {
     router.own_mut::<Bfd>().keys.remove(id)
 }
 
-/// Has packets of a session authenticated by a key from now on, or from when the other end does.
+/// Authenticates packets of a session by a key from now on, or once the peer does.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -317,8 +317,7 @@ pub fn activate(
     Ok(())
 }
 
-/// Has packets of a session not authenticated any more from now on, or from when the other end
-/// does not.
+/// Stops authentication of a session from now on, or once the peer does.
 ///
 /// # Errors
 /// [`Error::NoSession`].
@@ -453,7 +452,7 @@ fn speak(router: &mut Router, index: u32, is_final: bool) {
     send(router, adjacency, &datagram, &counters, index);
 }
 
-/// Follows a change of state: clients are told, and routes go elsewhere or come back.
+/// Follows a change of state: notifies clients, and withdraws or restores routes.
 fn changed(router: &mut Router, index: u32, before: State) {
     let Some(s) = router.own_mut::<Bfd>().at_mut(index) else { return };
     let (key, state) = (s.key, s.machine.state);
@@ -479,7 +478,7 @@ fn tell(router: &Router, key: &Key) {
     }
 }
 
-/// Has routes use or not use what the sessions with one other end watch.
+/// Makes routes use or avoid targets that the sessions with one peer watch.
 fn fail(router: &mut Router, key: &Key) {
     let is_same = |s: &&Session| (s.key.interface, s.key.peer) == (key.interface, key.peer);
     let is_failed = super::sessions(router).filter(is_same).any(|s| s.is_failed);

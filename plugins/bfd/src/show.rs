@@ -30,11 +30,11 @@ enum Part {
     EchoSource,
 }
 
-/// Show sessions of bidirectional forwarding detection, their keys, the source of echo packets
+/// Show BFD sessions, keys or the echo source
 #[derive(Command)]
 #[command("show bfd")]
 struct Show {
-    /// one of them only
+    /// only this part
     #[positional]
     #[words]
     part: Option<Part>,

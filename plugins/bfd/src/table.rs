@@ -15,7 +15,7 @@ pub struct Key {
     pub interface: Option<InterfaceIndex>,
     /// This end.
     pub local: IpAddr,
-    /// The other end.
+    /// Peer.
     pub peer: IpAddr,
 }
 
@@ -31,7 +31,7 @@ impl Key {
 pub struct Entry {
     /// Its number, also the place of its counters.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub key: Key,
     /// Whether it is held down.
     pub is_admin_down: bool,

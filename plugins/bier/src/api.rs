@@ -30,11 +30,11 @@ pub struct BierTableId {
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub struct BierRoute {
-    /// the position; the first is 1
+    /// bit position, from 1
     pub br_bp: u32,
-    /// the table
+    /// table ID
     pub br_tbl_id: BierTableId,
-    /// its paths
+    /// paths
     #[counted(br_n_paths: u8)]
     pub br_paths: Vec<FibPath>,
 }
@@ -42,11 +42,11 @@ pub struct BierRoute {
 /// Add or delete a table.
 #[derive(Message)]
 pub struct BierTableAddDel {
-    /// the table
+    /// table ID
     pub bt_tbl_id: BierTableId,
-    /// the label that leads there; 1048576 and more for none
+    /// MPLS label; 1048576 or more for none
     pub bt_label: u32,
-    /// added, else deleted
+    /// true to add, false to delete
     pub bt_is_add: bool,
 }
 
@@ -58,62 +58,62 @@ pub struct BierTableDump {}
 /// A table.
 #[derive(Message)]
 pub struct BierTableDetails {
-    /// the label that leads there; 1048576 for none
+    /// MPLS label; 1048576 for none
     pub bt_label: u32,
-    /// the table
+    /// table ID
     pub bt_tbl_id: BierTableId,
 }
 
-/// Add paths to a position or take them away.
+/// Add or delete paths of a bit position.
 #[derive(Message)]
 pub struct BierRouteAddDel {
-    /// added, else taken away; all of them without any
+    /// true to add, false to delete; without paths deletes all
     pub br_is_add: bool,
-    /// whether these paths replace those there are
+    /// true to replace the existing paths
     pub br_is_replace: bool,
-    /// the position and the paths
+    /// bit position and paths
     pub br_route: BierRoute,
 }
 
-/// List the positions of a table.
+/// List the bit positions of a table.
 #[derive(Message)]
 #[details(BierRouteDetails)]
 pub struct BierRouteDump {
-    /// the table
+    /// table ID
     pub br_tbl_id: BierTableId,
 }
 
-/// A position.
+/// A bit position.
 #[derive(Message)]
 pub struct BierRouteDetails {
-    /// the position and its paths
+    /// bit position and paths
     pub br_route: BierRoute,
 }
 
-/// Add a header that multicast routes lead to.
+/// Add an imposition header for multicast routes.
 #[derive(Message)]
 #[reply(BierImpAddReply)]
 pub struct BierImpAdd {
-    /// the table that packets are looked up in
+    /// table to look packets up in
     pub bi_tbl_id: BierTableId,
-    /// number of this router there
+    /// BFR ID of this router
     pub bi_src: u16,
-    /// bit string: positions that get the packets
+    /// bit string
     #[counted(bi_n_bytes: u8)]
     pub bi_bytes: Vec<u8>,
 }
 
-/// The header.
+/// Header.
 #[derive(Message)]
 pub struct BierImpAddReply {
-    /// its number
+    /// index
     pub bi_index: u32,
 }
 
 /// Delete a header.
 #[derive(Message)]
 pub struct BierImpDel {
-    /// its number
+    /// index
     pub bi_index: u32,
 }
 
@@ -125,11 +125,11 @@ pub struct BierImpDump {}
 /// A header.
 #[derive(Message)]
 pub struct BierImpDetails {
-    /// the table that packets are looked up in
+    /// table to look packets up in
     pub bi_tbl_id: BierTableId,
-    /// number of this router there
+    /// BFR ID of this router
     pub bi_src: u16,
-    /// bit string: positions that get the packets
+    /// bit string
     #[counted(bi_n_bytes: u8)]
     pub bi_bytes: Vec<u8>,
 }
@@ -137,9 +137,9 @@ pub struct BierImpDetails {
 /// Add or delete a disposition table.
 #[derive(Message)]
 pub struct BierDispTableAddDel {
-    /// its number
+    /// index
     pub bdt_tbl_id: u32,
-    /// added, else deleted
+    /// true to add, false to delete
     pub bdt_is_add: bool,
 }
 
@@ -151,20 +151,20 @@ pub struct BierDispTableDump {}
 /// A disposition table.
 #[derive(Message)]
 pub struct BierDispTableDetails {
-    /// its number
+    /// index
     pub bdt_tbl_id: u32,
 }
 
-/// Say where payloads of a source go, or no longer.
+/// Add or delete the forwarding of a source's payload.
 #[derive(Message)]
 pub struct BierDispEntryAddDel {
-    /// the source; 0 for those without an entry of their own
+    /// source; 0 for sources without an entry of their own
     pub bde_bp: u16,
-    /// the table
+    /// table ID
     pub bde_tbl_id: u32,
-    /// added, else taken away
+    /// true to add, false to delete
     pub bde_is_add: bool,
-    /// type of the payload
+    /// payload type
     pub bde_payload_proto: u8,
     /// paths
     #[counted(bde_n_paths: u8)]
@@ -175,20 +175,20 @@ pub struct BierDispEntryAddDel {
 #[derive(Message)]
 #[details(BierDispEntryDetails)]
 pub struct BierDispEntryDump {
-    /// the table
+    /// table ID
     pub bde_tbl_id: u32,
 }
 
 /// An entry of a disposition table.
 #[derive(Message)]
 pub struct BierDispEntryDetails {
-    /// the source
+    /// source
     pub bde_bp: u16,
-    /// the table
+    /// table ID
     pub bde_tbl_id: u32,
     /// always
     pub bde_is_add: bool,
-    /// type of the payload
+    /// payload type
     pub bde_payload_proto: u8,
     /// paths
     #[counted(bde_n_paths: u8)]

@@ -53,7 +53,7 @@ struct SetTable {
 
 impl Command for SetTable {
     const PATHS: &'static [&'static str] = &["bier table"];
-    const ABOUT: &'static str = "Add or delete a table of bit positions";
+    const ABOUT: &'static str = "Add or delete a BIER table";
     const USAGE: &'static str =
         "[add|del] sd <sub-domain> set <set> bsl <bit-string-length> [mpls <label>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -66,7 +66,7 @@ impl Command for SetTable {
                 "mpls" => {
                     let number: u32 = args.value("label")?;
                     if number >= wire::mpls::LABELS {
-                        return Err(args.error("a label is below 1048576"));
+                        return Err(args.error("a label must be below 1048576"));
                     }
                     label = Some(number);
                 }
@@ -100,7 +100,7 @@ struct SetRoute {
 
 impl Command for SetRoute {
     const PATHS: &'static [&'static str] = &["bier route"];
-    const ABOUT: &'static str = "Set the paths of a bit position";
+    const ABOUT: &'static str = "Add or delete paths of a bit position";
     const USAGE: &'static str = concat!(
         "[add|del] sd <sub-domain> set <set> bsl <bit-string-length> bp <bit-position> \
         {disposition <table-id> | via ",
@@ -167,7 +167,7 @@ struct SetImposition {
 
 impl Command for SetImposition {
     const PATHS: &'static [&'static str] = &["bier imp"];
-    const ABOUT: &'static str = "Add or delete a header that multicast routes lead to";
+    const ABOUT: &'static str = "Add or delete an imposition header for multicast routes";
     const USAGE: &'static str = "[add|del] [id <id>] [sd <sub-domain>] [set <set>] \
         [bsl <bit-string-length>] [src <bfr-id>] [bp <bit-position>]...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -231,10 +231,10 @@ impl SetImposition {
 #[command("bier disp table")]
 #[stage(Objects)]
 struct SetDisposition {
-    /// its number
+    /// index
     #[positional]
     id: u32,
-    /// deleted
+    /// delete
     del: bool,
 }
 
@@ -272,7 +272,7 @@ struct SetEntry {
 
 impl Command for SetEntry {
     const PATHS: &'static [&'static str] = &["bier disp entry"];
-    const ABOUT: &'static str = "Say where payloads of a source go";
+    const ABOUT: &'static str = "Add or delete the forwarding of a source's payload";
     const USAGE: &'static str = "[add|del] table <table-id> [src <bfr-id>] \
         payload <mpls|mpls-up|ethernet|ip4|ip6> [via {<next-hop> [<interface>] | <interface> | \
         lookup in table <table-id>} [rpf-id <n>]]...";

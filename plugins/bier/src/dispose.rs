@@ -80,7 +80,7 @@ fn dispositions(router: &mut Router) -> &mut Dispositions {
     &mut router.own_mut::<Bier>().dispositions
 }
 
-/// Adds a table, unless it is there.
+/// Adds a table, unless it exists.
 ///
 /// # Errors
 /// No room.
@@ -115,7 +115,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has payloads of a source go over these paths and no others; without any they are dropped.
+/// Sets the paths for payloads of a source; without any they are dropped.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -169,7 +169,7 @@ pub fn set(
     Ok(())
 }
 
-/// Has payloads of a source go over more paths, or fewer: none at all where it is not said which.
+/// Adds or deletes paths for payloads of a source: all if none is given.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -200,7 +200,7 @@ pub struct Lookup(SlabReader<HashMap<u16, u32>>);
 /// Edges of [`Lookup`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Found {
-    /// Nobody wants packets of this source.
+    /// Packets of this source are unwanted.
     #[to("bier-drop")]
     Drop,
     /// There is an entry.
@@ -249,7 +249,7 @@ pub struct Dispatch(SlabReader<[u32; Payload::COUNT]>);
 /// Edges of [`Dispatch`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// Nobody wants such a payload.
+    /// Such a payload is unwanted.
     #[to("bier-drop")]
     Drop,
     /// As what was below a label.

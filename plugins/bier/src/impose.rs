@@ -25,7 +25,7 @@ const TTL: u8 = 64;
 /// A header that is put on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imposition {
-    /// The table that packets are looked up in.
+    /// Table to look packets up in.
     pub table: TableId,
     /// Its number for nodes.
     pub index: u32,
@@ -85,7 +85,7 @@ pub fn remove(router: &mut Router, index: u32) -> Result<(), Error> {
 
 /// Packets that the header is put on.
 pub trait Inner: Copy + Send + 'static {
-    /// The node.
+    /// Node.
     const NAME: &'static str;
     /// Type of the payload in the header.
     const PAYLOAD: Payload;

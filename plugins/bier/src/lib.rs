@@ -41,7 +41,7 @@ use table::Tables;
 /// Most headers that are put on.
 const MOST_IMPOSITIONS: usize = 1 << 16;
 
-/// Has left a domain: it does not go back there.
+/// The packet left a domain: it does not return there.
 const LEFT: Flags = Flags::inherited(2);
 
 /// The kinds of objects.
@@ -75,28 +75,28 @@ pub enum Error {
     /// no such disposition entry
     #[retval(NO_SUCH_ENTRY)]
     NoEntry,
-    /// no such header
+    /// no such imposition header
     #[retval(NO_SUCH_ENTRY)]
     NoImposition,
-    /// bit strings have 64, 128, 256, 512, 1024, 2048 or 4096 bits
+    /// bit string lengths are 64, 128, 256, 512, 1024, 2048 or 4096
     #[retval(INVALID_VALUE)]
     Length,
-    /// bit strings of the table do not have this position
+    /// the bit position exceeds the table's bit strings
     #[retval(INVALID_VALUE)]
     Position,
-    /// a next hop needs a label, which names its table
+    /// a next hop needs a label, which identifies its table
     #[retval(INVALID_VALUE)]
     NoLabel,
-    /// unknown payload
+    /// unknown payload type
     #[retval(INVALID_VALUE)]
     Payload,
-    /// still in use
+    /// in use
     #[retval(INSTANCE_IN_USE)]
     InUse,
-    /// there is a header {0}
+    /// imposition header {0} exists
     #[retval(VALUE_EXIST)]
     Taken(u32),
-    /// no more room
+    /// table full
     #[retval(TABLE_TOO_BIG)]
     Full,
     /// {0}
@@ -162,7 +162,7 @@ fn parse(
 ) -> Result<Object, control::cli::Error> {
     let id = args.value("id")?;
     if !matches!(of, fib::RouteOf::Link(Link::Ip4 | Link::Ip6)) {
-        return Err(args.error("a route of IP packets before"));
+        return Err(args.error("expected a route of IP packets before"));
     }
     Ok(imposition(router, id)?)
 }

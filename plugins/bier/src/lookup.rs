@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 16;
 /// Drops of [`Lookup`], and copies that could not be made.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// no error: none of the positions has a way.
+    /// no error: no bit position has a path.
     #[name("no error")]
     None,
     /// fmask unresolved.

@@ -16,36 +16,40 @@ pub fn id(id: TableId) -> String {
     format!("sub-domain:{} set:{} bsl:{bits}", id.sub_domain, id.set)
 }
 
-/// Show the tables by what packets say that no label led to them.
+/// Show tables by BIFT ID.
 #[derive(Command)]
 #[command("show bier bift")]
 struct ShowBift {
-    /// only of this set
+    /// only this set
     set: Option<u8>,
-    /// only of this sub-domain
+    /// only this sub-domain
     sd: Option<u8>,
-    /// only with bit strings of this many bits
+    /// only this bit string length
     bsl: Option<u32>,
 }
 
-/// Show the tables of bit positions.
+/// Show BIER tables.
 #[derive(Command)]
 #[command("show bier fib")]
 struct ShowFib {
     /// only this table
     #[positional]
     table: Option<u32>,
-    /// only this position
+    /// only this bit position
     #[positional]
     position: Option<u32>,
 }
 
-/// Show the paths to other routers.
+/// Show forwarding masks: paths to other routers.
 #[derive(Command)]
 #[command("show bier fmask")]
-struct ShowFmask;
+struct ShowFmask {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
 
-/// Show the headers that multicast routes lead to.
+/// Show imposition headers.
 #[derive(Command)]
 #[command("show bier imp")]
 struct ShowImp {
@@ -63,11 +67,11 @@ struct ShowDispTable {
     table: Option<u32>,
 }
 
-/// Show where payloads go, by table and source.
+/// Show disposition entries, by table and source.
 #[derive(Command)]
 #[command("show bier disp entry")]
 struct ShowDispEntry {
-    /// only of this source
+    /// only this source
     #[positional]
     source: Option<u16>,
 }
@@ -208,13 +212,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let meant = all.filter(|(_, t)| c.table.is_none_or(|index| index == t.index));
         rows(meant.map(|table| shown(router, table, c.position)).collect())
     });
-    cli.command(|router: &mut Router, _: ShowFmask| {
+    cli.command(|router: &mut Router, c: ShowFmask| {
         let fmasks = router.own::<Bier>().tables.fmasks.iter();
         let fmask = fmasks.map(|((path, _), kept)| {
             let path = path_text(router, &BierPath::Out(path.clone()));
             Fmask { index: kept.index, path }
         });
-        let mut all: Vec<Fmask> = fmask.collect();
+        let is_meant = |fmask: &Fmask| c.index.is_none_or(|index| index == fmask.index);
+        let mut all: Vec<Fmask> = fmask.filter(is_meant).collect();
         all.sort_by_key(|fmask| fmask.index);
         rows(all)
     });

@@ -169,7 +169,7 @@ impl Tables {
         let numbers = self.all.iter().map(|(id, t)| (id.number(), t.index)).collect();
         self.numbers.publish(numbers);
     }
-    /// Has nodes read what a table is now.
+    /// Publishes a table to nodes.
     fn publish(&mut self, id: TableId) {
         let Some(table) = self.all.get(&id) else { return };
         let is_single = table.routes.values().all(|paths| paths.len() == 1);
@@ -262,7 +262,7 @@ pub fn remove(router: &mut Router, id: TableId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a position go these paths and no others; without any it is gone.
+/// Sets the paths of a position; without any it is deleted.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -298,7 +298,7 @@ pub fn set_route(
     Ok(())
 }
 
-/// Has a position go more paths, or fewer: none at all where it is not said which.
+/// Adds or deletes paths of a position: all if none is given.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

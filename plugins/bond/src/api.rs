@@ -7,7 +7,7 @@ use wire::MacAddr;
 use super::{Balance, Bond, Bonds, Config, Member, Mode};
 
 control::numbers! {
-    /// Way in which a bond chooses members.
+    /// Bonding mode.
     pub enum BondMode: u32 = "bond_mode" in "" {
         ROUND_ROBIN = 1 => "BOND_API_MODE_ROUND_ROBIN",
         ACTIVE_BACKUP = 2 => "BOND_API_MODE_ACTIVE_BACKUP",
@@ -15,7 +15,7 @@ control::numbers! {
         BROADCAST = 4 => "BOND_API_MODE_BROADCAST",
         LACP = 5 => "BOND_API_MODE_LACP",
     }
-    /// Fields of a packet that count for that; for modes that choose otherwise, the mode.
+    /// Hash fields of a bond; for modes without a hash, the mode.
     pub enum BondLbAlgo: u32 = "bond_lb_algo" in "" {
         L2 = 0 => "BOND_API_LB_ALGO_L2",
         L34 = 1 => "BOND_API_LB_ALGO_L34",
@@ -26,116 +26,116 @@ control::numbers! {
     }
 }
 
-/// Make a bond.
+/// Create a bond interface.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(BondCreateReply)]
 pub struct BondCreate {
-    /// the number in its name; 4294967295 for the lowest free one
+    /// instance number in the name; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub id: u32,
-    /// whether the address counts
+    /// true if the MAC address is valid
     pub use_custom_mac: bool,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
-    /// choice of members
+    /// bonding mode
     pub mode: BondMode,
-    /// fields of a packet that count for that
+    /// hash fields
     pub lb: BondLbAlgo,
-    /// prefer members on the processor's own NUMA node
+    /// prefer members on the thread's own NUMA node
     pub numa_only: bool,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct BondCreateReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make a bond.
+/// Create a bond interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct BondCreate2 {
-    /// choice of members
+    /// bonding mode
     pub mode: BondMode,
-    /// fields of a packet that count for that
+    /// hash fields
     pub lb: BondLbAlgo,
-    /// prefer members on the processor's own NUMA node
+    /// prefer members on the thread's own NUMA node
     pub numa_only: bool,
-    /// carry big packets; they are in any case
+    /// enable GSO; it always is
     pub enable_gso: bool,
-    /// whether the address counts
+    /// true if the MAC address is valid
     pub use_custom_mac: bool,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
-    /// the number in its name; 4294967295 for the lowest free one
+    /// instance number in the name; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub id: u32,
 }
 
-/// Delete a bond.
+/// Delete a bond interface.
 #[derive(Message)]
 pub struct BondDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have an interface be a member of a bond.
+/// Add a member to a bond.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(BondEnslaveReply)]
 pub struct BondEnslave {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the bond
+    /// bond interface
     pub bond_sw_if_index: InterfaceIndex,
-    /// answer in LACP, do not begin
+    /// passive LACP: answer, but do not initiate
     pub is_passive: bool,
-    /// hear of the other end every 30 seconds instead of every one
+    /// long LACP timeout: the peer sends every 30 seconds instead of every second
     pub is_long_timeout: bool,
 }
 
-/// It is one.
+/// Reply: success.
 #[derive(Message)]
 pub struct BondEnslaveReply {}
 
-/// Have an interface be a member of a bond.
+/// Add a member to a bond.
 #[derive(Message)]
 #[reply(BondAddMemberReply)]
 pub struct BondAddMember {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the bond
+    /// bond interface
     pub bond_sw_if_index: InterfaceIndex,
-    /// answer in LACP, do not begin
+    /// passive LACP: answer, but do not initiate
     pub is_passive: bool,
-    /// hear of the other end every 30 seconds instead of every one
+    /// long LACP timeout: the peer sends every 30 seconds instead of every second
     pub is_long_timeout: bool,
 }
 
-/// It is one.
+/// Reply: success.
 #[derive(Message)]
 pub struct BondAddMemberReply {}
 
-/// Have an interface be a member no longer.
+/// Remove a member from a bond.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(BondDetachSlaveReply)]
 pub struct BondDetachSlave {
-    /// the member
+    /// member interface
     pub sw_if_index: InterfaceIndex,
 }
 
-/// It is none.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct BondDetachSlaveReply {}
 
-/// Have an interface be a member no longer.
+/// Remove a member from a bond.
 #[derive(Message)]
 pub struct BondDetachMember {
-    /// the member
+    /// member interface
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -148,21 +148,21 @@ pub struct SwInterfaceBondDump {}
 /// A bond.
 #[derive(Debug, Message)]
 pub struct SwInterfaceBondDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the number in its name
+    /// instance number in the interface name
     pub id: u32,
-    /// choice of members
+    /// bonding mode
     pub mode: BondMode,
-    /// fields of a packet that count for that
+    /// hash fields
     pub lb: BondLbAlgo,
-    /// members on the processor's own NUMA node are preferred
+    /// members on the thread's own NUMA node are preferred
     pub numa_only: bool,
-    /// members that it sends to
+    /// active members
     pub active_slaves: u32,
     /// members
     pub slaves: u32,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
 }
 
@@ -178,21 +178,21 @@ pub struct SwBondInterfaceDump {
 /// A bond.
 #[derive(Debug, Message)]
 pub struct SwBondInterfaceDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the number in its name
+    /// instance number in the interface name
     pub id: u32,
-    /// choice of members
+    /// bonding mode
     pub mode: BondMode,
-    /// fields of a packet that count for that
+    /// hash fields
     pub lb: BondLbAlgo,
-    /// members on the processor's own NUMA node are preferred
+    /// members on the thread's own NUMA node are preferred
     pub numa_only: bool,
-    /// members that it sends to
+    /// active members
     pub active_members: u32,
     /// members
     pub members: u32,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
 }
 
@@ -201,24 +201,24 @@ pub struct SwBondInterfaceDetails {
 #[option("deprecated")]
 #[details(SwInterfaceSlaveDetails)]
 pub struct SwInterfaceSlaveDump {
-    /// the bond
+    /// bond interface
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A member of a bond.
 #[derive(Debug, Message)]
 pub struct SwInterfaceSlaveDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
-    /// only answers in LACP
+    /// passive LACP
     pub is_passive: bool,
-    /// hears of the other end every 30 seconds
+    /// long LACP timeout
     pub is_long_timeout: bool,
-    /// on the processor's own NUMA node
+    /// on the thread's own NUMA node
     pub is_local_numa: bool,
-    /// preference in mode active-backup; more is better
+    /// weight in active-backup mode; the highest is active
     pub weight: u32,
 }
 
@@ -226,33 +226,33 @@ pub struct SwInterfaceSlaveDetails {
 #[derive(Message)]
 #[details(SwMemberInterfaceDetails)]
 pub struct SwMemberInterfaceDump {
-    /// the bond
+    /// bond interface
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A member of a bond.
 #[derive(Debug, Message)]
 pub struct SwMemberInterfaceDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
-    /// only answers in LACP
+    /// passive LACP
     pub is_passive: bool,
-    /// hears of the other end every 30 seconds
+    /// long LACP timeout
     pub is_long_timeout: bool,
-    /// on the processor's own NUMA node
+    /// on the thread's own NUMA node
     pub is_local_numa: bool,
-    /// preference in mode active-backup; more is better
+    /// weight in active-backup mode; the highest is active
     pub weight: u32,
 }
 
-/// Set how much a member is preferred.
+/// Set the weight of a bond member.
 #[derive(Message)]
 pub struct SwInterfaceSetBondWeight {
-    /// the member
+    /// member interface
     pub sw_if_index: InterfaceIndex,
-    /// the heaviest member is the active one
+    /// weight; the highest is active
     pub weight: u32,
 }
 

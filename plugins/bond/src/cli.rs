@@ -18,7 +18,7 @@ fn one_of<T: Copy>(args: &mut Args<'_>, words: &[(T, &'static str)]) -> Option<T
 
 impl Command for Create {
     const PATHS: &'static [&'static str] = &["create bond"];
-    const ABOUT: &'static str = "Create an interface of several links";
+    const ABOUT: &'static str = "Create a bond interface";
     const USAGE: &'static str = "mode {round-robin | active-backup | broadcast | {lacp | xor} \
         [load-balance { l2 | l23 | l34 } [numa-only]]} [hw-addr <mac-address>] [id <if-id>] [gso]";
 
@@ -67,52 +67,52 @@ impl Print for Create {
     }
 }
 
-/// Delete an interface of several links.
+/// Delete a bond interface.
 #[derive(Command)]
 #[command("delete bond")]
 struct Delete {
-    /// interface, or `sw_if_index` and its number
+    /// interface, or `sw_if_index` and a number
     #[positional]
     interface: InterfaceIndex,
 }
 
-/// Have an interface be a member of a bond.
+/// Add a member to a bond.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bond add")]
 #[undo("bond del {2}")]
 #[stage(Settings)]
 struct Add {
-    /// the bond
+    /// bond interface
     #[positional]
     bond: InterfaceIndex,
-    /// the member
+    /// member interface
     #[positional]
     member: InterfaceIndex,
-    /// answer in LACP, do not begin
+    /// passive LACP: answer, but do not initiate
     passive: bool,
-    /// hear of the other end every 30 seconds instead of every one
+    /// long LACP timeout: the peer sends every 30 seconds instead of every second
     long_timeout: bool,
 }
 
-/// Have an interface be a member no longer.
+/// Remove a member from a bond.
 #[derive(Command)]
 #[command("bond del")]
 struct Del {
-    /// the member
+    /// member interface
     #[positional]
     member: InterfaceIndex,
 }
 
-/// Set how much a member of a bond is preferred.
+/// Set the weight of a bond member.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface bond")]
 #[undo("=set interface bond {1} weight 0")]
 #[stage(Settings)]
 struct SetWeight {
-    /// member, or `sw_if_index` and its number
+    /// member, or `sw_if_index` and a number
     #[positional]
     interface: InterfaceIndex,
-    /// the highest is preferred
+    /// weight; the highest is preferred
     weight: u32,
 }
 

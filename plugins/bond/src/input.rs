@@ -1,4 +1,4 @@
-//! `bond-input`: what members receive belongs to their bond.
+//! `bond-input`: packets received on members belong to their bond.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
 //! Bonding: several Ethernet interfaces, the members, are one interface, `BondEthernetN`.
 //!
-//! What members receive belongs to the bond, but for what is said on a single link (slow protocols,
-//! LLDP, CDP). What the bond sends goes to its active members: to one after the other, to the first
-//! one, to all, or to the one that the packet's flow chooses. A member is active while it is up and
-//! has a link; in mode `lacp` also the other end of the link must agree, which whoever speaks the
-//! protocol says ([`set_distributing`]).
+//! Packets received on members belong to the bond, except for link protocols (slow protocols, LLDP,
+//! CDP). Packets sent by the bond go to its active members: round-robin, to the first one, to all,
+//! or by flow hash. A member is active while it is up and has a link; in mode `lacp` also the
+//! partner must agree, as reported by the protocol ([`set_distributing`]).
 #![forbid(unsafe_code)]
 
 mod api;
@@ -87,9 +86,9 @@ impl Balance {
 pub struct Config {
     /// Number in its name; the lowest free one if `None`.
     pub id: Option<u32>,
-    /// Choice of members.
+    /// Bonding mode.
     pub mode: Mode,
-    /// Fields of a packet that count for that.
+    /// Hash fields.
     pub balance: Balance,
     /// Members on the processor's own NUMA node are preferred. Interfaces of this router say no
     /// node, and count as near.
@@ -112,28 +111,28 @@ pub enum Error {
     /// bond {0} exists
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// only mode lacp knows numa-only
+    /// numa-only requires mode lacp
     #[retval(INVALID_ARGUMENT)]
     NumaOnly,
-    /// only modes xor and lacp balance loads
+    /// load balancing requires mode xor or lacp
     #[retval(INVALID_ARGUMENT)]
     Balance,
-    /// {0} is no address of one interface
+    /// {0} is not a unicast MAC address
     #[retval(INVALID_ARGUMENT)]
     Mac(MacAddr),
-    /// only Ethernet interfaces that are neither bonds nor sub-interfaces can be members
+    /// members must be Ethernet interfaces other than bonds and sub-interfaces
     #[retval(INVALID_INTERFACE)]
     Unfit,
-    /// the interface is a member already
+    /// the interface is already a member
     #[retval(INVALID_INTERFACE)]
     IsMember,
-    /// the interface is no member
+    /// the interface is not a member
     #[retval(INVALID_INTERFACE)]
     NoMember,
-    /// only mode active-backup knows weights
+    /// weights require mode active-backup
     #[retval(INVALID_ARGUMENT)]
     Weight,
-    /// nobody speaks LACP: its plugin is not there
+    /// the LACP plugin is not loaded
     #[retval(FEATURE_DISABLED)]
     NoLacp,
     /// {0}

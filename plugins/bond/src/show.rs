@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::{Bond, Bonds, Mode};
 
-/// Show the interfaces of several links.
+/// Show bond interfaces.
 #[derive(Command)]
 #[command("show bond")]
 struct Show {
-    /// with their members
+    /// include members
     details: bool,
 }
 

@@ -21,7 +21,7 @@ const PROCESS: &str = "bond-process";
 
 /// A bond.
 pub struct Bond {
-    /// Number in its name.
+    /// Instance number in the name.
     pub id: u32,
     /// Parameters it was made from.
     pub config: Config,
@@ -37,7 +37,7 @@ pub struct Bond {
 /// A member of a bond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The bond.
+    /// Bond interface.
     pub bond: InterfaceIndex,
     /// Only answers in LACP, does not begin.
     pub is_passive: bool,
@@ -80,7 +80,7 @@ impl Bonds {
     }
 }
 
-/// Has what speaks the link aggregation protocol told of members.
+/// Notifies the link aggregation protocol of members.
 pub fn set_link(router: &mut Router, link: Link) {
     router.own_mut::<Bonds>().link.push(link);
 }
@@ -134,7 +134,7 @@ pub fn delete(router: &mut Router, bond: InterfaceIndex) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has an interface be a member of a bond.
+/// Adds a member to a bond.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -182,7 +182,7 @@ pub fn add_member(
     Ok(())
 }
 
-/// Has an interface be a member no longer.
+/// Removes a member from a bond.
 ///
 /// # Errors
 /// [`Error::NoInterface`], [`Error::NoMember`].

@@ -4,26 +4,26 @@
 use control::api::{Api, Message, Retval};
 use net::Router;
 
-/// Set the filter of traces and captures, or take it away.
+/// Set or delete the filter of traces and captures.
 #[derive(Message)]
 pub struct BpfTraceFilterSet {
-    /// false takes it away
+    /// false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// in the language of tcpdump
+    /// filter in tcpdump syntax
     pub filter: String,
 }
 
-/// Set the filter of traces and captures, or take it away.
+/// Set or delete the filter of traces and captures.
 #[derive(Message)]
 pub struct BpfTraceFilterSetV2 {
-    /// false takes it away
+    /// false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// have libpcap shorten the program
+    /// optimize the compiled program
     #[preset(true)]
     pub optimize: bool,
-    /// in the language of tcpdump
+    /// filter in tcpdump syntax
     pub filter: String,
 }
 

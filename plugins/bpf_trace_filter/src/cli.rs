@@ -20,7 +20,7 @@ struct Set {
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["set bpf trace filter"];
-    const ABOUT: &'static str = "Set the filter of traces and captures that bpf_trace_filter is";
+    const ABOUT: &'static str = "Set the BPF filter of packet traces and captures";
     const USAGE: &'static str = "[del] [no-optimize] {<pcap string>}";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -60,7 +60,7 @@ impl Print for Set {
     }
 }
 
-/// Show the program of the filter that is set, as `tcpdump -d` does.
+/// Show the compiled filter, as `tcpdump -d` does.
 #[derive(Command)]
 #[command("show bpf trace filter")]
 struct Show;

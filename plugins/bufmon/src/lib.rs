@@ -21,28 +21,28 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(configuration),
 };
 
-/// Count buffers by node, or no longer
+/// Enable or disable buffer accounting by node
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set buffer traces")]
 #[stage(Objects)]
 struct Set {
-    /// count them
+    /// enable
     on: bool,
-    /// no longer
+    /// disable
     off: bool,
 }
 
-/// Show buffers by node: those that remained somewhere
+/// Show buffers held by each node
 #[derive(Command)]
 #[command("show buffer traces")]
 struct Show {
-    /// whether they are counted
+    /// whether buffers are counted
     status: bool,
     /// all nodes
     verbose: bool,
 }
 
-/// Start the counters of buffers by node anew
+/// Clear buffer accounting
 #[derive(Command)]
 #[command("clear buffer traces")]
 struct Clear;

@@ -1,4 +1,4 @@
-//! CDP: interfaces say who they are, and hear who is at the other end of their link.
+//! CDP: interfaces announce themselves, and learn their neighbors.
 //!
 //! It is switched on for all Ethernet interfaces together. Each that is up speaks at once and then
 //! every minute; what is heard is forgotten when its time to live is over.
@@ -80,7 +80,7 @@ fn say(router: &mut Router, interface: InterfaceIndex) {
     neighbor::send(router, interface, frame);
 }
 
-/// Has all interfaces speak when it is time, and forgets what holds no longer.
+/// Makes all interfaces announce when due, and deletes expired neighbors.
 fn speak(router: &mut Router) -> Wake {
     let now = router.now();
     let all = router.own_mut::<Discovery>();
@@ -134,7 +134,7 @@ struct Set(bool);
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["cdp"];
-    const ABOUT: &'static str = "Have all interfaces say who they are by CDP, or no longer";
+    const ABOUT: &'static str = "Enable or disable CDP on all interfaces";
     const USAGE: &'static str = "enable | disable";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -155,7 +155,7 @@ impl Print for Set {
     }
 }
 
-/// Show who is at the other ends of links, as they say by CDP.
+/// Show CDP neighbors.
 #[derive(Command)]
 #[command("show cdp")]
 struct Show;
@@ -203,10 +203,10 @@ fn shown(router: &Router) -> Shown {
     Shown { is_enabled: all.next.is_some(), neighbors }
 }
 
-/// Switch CDP on or off.
+/// Enable or disable CDP.
 #[derive(Message)]
 pub struct CdpEnableDisable {
-    /// on
+    /// true to enable, false to disable
     pub enable_disable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `cdp-input`: what the other end of a link says.
+//! `cdp-input`: announcements of neighbors.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -16,7 +16,7 @@ pub(super) const NAME: &str = "cdp-input";
 /// Bytes of a text that are kept.
 const LONGEST: usize = 64;
 
-/// A text that somebody else wrote.
+/// A text written by a neighbor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
     bytes: [u8; LONGEST],
@@ -40,7 +40,7 @@ impl Said {
 /// Message of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// Name of the station.
     pub device: Said,
@@ -48,7 +48,7 @@ pub struct Heard {
     pub port: Said,
     /// Its platform.
     pub platform: Said,
-    /// Seconds for which it holds.
+    /// Hold time in seconds.
     pub ttl: u8,
 }
 

@@ -17,277 +17,277 @@ control::numbers! {
         IP6 = 1 => "POLICER_CLASSIFY_API_TABLE_IP6",
         L2 = 2 => "POLICER_CLASSIFY_API_TABLE_L2",
     }
-    /// Kinds of flows.
+    /// Types of flows.
     pub enum FlowClassifyTable: u8 = "flow_classify_table" in "" {
         IP4 = 0 => "FLOW_CLASSIFY_API_TABLE_IP4",
         IP6 = 1 => "FLOW_CLASSIFY_API_TABLE_IP6",
     }
 }
 
-/// Make a table, change which one follows it, or delete it.
+/// Add, change or delete a classifier table.
 #[derive(Message)]
 #[reply(ClassifyAddDelTableReply)]
 pub struct ClassifyAddDelTable {
-    /// made or changed, else deleted
+    /// true to add or change, false to delete
     pub is_add: bool,
-    /// deleted with all that follow it
+    /// delete the tables chained to it as well
     pub del_chain: bool,
     #[preset(4294967295)]
-    /// the table; 4294967295 for a new one
+    /// table; 4294967295 for a new one
     pub table_index: u32,
     #[preset(2)]
-    /// buckets of its hash; they bound nothing
+    /// hash buckets; not a limit
     pub nbuckets: u32,
     #[preset(2097152)]
-    /// bytes, which bound the number of sessions
+    /// memory in bytes; limits the number of sessions
     pub memory_size: u32,
     #[preset(0)]
-    /// vectors of 16 bytes left out before the mask
+    /// 16-byte vectors to skip before the mask
     pub skip_n_vectors: u32,
     #[preset(1)]
-    /// vectors of the mask
+    /// 16-byte vectors in the mask
     pub match_n_vectors: u32,
     #[preset(4294967295)]
-    /// the table that is asked for what is not found; 4294967295 for none
+    /// table to try on a miss; 4294967295 for none
     pub next_table_index: u32,
     #[preset(4294967295)]
-    /// what becomes of what is not found: 0 for drop, 4294967295 for going on
+    /// next node on a miss: 0 to drop, 4294967295 to continue
     pub miss_next_index: u32,
     #[preset(0)]
-    /// 1: bytes begin at the header that a packet is at, else at layer 2
+    /// 1 to match from the current header, 0 from the Ethernet header
     pub current_data_flag: u8,
     #[preset(0)]
-    /// bytes from there
+    /// offset in bytes from there
     pub current_data_offset: i16,
     #[counted(mask_len: u32)]
-    /// the bits that count
+    /// mask
     pub mask: Vec<u8>,
 }
 
-/// The table that was made or changed.
+/// The table created or changed.
 #[derive(Message)]
 pub struct ClassifyAddDelTableReply {
-    /// its number
+    /// index
     pub new_table_index: u32,
-    /// vectors left out
+    /// vectors to skip
     pub skip_n_vectors: u32,
-    /// vectors of the mask
+    /// 16-byte vectors in the mask
     pub match_n_vectors: u32,
 }
 
-/// List the numbers of all tables.
+/// List the indexes of all tables.
 #[derive(Message)]
 #[reply(ClassifyTableIdsReply)]
 pub struct ClassifyTableIds {}
 
-/// The numbers of all tables.
+/// Indexes of all tables.
 #[derive(Message)]
 pub struct ClassifyTableIdsReply {
     #[counted(count: u32)]
-    /// the numbers
+    /// table indexes
     pub ids: Vec<u32>,
 }
 
-/// Show the tables that decide what an interface receives.
+/// Get the input tables of an interface.
 #[derive(Message)]
 #[reply(ClassifyTableByInterfaceReply)]
 pub struct ClassifyTableByInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The tables that decide what an interface receives; 4294967295 for none.
+/// Input tables of an interface; 4294967295 for none.
 #[derive(Message)]
 pub struct ClassifyTableByInterfaceReply {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of bridged frames
+    /// table for bridged frames
     pub l2_table_id: u32,
-    /// of IPv4
+    /// IPv4
     pub ip4_table_id: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_id: u32,
 }
 
-/// Show a table.
+/// Get a table.
 #[derive(Message)]
 #[reply(ClassifyTableInfoReply)]
 pub struct ClassifyTableInfo {
-    /// its number
+    /// index
     pub table_id: u32,
 }
 
 /// A table.
 #[derive(Message)]
 pub struct ClassifyTableInfoReply {
-    /// its number
+    /// index
     pub table_id: u32,
     /// buckets
     pub nbuckets: u32,
-    /// vectors of the mask
+    /// 16-byte vectors in the mask
     pub match_n_vectors: u32,
-    /// vectors left out before it
+    /// vectors to skip
     pub skip_n_vectors: u32,
     /// sessions
     pub active_sessions: u32,
-    /// the table that is asked next
+    /// next table
     pub next_table_index: u32,
-    /// what becomes of what is not found
+    /// next node on a miss
     pub miss_next_index: u32,
     #[counted(mask_length: u32)]
-    /// the bits that count
+    /// mask
     pub mask: Vec<u8>,
 }
 
-/// Have tables decide what an interface receives, or no longer.
+/// Set or remove the input ACL tables of an interface.
 #[derive(Message)]
 pub struct InputAclSetInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4; 4294967295 for as it is
+    /// IPv4 table; 4294967295 to leave unchanged
     pub ip4_table_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
-    /// of bridged frames
+    /// table for bridged frames
     pub l2_table_index: u32,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// Have tables decide what an interface sends, or no longer.
+/// Set or remove the output ACL tables of an interface.
 #[derive(Message)]
 pub struct OutputAclSetInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4; 4294967295 for as it is
+    /// IPv4 table; 4294967295 to leave unchanged
     pub ip4_table_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
-    /// of bridged frames
+    /// table for bridged frames
     pub l2_table_index: u32,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// Have flows that an interface receives counted by tables, or no longer.
+/// Set or remove the flow tables of an interface.
 #[derive(Message)]
 pub struct FlowClassifySetInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4; 4294967295 for as it is
+    /// IPv4 table; 4294967295 to leave unchanged
     pub ip4_table_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the interfaces whose flows are counted.
+/// List interfaces with flow tables.
 #[derive(Message)]
 #[details(FlowClassifyDetails)]
 pub struct FlowClassifyDump {
     #[name("type")]
-    /// which flows
+    /// type of flows
     pub kind: FlowClassifyTable,
     /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The table that flows of an interface are counted by.
+/// Flow table of an interface.
 #[derive(Message)]
 pub struct FlowClassifyDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table
+    /// table ID
     pub table_index: u32,
 }
 
-/// Have tables choose a policer for what an interface receives, or no longer.
+/// Set or remove the policer tables of an interface.
 #[derive(Message)]
 pub struct PolicerClassifySetInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4; 4294967295 for as it is
+    /// IPv4 table; 4294967295 to leave unchanged
     pub ip4_table_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
-    /// of bridged frames
+    /// table for bridged frames
     pub l2_table_index: u32,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the interfaces whose tables choose policers.
+/// List interfaces with policer tables.
 #[derive(Message)]
 #[details(PolicerClassifyDetails)]
 pub struct PolicerClassifyDump {
     #[name("type")]
-    /// of which packets
+    /// type of packets
     pub kind: PolicerClassifyTable,
     /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The table that chooses policers for what an interface receives.
+/// Policer table of an interface.
 #[derive(Message)]
 pub struct PolicerClassifyDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table
+    /// table ID
     pub table_index: u32,
 }
 
-/// Have packets for an interface's own addresses looked up in a table.
+/// Set the table for packets to an interface's own addresses.
 #[derive(Message)]
 pub struct ClassifySetInterfaceIpTable {
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table; 4294967295 for none
+    /// table; 4294967295 for none
     pub table_index: u32,
 }
 
-/// Have tables sort the frames of a bridged interface.
+/// Set the classifier tables of a bridged interface.
 #[derive(Message)]
 pub struct ClassifySetInterfaceL2Tables {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// for those that carry IPv4; 4294967295 for none
+    /// table for IPv4 frames; 4294967295 for none
     pub ip4_table_index: u32,
-    /// for those that carry IPv6
+    /// table for IPv6 frames
     pub ip6_table_index: u32,
-    /// for others
+    /// table for other frames
     pub other_table_index: u32,
-    /// received ones, else those that are sent
+    /// true for received frames, false for transmitted ones
     pub is_input: bool,
 }
 
-/// Have tables decide what is punted, or no longer.
+/// Set or remove the ACL tables of punted packets.
 #[derive(Message)]
 pub struct PuntAclAddDel {
     #[preset(4294967295)]
-    /// of IPv4; 4294967295 for as it is
+    /// IPv4 table; 4294967295 to leave unchanged
     pub ip4_table_index: u32,
     #[preset(4294967295)]
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
     #[preset("true")]
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// Show the tables that decide what is punted.
+/// Get the ACL tables of punted packets.
 #[derive(Message)]
 #[reply(PuntAclGetReply)]
 pub struct PuntAclGet {}
 
-/// The tables that decide what is punted; 4294967295 for none.
+/// ACL tables of punted packets; 4294967295 for none.
 #[derive(Message)]
 pub struct PuntAclGetReply {
-    /// of IPv4
+    /// IPv4
     pub ip4_table_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub ip6_table_index: u32,
 }
 

@@ -17,7 +17,7 @@ const FILTER_BUCKETS: u32 = 8;
 /// Memory of a table unless it is given.
 const MEMORY: Memory = Memory(2 << 20);
 
-/// Make a table of the classifier, change or delete it.
+/// Add, change or delete a classifier table.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("classify table")]
 #[undo(
@@ -25,44 +25,44 @@ const MEMORY: Memory = Memory(2 << 20);
 )]
 #[stage(Objects)]
 struct MakeTable {
-    /// what becomes of packets that are not found
+    /// next node on a miss
     #[alias("l2-miss-next")]
     #[alias("l2-input-miss-next")]
     #[alias("l2-output-miss-next")]
     #[alias("acl-miss-next")]
     #[default(NextIndex(NONE))]
     miss_next: NextIndex,
-    /// bits that count: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2,
-    /// ignore-tag1, ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto
-    /// and other fields; `l4` with tcp or udp and src_port, dst_port
+    /// mask: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2, ignore-tag1,
+    /// ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto and other
+    /// fields; `l4` with tcp or udp and src_port, dst_port
     mask: Option<Mask>,
     /// buckets
     #[default(2)]
     buckets: u32,
-    /// vectors left out before those that count; as the mask says unless given
+    /// vectors to skip; by default derived from the mask
     skip: Option<u32>,
-    /// vectors that count; as the mask says unless given
+    /// vectors to match; by default derived from the mask
     #[keyword("match")]
     count: Option<usize>,
-    /// bytes, which bound the number of sessions: 2M
+    /// memory in bytes, limiting the number of sessions; default 2M
     #[default(MEMORY)]
     memory_size: Memory,
-    /// 1 where bytes begin at the header that a packet is at
+    /// 1 to match from the current header
     #[default]
     current_data_flag: u8,
-    /// how far behind that
+    /// offset in bytes from there
     #[default]
     current_data_offset: i16,
-    /// table that is asked next
+    /// next table on a miss
     #[default(NONE)]
     next_table: u32,
-    /// table that is changed or deleted
+    /// table to change or delete
     table: Option<u32>,
-    /// number of the new table; the first that is free unless given
+    /// index of the new table; default the first free one
     index: Option<u32>,
-    /// it is deleted
+    /// delete
     del: bool,
-    /// it is deleted with those that are asked behind it
+    /// delete the tables chained to it as well
     del_chain: bool,
 }
 
@@ -133,7 +133,7 @@ impl MakeTable {
 
 /// Vectors left out and the vectors that count, where they are not as the mask says itself.
 fn cut(mask: &[u8], skip: Option<u32>, count: Option<usize>) -> Result<(u32, Vec<u8>), Error> {
-    let of_itself = || words::split(mask).ok_or_else(|| Error::new("the mask is all zero"));
+    let of_itself = || words::split(mask).ok_or_else(|| Error::new("the mask is zero"));
     let skip = skip.map_or_else(|| of_itself().map(|(skip, _)| skip), Ok)?;
     let left_out = (skip as usize).saturating_mul(VECTOR).min(mask.len());
     let mut rest = mask[left_out..].to_vec();
@@ -233,7 +233,11 @@ impl Value for Opaque {
         let colors = ["conform-color", "exceed-color"];
         match (0..).zip(colors).find(|(_, word)| args.keyword(word)) {
             Some((color, _)) => Ok(Self(color)),
-            None => args.value(what).map(Self),
+            // Below zero, such as the -1 that stands for none: the same bits.
+            None => match args.optional::<i32>() {
+                Some(number) => Ok(Self(number.cast_unsigned())),
+                None => args.value(what).map(Self),
+            },
         }
     }
 }
@@ -244,35 +248,35 @@ impl PrintValue for Opaque {
     }
 }
 
-/// Add a session to a table of the classifier, or take it out.
+/// Add or delete a classifier session.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("classify session")]
 #[stage(Objects)]
 struct MakeSession {
-    /// what becomes of packets that are equal
+    /// next node on a match
     #[alias("l2-input-hit-next")]
     #[alias("l2-output-hit-next")]
     #[alias("acl-hit-next")]
     #[default(NextIndex(NONE))]
     hit_next: NextIndex,
-    /// the table
+    /// table ID
     table_index: u32,
-    /// bytes of packets: `hex` and digits, or the fields of the mask with a value behind each
+    /// match: `hex` and digits, or the fields of the mask, each with a value
     #[keyword("match")]
     matched: Match,
-    /// the policer that packets meet
+    /// policer for matching packets
     policer_hit_next: Option<Word>,
-    /// a number for whom the table is for, or a colour for its policer
+    /// opaque value for the user of the table, or a color for its policer
     #[default(Opaque(NONE))]
     opaque_index: Opaque,
-    /// bytes that packets move on, or back
+    /// bytes to advance the packet, may be negative
     #[default]
     advance: i32,
-    /// what is done with them
+    /// action
     #[words]
     #[default]
     action: SessionAction,
-    /// it is taken out
+    /// delete
     del: bool,
 }
 
@@ -323,30 +327,30 @@ impl PrintValue for FilterOwner {
     }
 }
 
-/// Have traces or captures take packets that match, or all again.
+/// Set the filter of packet traces or captures, or clear it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("classify filter")]
 #[stage(Attachments)]
 struct SetFilter {
-    /// traces, captures, or those on an interface: trace, pcap, or its name
+    /// trace, pcap, or an interface name for captures on that interface
     #[positional]
     of: FilterOwner,
-    /// bits that count: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2,
-    /// ignore-tag1, ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto
-    /// and other fields; `l4` with tcp or udp and src_port, dst_port
+    /// mask: `hex` and digits; `l2` with src, dst, proto, tag1, tag2, cos1, cos2, ignore-tag1,
+    /// ignore-tag2, dot1q, dot1ad or none; `l3` with ip4 or ip6 and src, dst, proto and other
+    /// fields; `l4` with tcp or udp and src_port, dst_port
     mask: Option<Mask>,
-    /// what they are compared with
+    /// values to match
     #[keyword("match")]
     matched: Option<Match>,
     /// buckets
     #[default(FILTER_BUCKETS)]
     buckets: u32,
-    /// bytes, which bound the number of sessions: 2M
+    /// memory in bytes, limiting the number of sessions; default 2M
     #[default(MEMORY)]
     memory_size: Memory,
     /// first table of the filter, instead of mask and match
     table: Option<u32>,
-    /// no longer
+    /// delete
     del: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Edges by number: where tables send packets of routes, and frames.
 //!
-//! The first numbers are those that clients know; others are what `add_node_next` has told them.
+//! The first numbers are those that clients know; others were returned by `add_node_next`.
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;

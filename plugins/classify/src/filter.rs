@@ -133,7 +133,7 @@ pub fn sort(router: &mut Router, first: u32) -> u32 {
     sorted.first().copied().unwrap_or(first)
 }
 
-/// Has a filter choose packets that match, besides those it chooses already.
+/// Adds matching packets to a filter.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -10,86 +10,86 @@ use super::{Error, NONE};
 /// A table.
 #[derive(Fields)]
 pub struct TableReply {
-    /// the table; 4294967295 for none
+    /// table; 4294967295 for none
     pub table_index: u32,
 }
 
 /// Tables.
 #[derive(Fields)]
 pub struct TablesReply {
-    /// in the order in which they are asked
+    /// table indexes, in lookup order
     #[counted(count: u32)]
     pub indices: Vec<u32>,
 }
 
-/// Find the table with a mask in a filter of captures.
+/// Find the table with a given mask in a capture filter.
 #[derive(Message)]
 #[replies(TableReply)]
 pub struct ClassifyPcapLookupTable {
     #[preset(4294967295)]
-    /// the interface whose filter it is; 4294967295 for that of all
+    /// interface of the filter; 4294967295 for the one of all interfaces
     pub sw_if_index: InterfaceIndex,
     #[preset(0)]
-    /// vectors of 16 bytes left out before the mask
+    /// 16-byte vectors to skip before the mask
     pub skip_n_vectors: u32,
     #[preset(1)]
-    /// vectors of the mask
+    /// 16-byte vectors in the mask
     pub match_n_vectors: u32,
     #[counted(mask_len: u32)]
-    /// the bits that count
+    /// mask
     pub mask: Vec<u8>,
 }
 
-/// Have a filter of captures begin with a table.
+/// Set the first table of a capture filter.
 #[derive(Message)]
 #[replies(TableReply)]
 pub struct ClassifyPcapSetTable {
-    /// the interface whose filter it is; 4294967295 for that of all
+    /// interface of the filter; 4294967295 for the one of all interfaces
     pub sw_if_index: InterfaceIndex,
     #[preset(4294967295)]
-    /// the table; 4294967295 for no filter
+    /// table; 4294967295 for no filter
     pub table_index: u32,
     #[preset(0)]
-    /// put the tables of the chain in order, those that say most first
+    /// sort the tables of the chain, the most specific first
     pub sort_masks: bool,
 }
 
-/// List the tables of a filter of captures.
+/// List the tables of a capture filter.
 #[derive(Message)]
 #[replies(TablesReply)]
 pub struct ClassifyPcapGetTables {
-    /// the interface whose filter it is; 4294967295 for that of all
+    /// interface of the filter; 4294967295 for the one of all interfaces
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Find the table with a mask in the filter of traces.
+/// Find the table with a given mask in the trace filter.
 #[derive(Message)]
 #[replies(TableReply)]
 pub struct ClassifyTraceLookupTable {
     #[preset(0)]
-    /// vectors of 16 bytes left out before the mask
+    /// 16-byte vectors to skip before the mask
     pub skip_n_vectors: u32,
     #[preset(1)]
-    /// vectors of the mask
+    /// 16-byte vectors in the mask
     pub match_n_vectors: u32,
     #[counted(mask_len: u32)]
-    /// the bits that count
+    /// mask
     pub mask: Vec<u8>,
 }
 
-/// Have the filter of traces begin with a table.
+/// Set the first table of the trace filter.
 #[derive(Message)]
 #[replies(TableReply)]
 pub struct ClassifyTraceSetTable {
     #[preset(4294967295)]
-    /// the table; 4294967295 for no filter
+    /// table; 4294967295 for no filter
     pub table_index: u32,
     #[preset(0)]
-    /// put the tables of the chain in order, those that say most first
+    /// sort the tables of the chain, the most specific first
     pub sort_masks: bool,
 }
 
-/// List the tables of the filter of traces.
+/// List the tables of the trace filter.
 #[derive(Message)]
 #[replies(TablesReply)]
 pub struct ClassifyTraceGetTables {}

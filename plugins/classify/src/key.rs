@@ -30,7 +30,7 @@ impl Mask {
     pub fn vectors(&self) -> usize {
         self.words * 8 / VECTOR
     }
-    /// Its bytes.
+    /// Bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.bits.bytes(self)
     }

@@ -62,7 +62,7 @@ pub enum Error {
     /// no such table for other frames
     #[retval(NO_SUCH_TABLE_3)]
     NoOtherTable,
-    /// no such table of the classifier
+    /// no such classifier table
     #[retval(NO_SUCH_ENTRY)]
     NoTableThere,
     /// no such policer
@@ -86,7 +86,7 @@ pub enum Error {
     /// no such session
     #[retval(NO_SUCH_ENTRY)]
     NoSession,
-    /// this table is not there
+    /// no such table
     #[retval(NO_SUCH_ENTRY)]
     NotThere,
     /// no such filter
@@ -95,34 +95,34 @@ pub enum Error {
     /// a mask has 1 to 5 vectors of 16 bytes
     #[retval(INVALID_VALUE)]
     Mask,
-    /// no more than 127 vectors can be skipped
+    /// at most 127 vectors can be skipped
     #[retval(INVALID_VALUE)]
     Skip,
     /// the match is shorter than the skipped vectors and the mask
     #[retval(INVALID_VALUE)]
     Match,
-    /// a table has at least one bucket
+    /// a table needs at least one bucket
     #[retval(INVALID_VALUE)]
     NoBuckets,
     /// a table needs memory
     #[retval(INVALID_MEMORY_SIZE)]
     NoMemory,
-    /// tables cannot follow each other in a circle, and not more than 64 of them
+    /// chained tables must not form a loop, nor exceed 64
     #[retval(INVALID_VALUE_2)]
     Chain,
     /// the table is in use
     #[retval(IN_USE)]
     InUse,
-    /// no more than 65536 tables
+    /// at most 65536 tables
     #[retval(LIMIT_EXCEEDED)]
     Tables,
-    /// the table's memory holds no more sessions
+    /// the table's memory is full
     #[retval(TABLE_TOO_BIG)]
     Sessions,
-    /// the system has not as much memory
+    /// out of memory
     #[retval(TABLE_TOO_BIG)]
     Room,
-    /// no room for routing table {0}
+    /// no room for table {0}
     #[retval(NO_SUCH_FIB)]
     NoFib(u32),
 }

@@ -355,7 +355,7 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
                     ClassifyTrace { table, refused: next.is_none().then_some(false), ..judged };
                 next
             }
-            // Its table has just been taken away.
+            // Its table has just been removed.
             Match::Nothing => V::next(NONE),
         };
         let table = self.tables.read(judged.table, at.epoch);
@@ -383,7 +383,7 @@ fn kind_of(p: &Buffer<'_>) -> usize {
 fn apply<V: Classified<USE>, const USE: u8>(p: &mut Buffer<'_>, session: &Session) -> bool {
     match session.action {
         Action::Table { fib, .. } if V::KIND != LAYER2 && USE != OUTPUT => p.set_fib(fib),
-        // What goes out has its adjacency already, which later nodes need.
+        // Packets on output already have their adjacency, which later nodes need.
         Action::Metadata(number) if V::KIND != LAYER2 && USE != OUTPUT => p.set_adjacency(number),
         _ => (),
     }

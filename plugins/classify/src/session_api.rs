@@ -6,7 +6,7 @@ use net::Router;
 use super::tables::{Classifier, NewSession, SessionAction};
 
 control::numbers! {
-    /// Actions on a packet that has a session.
+    /// Session actions.
     pub enum ClassifyAction: u8 = "classify_action" in "" {
         NONE = 0 => "CLASSIFY_API_ACTION_NONE",
         SET_IP4_FIB_INDEX = 1 => "CLASSIFY_API_ACTION_SET_IP4_FIB_INDEX",
@@ -16,31 +16,31 @@ control::numbers! {
     }
 }
 
-/// Add a session to a table, or take it out.
+/// Add or delete a session of a table.
 #[derive(Message)]
 pub struct ClassifyAddDelSession {
-    /// added, else taken out
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the table
+    /// table ID
     pub table_index: u32,
     #[preset(4294967295)]
-    /// what becomes of a packet: 0 for drop, 4294967295 for going on
+    /// next node on a match: 0 to drop, 4294967295 to continue
     pub hit_next_index: u32,
     #[preset(4294967295)]
-    /// a number for whom the table is for
+    /// opaque value for the user of the table
     pub opaque_index: u32,
     #[preset(0)]
-    /// bytes that the packet moves on, or back
+    /// bytes to advance the packet, may be negative
     pub advance: i32,
     #[preset(0)]
-    /// what is done with it
+    /// action
     pub action: ClassifyAction,
     #[preset(0)]
-    /// the routing table or the number that the action needs
+    /// FIB table or other argument of the action
     pub metadata: u32,
     #[counted(match_len: u32)]
     #[name("match")]
-    /// bytes of a packet from where the table looks: those left out, then those that are compared
+    /// match data: skipped bytes, then the bytes to match
     pub matched: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub struct ClassifyAddDelSession {
 #[derive(Message)]
 #[details(ClassifySessionDetails)]
 pub struct ClassifySessionDump {
-    /// the table
+    /// table ID
     pub table_id: u32,
 }
 
@@ -57,17 +57,17 @@ pub struct ClassifySessionDump {
 pub struct ClassifySessionDetails {
     /// always 0
     pub retval: i32,
-    /// the table
+    /// table ID
     pub table_id: u32,
-    /// what becomes of a packet
+    /// next node on a match
     pub hit_next_index: u32,
-    /// bytes that the packet moves on, or back
+    /// bytes to advance the packet, may be negative
     pub advance: i32,
-    /// a number for whom the table is for
+    /// opaque value for the user of the table
     pub opaque_index: u32,
     #[counted(match_length: u32)]
     #[name("match")]
-    /// the bytes that are compared
+    /// match data
     pub matched: Vec<u8>,
 }
 

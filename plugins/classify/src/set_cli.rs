@@ -13,16 +13,16 @@ use super::uses::{self, Kind, Tables, Use};
 /// Arguments of all commands that set tables.
 #[derive(Arguments, Debug, PartialEq)]
 struct Chosen {
-    /// for packets of IPv4
+    /// table for IPv4 packets
     #[default(NONE)]
     ip4_table: u32,
-    /// for packets of IPv6
+    /// table for IPv6 packets
     #[default(NONE)]
     ip6_table: u32,
-    /// for frames
+    /// table for frames
     #[default(NONE)]
     l2_table: u32,
-    /// they are taken off
+    /// remove
     del: bool,
 }
 
@@ -37,7 +37,7 @@ struct OnInterface {
     chosen: Chosen,
 }
 
-/// Have tables of the classifier decide what an interface receives.
+/// Set or remove the input ACL tables of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface input acl")]
 #[stage(Attachments)]
@@ -46,7 +46,7 @@ struct SetInput {
     to: OnInterface,
 }
 
-/// Have tables of the classifier decide what an interface sends.
+/// Set or remove the output ACL tables of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface output acl")]
 #[stage(Attachments)]
@@ -55,7 +55,7 @@ struct SetOutput {
     to: OnInterface,
 }
 
-/// Have flows that an interface receives counted by tables of the classifier.
+/// Set or remove the flow tables of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set flow classify")]
 #[stage(Attachments)]
@@ -64,7 +64,7 @@ struct SetFlow {
     to: OnInterface,
 }
 
-/// Have tables of the classifier choose a policer for what an interface receives.
+/// Set or remove the policer tables of an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set policer classify")]
 #[stage(Attachments)]
@@ -80,18 +80,18 @@ struct Sorting {
     #[keyword("intfc")]
     #[alias("interface")]
     interface: InterfaceIndex,
-    /// for frames that carry IPv4
+    /// table for IPv4 frames
     #[default(NONE)]
     ip4_table: u32,
-    /// for frames that carry IPv6
+    /// table for IPv6 frames
     #[default(NONE)]
     ip6_table: u32,
-    /// for others
+    /// table for other frames
     #[default(NONE)]
     other_table: u32,
 }
 
-/// Have tables of the classifier sort the frames that a bridged interface receives.
+/// Set the input classifier tables of a bridged interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 input classify")]
 #[stage(Attachments)]
@@ -100,7 +100,7 @@ struct SortInput {
     to: Sorting,
 }
 
-/// Have tables of the classifier sort the frames that a bridged interface sends.
+/// Set the output classifier tables of a bridged interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 output classify")]
 #[stage(Attachments)]
@@ -109,25 +109,25 @@ struct SortOutput {
     to: Sorting,
 }
 
-/// Have packets for an interface's own IPv4 addresses looked up in a table of the classifier.
+/// Set the classifier table for packets to an interface's own IPv4 addresses.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip classify")]
 #[stage(Attachments)]
 struct SetOwn4 {
     /// interface
     intfc: InterfaceIndex,
-    /// the table; -1 for none
+    /// table; -1 for none
     table_index: TableOrNone,
 }
 
-/// Have packets for an interface's own IPv6 addresses looked up in a table of the classifier.
+/// Set the classifier table for packets to an interface's own IPv6 addresses.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip6 classify")]
 #[stage(Attachments)]
 struct SetOwn6 {
     /// interface
     intfc: InterfaceIndex,
-    /// the table; -1 for none
+    /// table; -1 for none
     table_index: TableOrNone,
 }
 
@@ -151,7 +151,7 @@ impl PrintValue for TableOrNone {
     }
 }
 
-/// Have tables of the classifier decide what is punted.
+/// Set or remove the ACL tables of punted packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set punt acl")]
 #[stage(Attachments)]
@@ -160,41 +160,41 @@ struct SetPunt {
     chosen: Chosen,
 }
 
-/// Show the tables that decide what interfaces receive.
+/// Show the input ACL tables of interfaces.
 #[derive(Command)]
 #[command("show inacl")]
 struct ShowInput {
-    /// of packets
+    /// type of packets
     #[keyword("type")]
     #[words]
     kind: Kind,
 }
 
-/// Show the tables that decide what interfaces send.
+/// Show the output ACL tables of interfaces.
 #[derive(Command)]
 #[command("show outacl")]
 struct ShowOutput {
-    /// of packets
+    /// type of packets
     #[keyword("type")]
     #[words]
     kind: Kind,
 }
 
-/// Show the tables that flows of interfaces are counted by.
+/// Show the flow tables of interfaces.
 #[derive(Command)]
 #[command("show classify flow")]
 struct ShowFlow {
-    /// of packets
+    /// type of packets
     #[keyword("type")]
     #[words]
     kind: Kind,
 }
 
-/// Show the tables that choose policers for what interfaces receive.
+/// Show the policer tables of interfaces.
 #[derive(Command)]
 #[command("show classify policer")]
 struct ShowPolicer {
-    /// of packets
+    /// type of packets
     #[keyword("type")]
     #[words]
     kind: Kind,

@@ -19,7 +19,7 @@ struct ShowTables {
 
 impl Command for ShowTables {
     const PATHS: &'static [&'static str] = &["show classify tables"];
-    const ABOUT: &'static str = "Show the tables of the classifier";
+    const ABOUT: &'static str = "Show classifier tables";
     const USAGE: &'static str = "[index <n>] [verbose [<n>]]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut show = Self { index: None, is_verbose: false };
@@ -44,7 +44,7 @@ struct ShowFilter {
 
 impl Command for ShowFilter {
     const PATHS: &'static [&'static str] = &["show classify filter"];
-    const ABOUT: &'static str = "Show the filters of traces and captures";
+    const ABOUT: &'static str = "Show the filters of packet traces and captures";
     const USAGE: &'static str = "[verbose [<n>]]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let is_verbose = args.keyword("verbose");

@@ -47,8 +47,7 @@ pub fn own_tables(router: &Router) -> impl Iterator<Item = (InterfaceIndex, [u32
     router.own::<Steering>().own.iter().map(|(interface, own)| (*interface, *own))
 }
 
-/// Has packets for an interface's own addresses of a version looked up in a table; [`NONE`]: no
-/// longer.
+/// Sets the table for packets to an interface's own addresses of a version; [`NONE`]: none.
 ///
 /// # Errors
 /// [`Error::NoInterface`], [`Error::NoTableThere`]; nothing has changed then.
@@ -72,7 +71,7 @@ pub fn set_own(
     Ok(())
 }
 
-/// Has routes be those of an interface's addresses.
+/// Updates routes of an interface's addresses.
 fn follow_addresses(router: &mut Router, interface: InterfaceIndex) {
     let steering = router.own::<Steering>();
     let [ip4, ip6] = steering.own.get(&interface).copied().unwrap_or([NONE; 2]);
@@ -116,7 +115,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// Notes that a path leads to a table, or no longer.
+/// Records that a path leads to a table, or not.
 fn hold(router: &mut Router, table: u32, is_held: bool) {
     let users = &mut router.own_mut::<Steering>().users;
     let count = users.entry(table).or_default();

@@ -44,13 +44,13 @@ pub enum Action {
     /// Nothing.
     #[default]
     None,
-    /// It is looked up in this table.
+    /// Look it up in this table.
     Table {
         /// Number of the table as operators know it.
         id: u32,
-        /// Its version.
+        /// Version.
         version: IpVersion,
-        /// The table.
+        /// Table ID.
         fib: u16,
     },
     /// It carries this number.
@@ -82,7 +82,7 @@ pub struct Session {
     pub hit_next: u32,
     /// A number for the table's user.
     pub opaque: u32,
-    /// Bytes that the packet moves on, or back.
+    /// Bytes to advance the packet, may be negative.
     pub advance: i32,
     /// Action on the packet.
     pub action: Action,
@@ -137,7 +137,7 @@ pub struct Headers {
 /// A table.
 #[derive(Clone)]
 pub struct Table {
-    /// The bits that count.
+    /// Mask.
     pub mask: Mask,
     /// Vectors left out before the first one that counts.
     pub skip: usize,
@@ -347,7 +347,7 @@ impl Table {
 
 /// A session that a packet has.
 pub struct Hit<'e> {
-    /// The session.
+    /// Session.
     pub session: &'e Session,
     /// The table it was found in.
     pub table: u32,
@@ -369,7 +369,7 @@ impl Hit<'_> {
 pub enum Match<'e> {
     /// A session.
     Hit(Hit<'e>),
-    /// None, the last table asked, and what becomes of the packet.
+    /// None, the last table tried, and the fate of the packet.
     Miss(u32, u32),
     /// There is no table.
     Nothing,

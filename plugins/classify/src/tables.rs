@@ -58,7 +58,7 @@ pub struct NewTable {
     pub skip: u32,
     /// Buckets, which clients are shown; sessions are found without.
     pub buckets: u32,
-    /// Bytes, which bound the number of sessions.
+    /// Memory in bytes; limits the number of sessions.
     pub memory: u64,
     /// The table that is asked next, or [`NONE`].
     pub next: u32,
@@ -88,7 +88,7 @@ pub struct NewSession {
     pub hit_next: u32,
     /// A number for the table's user.
     pub opaque: u32,
-    /// Bytes that the packet moves on, or back.
+    /// Bytes to advance the packet, may be negative.
     pub advance: i32,
     /// Action on it.
     pub action: SessionAction,
@@ -100,7 +100,7 @@ pub enum SessionAction {
     /// Nothing.
     #[default]
     None,
-    /// Have them looked up in this table of IPv4, which is made if it is not there.
+    /// Look them up in this table of IPv4, which is created if necessary.
     #[word("set-ip4-fib-id")]
     Table4(u32),
     /// As [`SessionAction::Table4`], of IPv6.
@@ -135,7 +135,7 @@ impl Classifier {
     pub(super) fn reader(&self) -> SlabReader<Table> {
         self.tables.reader()
     }
-    /// The numbers of all tables.
+    /// Indexes of all tables.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.tables.iter().map(|(number, _)| number)
     }
@@ -153,7 +153,7 @@ impl Classifier {
         let all = std::iter::successors(Some(first).filter(is_table), |n| next(n).filter(is_table));
         all.take(MOST_CHAINED).collect()
     }
-    /// Has a table ask another one next.
+    /// Sets the next table of a table.
     pub(super) fn link(&mut self, number: u32, next: u32) {
         if let Some(mut table) = self.tables.at(number).cloned() {
             table.next = next;
@@ -180,12 +180,12 @@ pub fn interfaces(router: &Router) -> SlabReader<Tables> {
 /// Reads the tables of interfaces.
 pub(super) struct OfInterfaces(pub SlabReader<Tables>);
 
-/// Has a table stay while a feature uses it.
+/// Protects a table while a feature uses it.
 pub fn add_user(router: &mut Router, uses: UsesTable) {
     of(router).users.push(uses);
 }
 
-/// Has sessions name policers, which nodes of that plugin meet packets with.
+/// Lets sessions name policers, applied by nodes of that plugin.
 pub fn name_policers(router: &mut Router, find: FindPolicer) {
     of(router).policer = Some(find);
 }
@@ -233,7 +233,7 @@ pub fn add_table(router: &mut Router, new: &NewTable) -> Result<u32, Error> {
     Ok(number)
 }
 
-/// Has a table ask another one for what it does not know, or none.
+/// Sets the next table on a miss, or none.
 ///
 /// # Errors
 /// [`Error::NoTable`], [`Error::Chain`]; nothing has changed then.
@@ -317,8 +317,8 @@ fn action_of(
     Ok(old)
 }
 
-/// Has packets that ACLs of received or of punted packets find in a table leave by a load balance,
-/// which its owner keeps until [`end_redirect`]. Returns the one by which they left before.
+/// Makes packets that match a table of the ACLs of received or punted packets leave by a load
+/// balance, which its owner keeps until [`end_redirect`]. Returns the previous one.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

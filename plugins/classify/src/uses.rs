@@ -156,7 +156,7 @@ pub fn set_frames(
     Ok(router.put(interface, all)?)
 }
 
-/// Checks what is punted by these tables, or no longer.
+/// Checks punted packets by these tables, or stops.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

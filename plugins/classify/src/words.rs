@@ -14,7 +14,7 @@ use super::key::VECTOR;
 /// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Fields that count.
+    /// Mask.
     Mask,
     /// Values of fields.
     Match,

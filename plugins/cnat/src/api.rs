@@ -24,26 +24,26 @@ const NO_NAT: u8 = 2;
 const DEFAULT_TABLE: u32 = u32::MAX;
 
 control::numbers! {
-    /// Choice of a backend.
+    /// Load-balancing method of backends.
     pub enum CnatLbType: u8 = "cnat_lb_type" in "" {
         DEFAULT = 0 => "CNAT_LB_TYPE_DEFAULT",
         MAGLEV = 1 => "CNAT_LB_TYPE_MAGLEV",
     }
-    /// Treatment of sources that packets get.
+    /// Source NAT policy.
     pub enum CnatSnatPolicyFlags: u8 = "cnat_snat_policy_flags" in "" {
         NONE = 0 => "CNAT_SNAT_POLICY_F_NONE",
         BUFFER_NEXT = 1 => "CNAT_SNAT_POLICY_F_BUFFER_NEXT",
         NO_CLIENT = 2 => "CNAT_SNAT_POLICY_F_NO_CLIENT",
         USE_AS_DEFAULT = 4 => "CNAT_SNAT_POLICY_F_USE_AS_DEFAULT",
     }
-    /// A table of interfaces of the policy.
+    /// An interface table of the source NAT policy.
     pub enum CnatSnatPolicyTable: u8 = "cnat_snat_policy_table" in "" {
         INCLUDE_V4 = 0 => "CNAT_POLICY_INCLUDE_V4",
         INCLUDE_V6 = 1 => "CNAT_POLICY_INCLUDE_V6",
         POD = 2 => "CNAT_POLICY_POD",
         HOST = 3 => "CNAT_POLICY_HOST",
     }
-    /// Packets that get another source.
+    /// Packets subject to source NAT.
     pub enum CnatSnatPolicies: u8 = "cnat_snat_policies" in "" {
         NONE = 0 => "CNAT_POLICY_NONE",
         IF_PFX = 1 => "CNAT_POLICY_IF_PFX",
@@ -52,42 +52,42 @@ control::numbers! {
     }
 }
 
-/// An end of a translation: an address, or the first one of an interface.
+/// An endpoint: an address, or the first address of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct CnatEndpoint {
     /// the address
     pub addr: Address,
-    /// the interface whose address it is; 4294967295 for none
+    /// interface whose address is used; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// the version of the interface's address
+    /// address family of the interface's address
     pub if_af: AddressFamily,
-    /// the port
+    /// port
     pub port: u16,
 }
 
-/// A backend, and the source that packets get which go there.
+/// A backend and the source address for packets to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct CnatEndpointTuple {
-    /// the backend
+    /// backend
     pub dst_ep: CnatEndpoint,
-    /// the source; an unspecified address for that of the packet
+    /// source address; unspecified to keep the packet's
     pub src_ep: CnatEndpoint,
-    /// 2: packets go there as they are
+    /// 2: do not translate
     pub flags: u8,
 }
 
-/// Two ends and a protocol.
+/// A 5-tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("")]
 #[name("cnat_5tuple")]
 pub struct Cnat5tuple {
     /// source and destination
     pub addr: [Address; 2],
-    /// their ports
+    /// ports
     pub port: [u16; 2],
-    /// the protocol
+    /// protocol
     pub ip_proto: IpProto,
 }
 
@@ -95,64 +95,64 @@ pub struct Cnat5tuple {
 #[derive(Clone, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct CnatTranslation {
-    /// the service
+    /// service address
     pub vip: CnatEndpoint,
-    /// its number; not read
+    /// ignored
     pub id: u32,
-    /// its protocol: TCP, UDP or SCTP
+    /// protocol: TCP, UDP or SCTP
     pub ip_proto: IpProto,
-    /// packets to other ports of the address go on
+    /// pass packets to other ports of the address
     pub is_real_ip: u8,
-    /// 1: sources get another port; 4: answers are not translated; 8: only interfaces with the
-    /// feature on have it
+    /// 1: allocate source ports; 4: do not translate replies; 8: only on interfaces with the
+    /// feature enabled
     pub flags: u8,
-    /// how a backend is chosen
+    /// load-balancing method
     pub lb_type: CnatLbType,
-    /// the fields of packets that choose; none for the usual ones
+    /// flow hash fields; none for the default
     pub flow_hash_config: IpFlowHashConfigV2,
-    /// the backends
+    /// backends
     #[counted(n_paths: u32, before = flow_hash_config)]
     pub paths: Vec<CnatEndpointTuple>,
 }
 
-/// A direction of a session.
+/// One direction of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct CnatSession {
-    /// the ends of packets as they come
+    /// 5-tuple of received packets
     pub tuple: Cnat5tuple,
-    /// the number of the session, the same for both directions
+    /// session index, the same for both directions
     pub ts_index: u32,
-    /// 1 for answers
+    /// 1 for replies
     pub flags: u32,
 }
 
-/// Add a translation, or replace the one of the same service.
+/// Add a translation, or replace that of the same service.
 #[derive(Message)]
 #[reply(CnatTranslationUpdateReply)]
 pub struct CnatTranslationUpdate {
-    /// the translation
+    /// translation
     pub translation: CnatTranslation,
 }
 
-/// It is there.
+/// Reply: index of the translation.
 #[derive(Message)]
 pub struct CnatTranslationUpdateReply {
-    /// its number
+    /// index
     pub id: u32,
 }
 
-/// Delete a translation, and its sessions.
+/// Delete a translation and its sessions.
 #[derive(Message)]
 pub struct CnatTranslationDel {
-    /// its number
+    /// index
     pub id: u32,
 }
 
 /// A translation.
 #[derive(Message)]
 pub struct CnatTranslationDetails {
-    /// the translation
+    /// translation
     pub translation: CnatTranslation,
 }
 
@@ -161,133 +161,133 @@ pub struct CnatTranslationDetails {
 #[details(CnatTranslationDetails)]
 pub struct CnatTranslationDump {}
 
-/// End all sessions.
+/// Delete all sessions.
 #[derive(Message)]
 pub struct CnatSessionPurge {}
 
-/// A direction of a session.
+/// One direction of a session.
 #[derive(Message)]
 pub struct CnatSessionDetails {
-    /// the session
+    /// session
     pub session: CnatSession,
 }
 
-/// List sessions, each direction for itself.
+/// List sessions, one entry per direction.
 #[derive(Message)]
 #[details(CnatSessionDetails)]
 pub struct CnatSessionDump {}
 
-/// Set the source that packets get of the default table.
+/// Set the source NAT addresses of the default table.
 #[derive(Message)]
 pub struct CnatSetSnatAddresses {
-    /// of IPv4; 0.0.0.0 for none
+    /// IPv4 address; 0.0.0.0 for none
     pub snat_ip4: Ipv4Addr,
-    /// of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub snat_ip6: Ipv6Addr,
-    /// the interface whose addresses they are instead; 4294967295 for none
+    /// use this interface's addresses instead; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set the source that packets of a table get.
+/// Set the source NAT addresses of a table.
 #[derive(Message)]
 pub struct CnatSetSnatAddressesV2 {
-    /// the identifier of the table of packets; 4294967295 for the default one
+    /// table of packets; 4294967295 for the default
     pub fwd_fib_index: u32,
-    /// the identifier of the table in which answers come; 4294967295 for the default one
+    /// table of replies; 4294967295 for the default
     pub ret_fib_index: u32,
-    /// of IPv4; 0.0.0.0 for none
+    /// IPv4 address; 0.0.0.0 for none
     pub snat_ip4: Ipv4Addr,
-    /// of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub snat_ip6: Ipv6Addr,
-    /// the interface whose addresses they are instead; 4294967295 for none
+    /// use this interface's addresses instead; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// what holds for them
+    /// flags
     pub flags: CnatSnatPolicyFlags,
 }
 
-/// Show the source that packets of the default table get.
+/// Get the source NAT addresses of the default table.
 #[derive(Message)]
 #[reply(CnatGetSnatAddressesReply)]
 pub struct CnatGetSnatAddresses {}
 
-/// The source that packets of the default table get.
+/// Source NAT addresses of the default table.
 #[derive(Message)]
 pub struct CnatGetSnatAddressesReply {
     /// always 0
     pub id: u32,
-    /// of IPv4
+    /// IPv4
     pub snat_ip4: Ipv4Addr,
-    /// of IPv6
+    /// true for IPv6
     pub snat_ip6: Ipv6Addr,
-    /// the interface whose addresses they are; 4294967295 for none
+    /// interface whose addresses are used; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the sources that packets get, by table.
+/// List source NAT addresses by table.
 #[derive(Message)]
 #[details(CnatSnatAddressesDetails)]
 pub struct CnatSnatAddressesDump {}
 
-/// The source that packets of a table get.
+/// Source NAT addresses of a table.
 #[derive(Message)]
 pub struct CnatSnatAddressesDetails {
     /// always 0
     pub retval: i32,
-    /// the table of packets of IPv4
+    /// table of IPv4 packets
     pub fwd_table_id4: u32,
-    /// the table of packets of IPv6
+    /// table of IPv6 packets
     pub fwd_table_id6: u32,
-    /// the table in which answers of IPv4 come
+    /// table of IPv4 replies
     pub ret_table_id4: u32,
-    /// the table in which answers of IPv6 come
+    /// table of IPv6 replies
     pub ret_table_id6: u32,
-    /// of IPv4
+    /// IPv4
     pub snat_ip4: Ipv4Addr,
-    /// of IPv6
+    /// true for IPv6
     pub snat_ip6: Ipv6Addr,
-    /// the interface whose addresses they are; 4294967295 for none
+    /// interface whose addresses are used; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have packets reach a prefix with their own source, or no longer.
+/// Add or delete a prefix excluded from source NAT.
 #[derive(Message)]
 pub struct CnatSnatPolicyAddDelExcludePfx {
-    /// added, else taken out
+    /// true to add, false to delete
     pub is_add: u8,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
 }
 
-/// Put an interface into a table of the policy, or take it out.
+/// Add or delete an interface of a source NAT policy table.
 #[derive(Message)]
 pub struct CnatSnatPolicyAddDelIf {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// added, else taken out
+    /// true to add, false to delete
     pub is_add: u8,
-    /// the table
+    /// table
     pub table: CnatSnatPolicyTable,
 }
 
-/// Set which packets get another source.
+/// Set the source NAT policy.
 #[derive(Message)]
 pub struct CnatSetSnatPolicy {
-    /// the policy
+    /// policy
     pub policy: CnatSnatPolicies,
 }
 
-/// Have an interface's packets meet translations that are for such interfaces only, or no longer.
+/// Enable or disable translations that are limited to selected interfaces.
 #[derive(Message)]
 #[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
 #[reply(FeatureCnatEnableDisableReply)]
 pub struct FeatureCnatEnableDisable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable_disable: bool,
 }
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("vat_help", "<intfc> | sw_if_index <nn> [enable | disable]")]
 pub struct FeatureCnatEnableDisableReply {}

@@ -124,7 +124,7 @@ fn flow_hash(args: &mut Args<'_>) -> Result<FlowHash, Error> {
 impl Command for SetTranslation {
     const PATHS: &'static [&'static str] = &["cnat translation"];
     const ABOUT: &'static str =
-        "Have connections with a service go to backends, or no longer: its sessions end then";
+        "Add or delete a translation of a service to backends; deleting ends its sessions";
     const USAGE: &'static str = "[add|del] proto [tcp|udp|sctp] [vip|real] \
         <address|interface [ip6]> <port> [maglev] [flow-hash <field> ...] [alloc-port] [one-way] \
         [no-client|noclient] [to [<source> <port>] -> <backend> <port> [no-nat]] ...";
@@ -197,7 +197,7 @@ struct SetSources(WantedSources);
 impl Command for SetSources {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy addr"];
     const ABOUT: &'static str =
-        "Set the source that packets of a table get; without an address they get none";
+        "Set the source NAT addresses of a table; without an address, disable source NAT";
     const USAGE: &'static str = "[<ip4-address>] [<ip6-address>] [<interface>] [table|fib <id>] \
         [answers|rfib <id>] [no-client] [default]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -245,7 +245,7 @@ struct SetPolicy(Policy);
 
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy"];
-    const ABOUT: &'static str = "Set which packets get another source";
+    const ABOUT: &'static str = "Set the source NAT policy";
     const USAGE: &'static str = "[none|if-pfx|k8s|dnat|dnat-only]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let words = Policy::WORDS.into_iter().chain([(Policy::Services, "dnat-only")]);
@@ -273,7 +273,7 @@ struct SetIncluded {
 
 impl Command for SetIncluded {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy if"];
-    const ABOUT: &'static str = "Put an interface into a table of the policy, or take it out";
+    const ABOUT: &'static str = "Add or delete an interface of a source NAT policy table";
     const USAGE: &'static str = "[del] table [include-v4|include-v6|pod|host|k8s] <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut table, mut interface, mut del) = (None, None, false);
@@ -312,7 +312,7 @@ struct SetExcluded {
 
 impl Command for SetExcluded {
     const PATHS: &'static [&'static str] = &["set cnat snat-policy prefix"];
-    const ABOUT: &'static str = "Have packets reach a prefix with their own source, or no longer";
+    const ABOUT: &'static str = "Add or delete a prefix excluded from source NAT";
     const USAGE: &'static str = "[del] <prefix>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut prefix, mut del) = (None, false);
@@ -344,8 +344,8 @@ struct SetFeature {
 
 impl Command for SetFeature {
     const PATHS: &'static [&'static str] = &["set cnat feature"];
-    const ABOUT: &'static str = "Have an interface's packets meet translations that are for such \
-        interfaces only, or no longer";
+    const ABOUT: &'static str = "Enable or disable translations that are limited to selected \
+        interfaces";
     const USAGE: &'static str = "<interface> [enable|disable]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
@@ -374,8 +374,8 @@ struct SetLogging {
 
 impl Command for SetLogging {
     const PATHS: &'static [&'static str] = &["cnat log"];
-    const ABOUT: &'static str = "Note sessions in the event log as they come and go, all or those \
-        of an address, or no longer";
+    const ABOUT: &'static str = "Enable or disable logging of session events, for all or for one \
+        address";
     const USAGE: &'static str = "[enable|disable] [ip <ip>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut set = Self { ip: None, disable: false };
@@ -400,18 +400,18 @@ impl Print for SetLogging {
     }
 }
 
-/// End all sessions of cnat
+/// Delete all cnat sessions
 #[derive(Command)]
 #[command("cnat purge")]
 struct Purge {}
 
-/// Have sessions end that are over, or have them stay
+/// Enable or disable the expiry of sessions
 #[derive(Command)]
 #[command("test cnat scanner")]
 struct SetScanner {
-    /// they end
+    /// expire sessions
     on: bool,
-    /// they stay
+    /// keep sessions
     off: bool,
 }
 

@@ -107,7 +107,7 @@ pub enum Policy {
     /// All.
     #[default]
     None,
-    /// Packets that came in on included interfaces, and are not for an excluded prefix.
+    /// Packets received on included interfaces, and not to an excluded prefix.
     Interfaces,
     /// Packets of pods to where no prefix is excluded, and those of hosts to a service.
     Kubernetes,
@@ -169,7 +169,7 @@ pub struct Sources {
     pub table: [u16; 2],
     /// Tables in which answers come.
     pub answers: [u16; 2],
-    /// The addresses.
+    /// Addresses.
     pub addrs: [Option<IpAddr>; 2],
     /// Whether packets of tables without addresses get these.
     pub is_default: bool,
@@ -178,7 +178,7 @@ pub struct Sources {
 /// Configuration of the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
     /// Prefixes that packets reach as they are.
     pub excluded: Prefixes,

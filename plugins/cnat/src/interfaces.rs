@@ -7,7 +7,7 @@ use crate::config::OnInterface;
 use crate::state::Cnat;
 use crate::wanted::{Error, LOCAL};
 
-/// Puts an interface into a table of the policy, or takes it out, whether it is there or not.
+/// Adds an interface to a table of the policy, or removes it; either may be repeated.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -23,7 +23,7 @@ pub fn set_included(
     Ok(router.put(interface, on)?)
 }
 
-/// Has an interface's packets meet translations that are for such interfaces only, or no longer.
+/// Enables or disables translations that are limited to selected interfaces.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -50,7 +50,7 @@ fn put(router: &mut Router, interface: InterfaceIndex, new: OnInterface) -> Resu
     Ok(())
 }
 
-/// Has packets of all interfaces looked at while a translation or a source is for all.
+/// Processes packets of all interfaces while a translation or a source applies to all.
 pub fn follow_everywhere(router: &mut Router) {
     let cnat = router.own_mut::<Cnat>();
     let is_for_all = cnat.translations.values().any(|t| t.flags & LOCAL == 0);

@@ -79,6 +79,7 @@ fn add<V: Translated>(
     logging: &Shared<Logging>,
 ) -> Result<(), BuildError> {
     let log = Log::new(router, logging.reader());
+    router.restore_before_errors(node::restore::<V>(&core.sessions));
     let engine = &mut router.engine;
     engine.add_feature(V::ARC, Translate::<V, LOOKUP>::new(core, &log))?;
     engine.add_feature(V::ARC, Translate::<V, INPUT>::new(core, &log))?;
@@ -141,6 +142,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     sessions::list(router, "cnat", |router| {
         let all = router.own::<Cnat>().sessions.clone();
         all.usage(router)
+    });
+    sessions::list_pages(router, "cnat-ip4", |router, wanted| {
+        let all = router.own::<Cnat>().sessions.v4.clone();
+        sessions::page::page(router, &all, wanted, |one| one.data.tcp.name())
+    });
+    sessions::list_pages(router, "cnat-ip6", |router, wanted| {
+        let all = router.own::<Cnat>().sessions.v6.clone();
+        sessions::page::page(router, &all, wanted, |one| one.data.tcp.name())
     });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

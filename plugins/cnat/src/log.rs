@@ -49,7 +49,7 @@ impl Logging {
     pub fn is_off(&self) -> bool {
         *self == Self::Off
     }
-    /// Notes sessions of an address or all, or no longer.
+    /// Enables or disables logging of sessions of an address or all.
     fn set(self, host: Option<IpAddr>, is_on: bool) -> Result<Self, Error> {
         let Some(host) = host else { return Ok(if is_on { Self::All } else { Self::Off }) };
         let mut some = match self {
@@ -160,7 +160,7 @@ pub fn logging(router: &Router) -> Logging {
     router.own::<Logged>().0.current().clone()
 }
 
-/// Notes sessions of an address or all from now on, or no longer.
+/// Enables or disables logging of sessions of an address or all.
 ///
 /// # Errors
 /// [`Error::NotLogged`]; nothing has changed then.

@@ -10,11 +10,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use graph::{Buffer, Frame, Names, Node, Record};
 use infra::random::Random;
 use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
+use net::icmp::Restore;
 use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
@@ -32,7 +34,7 @@ use crate::version::Translated;
 pub const LOOKUP: usize = 0;
 /// Packets that begin a session with a service.
 pub const INPUT: usize = 1;
-/// Packets that get another source.
+/// Packets subject to source NAT.
 pub const SNAT: usize = 2;
 /// Answers to those.
 pub const SNAT_RETURN: usize = 3;
@@ -53,7 +55,7 @@ pub struct Core {
     pub sessions: Both,
     /// Translations.
     pub services: ServiceReader,
-    /// The policy.
+    /// Policy.
     pub config: Reader<Config>,
     /// Settings of interfaces.
     pub interfaces: SlabReader<OnInterface>,
@@ -73,7 +75,7 @@ pub struct Translate<V, const AT: usize> {
 }
 
 impl<V: Translated, const AT: usize> Translate<V, AT> {
-    /// The node.
+    /// Node.
     pub fn new(core: &Core, log: &Log) -> Self {
         Self { version: PhantomData, core: core.clone(), random: Random::new(), log: log.clone() }
     }
@@ -91,7 +93,7 @@ pub enum Next<V: Translated, const AT: usize> {
     /// On the thread that has its session.
     #[to(V::NAMES[AT])]
     Again,
-    /// The sender is to be told that it has been on its way too long.
+    /// The sender gets time exceeded.
     #[to(V::NODES.icmp_error, payload = Problem)]
     Icmp,
     /// As it is, by a load balance.
@@ -147,6 +149,7 @@ struct Visit<'a, V: Translated> {
 
 impl<V: Translated, const AT: usize> Node for Translate<V, AT> {
     const NAME: &'static str = V::NAMES[AT];
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<V, AT>;
     type Error = Error;
@@ -425,6 +428,31 @@ impl<V: Translated> Visit<'_, V> {
     ) -> Result<SessionIndex, Error> {
         self.keeper.insert(forward, reverse, data).map_err(|_| Error::NoRoom)
     }
+}
+
+/// Gives packets the ends back that they came with, when an error is about them.
+pub fn restore<V: Translated>(sessions: &Both) -> Restore {
+    let sessions = sessions.clone();
+    Arc::new(move |p, thread, _| {
+        if p.bytes().first().is_none_or(|byte| byte >> 4 != [4, 6][V::INDEX]) {
+            return;
+        }
+        let Some(table) = V::of(&sessions).lend(thread) else { return };
+        for _ in 0..MOST {
+            let Some(seen) = look::<V>(p) else { return };
+            let Some((at, direction)) = table.find_any(&seen.flow.reversed()) else { return };
+            let Some(session) = table.at(at).filter(|s| s.data.balance == 0) else { return };
+            let (mut before, was) = match direction {
+                Direction::Forward => (session.reverse, Direction::Reverse),
+                Direction::Reverse => (session.forward, Direction::Forward),
+            };
+            before.scope = seen.flow.scope;
+            if matches!(seen.kind, Kind::Error(_)) || translate(p, &seen, &before, was).is_none() {
+                return;
+            }
+            p.clear_flags(TRANSLATED);
+        }
+    })
 }
 
 /// The hash of the client's end of a flow.

@@ -1,5 +1,5 @@
-//! Packets as sessions see them, and what becomes of them: as for other kinds of NAT, and SCTP
-//! (RFC 9260), whose CRC is over all of the packet.
+//! Packets of sessions, and their rewriting: as for other kinds of NAT, and SCTP (RFC 9260), whose
+//! CRC covers all of the packet.
 
 use graph::Buffer;
 use net::ip::Version;

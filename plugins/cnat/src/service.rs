@@ -18,7 +18,7 @@ pub const MOST: usize = 1 << 20;
 pub struct Backend {
     /// The address.
     pub addr: IpAddr,
-    /// The port.
+    /// Port.
     pub port: u16,
     /// The source that packets get; their own without one.
     pub src: Option<IpAddr>,
@@ -31,13 +31,13 @@ pub struct Backend {
 /// A translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its number.
+    /// Index.
     pub id: u32,
     /// The address.
     pub addr: IpAddr,
-    /// The port.
+    /// Port.
     pub port: u16,
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// Whether only interfaces with the feature on have it.
     pub is_local: bool,

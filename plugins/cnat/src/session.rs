@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use graph::NoAnswer;
+use graph::explain::Copied;
+use graph::{Engine, NoAnswer};
 use net::Router;
 use sessions::tcp::State;
 use sessions::{
@@ -25,7 +26,7 @@ const ESTABLISHED: u8 = 1;
 /// Sessions that are looked at when a limit is met.
 const SOME: usize = 32;
 
-/// The bit of a scope in which no packet comes: a flow that nobody answers.
+/// The bit of a scope without packets: a flow without replies.
 pub const NOWHERE: u32 = 1 << 31;
 
 /// State of a session besides its flows. Forward packets get the ends of the reverse flow
@@ -61,15 +62,15 @@ pub type One<A> = Counted<Flow<A>, Flow<A>, Data>;
 /// The sessions of both versions.
 #[derive(Clone)]
 pub struct Both {
-    /// Of IPv4.
+    /// IPv4.
     pub v4: Of<[u8; 4]>,
-    /// Of IPv6.
+    /// True for IPv6.
     pub v6: Of<[u8; 16]>,
     /// Number of sessions by table.
     pub counts: Counts,
 }
 
-/// The classes: none is over while nobody ends what is (`scans`).
+/// The classes: none expires without scans (`scans`).
 fn classes(startup: &Startup, scans: bool) -> Vec<Class> {
     let age = |seconds| if scans { seconds } else { f64::INFINITY };
     let class = |seconds| Class { timeout: age(seconds), may_be_evicted: false };
@@ -77,7 +78,7 @@ fn classes(startup: &Startup, scans: bool) -> Vec<Class> {
 }
 
 impl Both {
-    /// Has sessions be over by their age, or not.
+    /// Enables or disables expiry of sessions.
     pub fn scan(
         &self,
         router: &mut Router,
@@ -94,7 +95,7 @@ impl Both {
         Ok(Self {
             v4: Sessions::new(router, startup.most_sessions, &classes)?,
             v6: Sessions::new(router, startup.most_sessions, &classes)?,
-            counts: Counts(Arc::new((0..threads).map(|_| Mutex::default()).collect())),
+            counts: Counts::new(threads),
         })
     }
     /// Usage of both, by thread.
@@ -113,17 +114,42 @@ type Vrf = (bool, u32);
 
 /// Numbers of sessions by routing table, on each thread.
 #[derive(Clone)]
-pub struct Counts(Arc<Vec<Mutex<HashMap<Vrf, usize>>>>);
+pub struct Counts {
+    all: Arc<Vec<Mutex<HashMap<Vrf, usize>>>>,
+    /// Those of the thread that has most, for explanations of packets.
+    copy: Arc<Copied<HashMap<Vrf, usize>>>,
+}
 
 impl Counts {
+    fn new(threads: usize) -> Self {
+        let all = Arc::new((0..threads).map(|_| Mutex::default()).collect());
+        Self { all, copy: Arc::new(Copied::new(HashMap::new())) }
+    }
     /// Tables of the thread that asks, which alone takes the lock; so does control for threads that
-    /// do not run.
+    /// do not run. A packet that is only explained, which is on no thread, has a copy.
     pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, HashMap<Vrf, usize>>> {
-        match self.0.get(thread)?.try_lock() {
+        let Some(counts) = self.all.get(thread) else {
+            let counts = self.clone();
+            return self.copy.lend(move |engine| counts.copy(engine));
+        };
+        match counts.try_lock() {
             Ok(lent) => Some(lent),
             Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+    fn copy(&self, engine: &mut Engine) -> Option<HashMap<Vrf, usize>> {
+        let (counts, all) = (self.clone(), Arc::new(Mutex::new(HashMap::new())));
+        let most = Arc::clone(&all);
+        let visit = move |thread| {
+            for (vrf, count) in counts.lend(thread).iter().flat_map(|counts| counts.iter()) {
+                let mut most = most.lock().unwrap_or_else(PoisonError::into_inner);
+                let known: &mut usize = most.entry(*vrf).or_default();
+                *known = (*known).max(*count);
+            }
+        };
+        engine.on_threads(visit).ok()?;
+        Some(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -139,7 +165,7 @@ pub fn began<A: Address>(counts: &mut HashMap<Vrf, usize>, new: &One<A>) {
 /// Notes the end of a session.
 pub fn ended<A: Address>(counts: &mut HashMap<Vrf, usize>, gone: &One<A>) {
     if let Some(count) = counts.get_mut(&vrf(&gone.forward)) {
-        *count -= 1;
+        *count = count.saturating_sub(1);
         if *count == 0 {
             counts.remove(&vrf(&gone.forward));
         }

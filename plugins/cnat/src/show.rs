@@ -18,22 +18,25 @@ use crate::wanted::{self, Endpoint};
 #[derive(Command)]
 #[command("show cnat translation")]
 struct ShowTranslations {
-    /// only those of this address
+    /// only this address
     #[positional]
     vip: Option<IpAddr>,
+    /// only the one with this number
+    #[positional]
+    id: Option<u32>,
 }
 
-/// Show addresses that routes lead to cnat
+/// Show addresses routed to cnat
 #[derive(Command)]
 #[command("show cnat client")]
 struct ShowClients {}
 
-/// Show interfaces whose packets cnat looks at
+/// Show interfaces with cnat
 #[derive(Command)]
 #[command("show cnat feature-hooks")]
 struct ShowHooks {}
 
-/// Show which packets get another source, and which
+/// Show the source NAT policy
 #[derive(Command)]
 #[command("show cnat snat-policy")]
 struct ShowPolicy {}
@@ -46,15 +49,16 @@ struct ShowSessions {
     ip: Option<IpAddr>,
     port: Option<u16>,
     protocol: Option<Protocol>,
+    table: Option<u32>,
     reference: Option<u32>,
     max: Option<usize>,
 }
 
 impl Command for ShowSessions {
     const PATHS: &'static [&'static str] = &["show cnat session"];
-    const ABOUT: &'static str = "Show sessions of cnat: how many, or those that fit";
+    const ABOUT: &'static str = "Show the number of cnat sessions, or matching ones";
     const USAGE: &'static str = "[verbose <N>] [return] [ip <ip>] [port <port>] [proto <proto>] \
-        [ref <ref>] [max <max>]";
+        [fib <table-id>] [ref <ref>] [max <max>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut show = Self::default();
         while !args.is_empty() {
@@ -68,6 +72,8 @@ impl Command for ShowSessions {
                 show.port = Some(args.value("port")?);
             } else if args.keyword("proto") {
                 show.protocol = Some(protocol(args)?);
+            } else if args.keyword("fib") {
+                show.table = Some(args.value("table")?);
             } else if args.keyword("ref") {
                 show.reference = Some(args.value("number of a session")?);
             } else if args.keyword("max") {
@@ -86,6 +92,7 @@ impl ShowSessions {
         self.ip.is_none_or(|ip| ends().any(|end| end.0 == ip))
             && self.port.is_none_or(|port| ends().any(|end| end.1 == port))
             && self.protocol.is_none_or(|protocol| s.protocol == protocol)
+            && self.table.is_none_or(|table| s.scope == table)
             && self.reference.is_none_or(|number| s.number == number)
     }
     /// Whether sessions are listed, not only counted.
@@ -103,11 +110,11 @@ fn protocol(args: &mut Args<'_>) -> Result<Protocol, Error> {
     }
 }
 
-/// Show when packets of sessions of cnat passed last
+/// Show when sessions last carried packets
 #[derive(Command)]
 #[command("show cnat timestamp")]
 struct ShowTimestamps {
-    /// each session
+    /// include each session
     verbose: Option<u32>,
 }
 
@@ -252,7 +259,7 @@ impl<T: fmt::Display> fmt::Display for Rows<T> {
     }
 }
 
-fn translations(router: &Router, vip: Option<IpAddr>) -> Rows<Translation> {
+fn translations(router: &Router, c: &ShowTranslations) -> Rows<Translation> {
     let cnat = router.own::<Cnat>();
     let name = |end: &Endpoint| end.interface.map(|i| router.interfaces.name(i.0).to_owned());
     let row = |(id, t): (&u32, &wanted::Translation)| {
@@ -290,7 +297,9 @@ fn translations(router: &Router, vip: Option<IpAddr>) -> Rows<Translation> {
         }
     };
     let all = cnat.translations.iter().map(row);
-    Rows(all.filter(|t| vip.is_none() || t.addr == vip).collect())
+    let is_chosen =
+        |t: &Translation| (c.vip.is_none() || t.addr == c.vip) && c.id.is_none_or(|id| t.id == id);
+    Rows(all.filter(is_chosen).collect())
 }
 
 #[derive(Serialize)]
@@ -406,7 +415,7 @@ impl fmt::Display for Timestamps {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowTranslations| {
-        Ok(Output::of(translations(router, c.vip)))
+        Ok(Output::of(translations(router, &c)))
     });
     cli.command(|router: &mut Router, ShowClients {}| {
         let all = router.own::<Cnat>().clients();

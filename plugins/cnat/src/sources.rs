@@ -78,7 +78,7 @@ pub fn set_sources(router: &mut Router, mut new: WantedSources) -> Result<(), Er
     Ok(())
 }
 
-/// Has routes and nodes follow the addresses that packets get.
+/// Updates routes and nodes for the source addresses.
 pub fn apply_sources(router: &mut Router) -> Result<(), Error> {
     let wanted: Vec<_> = router.own::<Cnat>().sources.values().copied().collect();
     let (mut all, mut routes, mut tables) = (Vec::new(), Vec::new(), Vec::new());
@@ -142,7 +142,7 @@ pub fn set_policy(router: &mut Router, policy: Policy) {
     publish(router);
 }
 
-/// Excludes a prefix, or no longer. One that is excluded already stays so.
+/// Adds or deletes an excluded prefix. Adding may be repeated.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

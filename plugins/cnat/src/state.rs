@@ -43,7 +43,7 @@ pub struct Cnat {
     pub source_routes: Vec<(TableIndex, IpAddr)>,
     /// Tables that are kept for them.
     pub source_tables: Vec<(Link, TableIndex)>,
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
     /// Prefixes that packets reach as they are.
     pub excluded: Prefixes,
@@ -155,7 +155,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the nodes and routes follow a translation.
+/// Updates the nodes and routes of a translation.
 pub fn apply(router: &mut Router, id: u32) -> Result<(), Error> {
     let mut held = Held::default();
     let new = match router.own::<Cnat>().translations.get(&id).cloned() {
@@ -249,8 +249,7 @@ fn service(
     }))
 }
 
-/// Counts who wants a route to a node (0: services, 1: sources), which is there as long as somebody
-/// does.
+/// Counts users of a route to a node (0: services, 1: sources), which exists while there are any.
 pub fn change_route(
     router: &mut Router,
     route: (TableIndex, IpAddr),

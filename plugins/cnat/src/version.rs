@@ -14,7 +14,7 @@ use crate::session::{Both, Of};
 
 /// A version whose packets are translated.
 pub trait Translated: Version {
-    /// Its addresses.
+    /// Addresses.
     type Address: Look + Ends + Debug + Sync;
     /// Names of the nodes, by place.
     const NAMES: [&'static str; 6];

@@ -20,7 +20,7 @@ use crate::wanted::Error;
 pub struct Shown {
     /// Ends of packets, in the order of the flow: as they come and as answers come.
     pub flows: [Ends; 2],
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// The table of packets.
     pub scope: u32,

@@ -23,25 +23,25 @@ pub enum Error {
     /// translation {0} has that address, port and protocol
     #[retval(VALUE_EXIST)]
     Taken(u32),
-    /// no more than {MOST} translations
+    /// at most {MOST} translations
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// protocol {0} has no ports: tcp, udp or sctp
+    /// protocol {0} is not supported: tcp, udp or sctp
     #[retval(INVALID_VALUE)]
     Protocol(u8),
-    /// a service has an address or an interface
+    /// a service needs an address or an interface
     #[retval(INVALID_VALUE)]
     NoAddress,
-    /// a service and its backends are of one IP version
+    /// a service and its backends must have the same IP version
     #[retval(INVALID_ADDRESS_FAMILY)]
     Version,
-    /// load balancing {0} is none: 0 (equal shares) or 1 (Maglev)
+    /// load-balancing type {0} is unknown: 0 (equal shares) or 1 (Maglev)
     #[retval(INVALID_VALUE)]
     Balancing(u8),
-    /// flags {0} are none of a translation
+    /// unknown translation flags {0}
     #[retval(INVALID_VALUE)]
     Flags(u8),
-    /// flow hash {0} has fields that packets do not have
+    /// flow hash {0} has unsupported fields
     #[retval(INVALID_VALUE)]
     Hash(u32),
     /// prefix {0} is not excluded
@@ -53,7 +53,7 @@ pub enum Error {
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// there is no room for the route
+    /// no room for the route
     #[retval(UNSPECIFIED)]
     NoRoute,
     /// a thread does not answer
@@ -61,16 +61,16 @@ pub enum Error {
     NoAnswer,
 }
 
-/// An end of a translation: an address, or the first one of an interface.
+/// An endpoint: an address, or the first address of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The address; that of no host for none.
     pub addr: IpAddr,
     /// The interface whose address it is.
     pub interface: Option<InterfaceIndex>,
-    /// The version of the interface's address.
+    /// Address family of the interface's address.
     pub version: IpVersion,
-    /// The port.
+    /// Port.
     pub port: u16,
 }
 
@@ -86,7 +86,7 @@ impl Endpoint {
     pub fn is_some(&self) -> bool {
         self.interface.is_some() || !self.addr.is_unspecified()
     }
-    /// Its version.
+    /// Version.
     pub fn version(&self) -> IpVersion {
         if self.interface.is_some() { self.version } else { self.addr.into() }
     }
@@ -106,7 +106,7 @@ pub struct Wanted {
 /// A translation as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// The service.
+    /// Service address.
     pub vip: Endpoint,
     /// Its protocol.
     pub protocol: Protocol,
@@ -118,7 +118,7 @@ pub struct Translation {
     pub is_maglev: bool,
     /// The fields of packets that choose.
     pub hash: FlowHash,
-    /// The backends.
+    /// Backends.
     pub backends: Vec<Wanted>,
 }
 

@@ -1,7 +1,7 @@
 //! Commands that a configuration may have: those that make or take back state of the router alone.
 //!
-//! A trial carries out no others. What looks, acts once, or reaches files, sessions or the network
-//! is none of them.
+//! A trial runs no others. Commands that show, act once, or reach files, sessions or the network
+//! are excluded.
 
 use control::cli::Error;
 
@@ -36,6 +36,7 @@ const MAKING: &[&str] = &[
     "flow",
     "flowprobe",
     "igmp",
+    "ikev2",
     "interface collect detailed-stats",
     "ip",
     "ip6",
@@ -104,6 +105,7 @@ const OTHERS: &[&str] = &[
     "firewall explain",
     "help",
     "history",
+    "ikev2 initiate",
     "ipfix flush",
     "kill",
     "l2fib flush-mac",
@@ -151,6 +153,6 @@ pub fn begins(path: &str, words: &str) -> bool {
 pub fn limit(path: &str) -> Result<(), Error> {
     match makes_configuration(path) {
         Some(true) => Ok(()),
-        _ => Err(Error::new(format!("`{path}' does not belong in a configuration"))),
+        _ => Err(Error::new(format!("`{path}' is not a configuration command"))),
     }
 }

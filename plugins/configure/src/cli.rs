@@ -26,11 +26,11 @@ const MOST_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 /// Difference of the times that files have from the clock, at most.
 const CLOCK_GRAIN: Duration = Duration::from_millis(10);
 
-/// Save the configuration to a file, which has its old or its new contents at any moment.
+/// Save the configuration to a file, atomically.
 #[derive(Command)]
 #[command("save")]
 struct Save {
-    /// path of the file; that of `unix { startup-config FILE }`, or the default, unless given
+    /// path of the file; default that of `unix { startup-config FILE }`
     #[positional]
     file: Option<PathBuf>,
 }
@@ -59,70 +59,69 @@ impl fmt::Display for Commands {
     }
 }
 
-/// Check a file of commands without carrying them out here.
+/// Check a file of commands without applying it.
 #[derive(Command)]
 #[command("configure check")]
 struct Check {
-    /// path of the file; - for the standard input of fvctl
+    /// path of the file, or - for the standard input of fvctl
     #[positional]
     #[values("file")]
     file: Commands,
 }
 
-/// Make the configuration that of a file, by what is different; all of it or nothing.
+/// Replace the configuration with a file by applying the differences; all or nothing.
 #[derive(Command)]
 #[command("configure replace")]
 struct Replace {
-    /// path of the file; - for the standard input of fvctl
+    /// path of the file, or - for the standard input of fvctl
     #[positional]
     #[values("file")]
     file: Commands,
-    /// minutes after which it is undone unless `commit` confirms it
+    /// minutes until it is rolled back unless confirmed by `commit`
     confirm: Option<f64>,
 }
 
-/// Make the configuration one that was committed before, by what is different.
+/// Roll back to a committed configuration by applying the differences.
 #[derive(Command)]
 #[command("configure rollback")]
 struct Rollback {
-    /// its number in `show configuration history`: 0 is the one committed last
+    /// revision in `show configuration history`; 0 is the last commit
     #[positional]
     number: usize,
-    /// minutes after which it is undone unless `commit` confirms it
+    /// minutes until it is rolled back unless confirmed by `commit`
     confirm: Option<f64>,
 }
 
-/// Commit the configuration as it is: it can be gone back to, and is not undone any more.
+/// Commit the running configuration and cancel a pending rollback.
 #[derive(Command)]
 #[command("commit")]
 struct Commit {
-    /// what for
+    /// comment
     #[rest]
     reason: Option<String>,
 }
 
-/// Have what changed since the last commit, and what changes from now on, undone unless `commit`
-/// confirms it.
+/// Commit; roll back these and later changes unless confirmed by `commit`.
 #[derive(Command)]
 #[command("commit confirm")]
 struct CommitConfirm {
-    /// minutes until then
+    /// minutes until rollback
     #[positional]
     minutes: f64,
 }
 
-/// Show what is different in another configuration: `-` what goes with it, `+` what comes.
+/// Show the differences to another configuration: `-` is removed, `+` is added.
 #[derive(Command)]
 #[command("show configuration diff")]
 struct ShowDiff {
-    /// path of a file that could replace it, - for the standard input of fvctl, or number of a
-    /// revision that it has changed from since; 0, the one committed last, unless given
+    /// path of a candidate file, - for the standard input of fvctl, or a revision; default 0, the
+    /// last commit
     #[positional]
     #[values("file")]
     other: Option<Commands>,
 }
 
-/// Show the configurations that were committed.
+/// Show committed configurations.
 #[derive(Command)]
 #[command("show configuration history")]
 struct ShowHistory;
@@ -175,7 +174,7 @@ impl Task<Router> for Saving {
 
 fn save(router: &mut Router, save: Save) -> Result<Box<dyn Task<Router>>, Error> {
     let default = || router.state::<StartupFile>().map(|StartupFile(file)| file.clone());
-    let file = save.file.or_else(default).ok_or("there is no default: name a file")?;
+    let file = save.file.or_else(default).ok_or("no default file: give a path")?;
     let busy = Some(router.own::<Configure>().begin()?);
     let collection = Some(router.collect());
     Ok(Box::new(Saving { busy, collection, file, written: None }))
@@ -207,7 +206,7 @@ fn check(router: &mut Router, check: Check) -> Result<Box<dyn Task<Router>>, Err
     let finish: Finish = Box::new(|_, known| {
         let Difference { removed, added } = known.difference();
         let (goes, comes, all) = (removed.len(), added.len(), known.target.len());
-        Ok(Output::text(format!("{all} commands: {goes} would go, {comes} would come")))
+        Ok(Output::text(format!("{all} commands: {goes} to be removed, {comes} to be added")))
     });
     Job::begin(router, read(check.file)?, Purpose::Look, finish)
 }
@@ -245,14 +244,15 @@ fn cli(router: &Router) -> &Cli<Router> {
 /// The revision of this number.
 fn revision(router: &Router, number: usize) -> Result<&Revision, Error> {
     let history = &router.own::<Configure>().history;
-    history.at(number).ok_or_else(|| Error::new(format!("there is no revision {number}")))
+    history.at(number).ok_or_else(|| Error::new(format!("no revision {number}")))
 }
 
 fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
     match minutes {
-        Some(m) if !(m > 0.0 && m <= MOST_MINUTES) => {
-            Err(Error::new(format!("{m} minutes are not more than 0 and at most {MOST_MINUTES}")))
-        }
+        Some(m) if !(m > 0.0 && m <= MOST_MINUTES) => Err(Error::new(format!(
+            "minutes must be more than 0 and at most {MOST_MINUTES}, not \
+                {m}"
+        ))),
         minutes => Ok(minutes.map(|m| m * 60.0)),
     }
 }
@@ -273,7 +273,7 @@ fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, E
         // A trial knows which of its commands can be taken back.
         Some(_) => revision.tried(c.number),
     };
-    let finish = replaced(format!("back to revision {}", c.number), confirm);
+    let finish = replaced(format!("rolled back to revision {}", c.number), confirm);
     let job = Job::new(router, target, Purpose::Replace, finish)?;
     Ok(Box::new(job.undone(confirm.is_some())))
 }
@@ -308,7 +308,10 @@ fn await_confirmation(router: &mut Router, seconds: f64, base: Revision) -> Stri
     let commands = base.commands;
     router.own_mut::<Configure>().history.kept.await_confirmation(seconds, &base);
     start_clock(router, seconds, base);
-    format!("undone in {minutes} minutes unless `commit' confirms it: {commands} commands then")
+    format!(
+        "rollback in {minutes} minutes unless confirmed by `commit': {commands} commands to \
+        be undone"
+    )
 }
 
 fn start_clock(router: &mut Router, seconds: f64, base: Revision) {
@@ -317,15 +320,15 @@ fn start_clock(router: &mut Router, seconds: f64, base: Revision) {
     router.own_mut::<Configure>().awaited = Some(Awaited { timer, due, base });
 }
 
-/// Has a commit that waited for confirmation when the process before ended wait again.
+/// Restarts the confirmation timer of a commit from before the restart.
 pub fn go_on_waiting(router: &mut Router) {
     let unconfirmed = router.state_mut::<Configure>().and_then(|c| c.unconfirmed.take());
     let Some(unconfirmed) = unconfirmed else { return };
     let seconds = unconfirmed.left();
     let log = router.log.class("configure", "background");
     log.notice(format_args!(
-        "a commit of before the start is not confirmed: undone in {seconds:.0} s unless `commit' \
-         confirms it"
+        "a commit from before the start is unconfirmed: rollback in {seconds:.0} s unless \
+            confirmed by `commit'"
     ));
     start_clock(router, seconds, unconfirmed.base);
 }
@@ -345,11 +348,11 @@ fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error
 }
 
 fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<Router>>, Error> {
-    let Some(seconds) = seconds(Some(c.minutes))? else { return Err("minutes are missing".into()) };
+    let Some(seconds) = seconds(Some(c.minutes))? else { return Err("missing minutes".into()) };
     let state = router.own::<Configure>();
     let awaited = state.awaited.as_ref().map(|awaited| awaited.base.clone());
     let last = state.history.at(0).cloned();
-    let base = awaited.or(last).ok_or("nothing was committed that could come back: `commit' it")?;
+    let base = awaited.or(last).ok_or("no commit to roll back to: use `commit'")?;
     let target = base.target(0, cli(router));
     let finish: Finish = Box::new(move |router, known| {
         forget_awaited(router);
@@ -359,7 +362,7 @@ fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<
     Ok(Box::new(Job::new(router, target, Purpose::Keep, finish)?.undone(true)))
 }
 
-/// Undoes a commit that nobody has confirmed.
+/// Undoes an unconfirmed commit.
 fn not_confirmed(router: &mut Router, _: u64) {
     let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return };
     let target = awaited.base.target(0, cli(router));
@@ -382,8 +385,8 @@ fn not_confirmed(router: &mut Router, _: u64) {
     }
 }
 
-/// What was saved since the commit that comes back is undone in the file as well: it would be
-/// loaded at the next start.
+/// A save since the restored commit is undone in the file as well: it would be loaded at the next
+/// start.
 fn undo_save(router: &mut Router, base: &Revision, known: &Known) {
     let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
     let file = file.clone();

@@ -40,11 +40,11 @@ impl Difference {
             first.join(", ")
         };
         match (self.removed.is_empty(), self.added.is_empty()) {
-            (false, true) => format!("no command takes back {}", named(&self.removed)),
-            (true, _) => format!("this has no effect: {}", named(&self.added)),
+            (false, true) => format!("no command undoes {}", named(&self.removed)),
+            (true, _) => format!("no effect: {}", named(&self.added)),
             (false, false) => {
                 let (removed, added) = (named(&self.removed), named(&self.added));
-                format!("this has no effect: {added}; and no command takes back {removed}")
+                format!("no effect: {added}; and no command undoes {removed}")
             }
         }
     }
@@ -58,7 +58,7 @@ impl std::fmt::Display for Difference {
 }
 
 impl Known {
-    /// Commands of the wanted one that are not there, and the other way round.
+    /// Missing commands of the wanted configuration, and superfluous ones.
     pub fn difference(&self) -> Difference {
         let text = |rows: Vec<&Row>| rows.into_iter().map(Row::shown).collect();
         let removed = text(only_in(&self.running, &self.target));
@@ -81,9 +81,9 @@ pub fn rows_of(text: &str, cli: &Cli<Router>) -> Rc<[Row]> {
     trial::commands(text).into_iter().map(row).collect()
 }
 
-/// The commands that lead from one configuration to the other. What can be set anew is not taken
-/// back first, unless that was tried already; in later rounds everything behind the first
-/// difference is made anew.
+/// The commands that lead from one configuration to the other. Settings that can be overwritten are
+/// not undone first, unless that was tried already; in later rounds everything behind the first
+/// difference is recreated.
 pub fn plan(known: &Known, round: u32) -> VecDeque<String> {
     let wanted: HashSet<&str> = known.target.iter().map(|row| row.command.as_str()).collect();
     let new = only_in(&known.target, &known.running);

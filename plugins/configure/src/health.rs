@@ -17,7 +17,7 @@ const MOST_SLICES: usize = 50;
 const MOST_BYTES: u64 = 1 << 22;
 
 pub(super) fn register(router: &mut Router) {
-    router.check_health(Check {
+    router.check_health_when_asked(Check {
         name: "configuration",
         about: "what runs is what is saved for the next start",
         look,
@@ -26,7 +26,7 @@ pub(super) fn register(router: &mut Router) {
 
 /// The configuration as the start made it: what its files mean.
 struct Baseline {
-    /// Files that were carried out, with hashes of their texts.
+    /// Files that were run, with hashes of their texts.
     files: Vec<(PathBuf, Option<u64>)>,
     /// Hashes of commands.
     rows: HashSet<u64>,
@@ -95,8 +95,8 @@ fn look(router: &mut Router, found: &mut Findings) {
         (0, _) => return,
         (_, None) => format!("{new} commands are not saved (see `save')"),
         _ => format!(
-            "{new} commands that run are not in it, and {gone} that are in it do not run (see \
-             `show configuration diff {name}')"
+            "{new} running commands are not in it, and {gone} of its commands are not running \
+                (see `show configuration diff {name}')"
         ),
     };
     found.add(Severity::Note, name, text);

@@ -80,7 +80,7 @@ impl Kept {
     /// Revisions in a folder, the newest at the front. Other files in it are left alone.
     ///
     /// # Errors
-    /// The folder cannot be read; files that cannot be are told one by one.
+    /// The folder cannot be read; unreadable files are reported one by one.
     pub fn read(
         folder: &Path,
         mut problem: impl FnMut(String),
@@ -117,7 +117,7 @@ impl Kept {
         (kept, revisions, unconfirmed)
     }
 
-    /// Has a revision written.
+    /// Writes a revision.
     pub fn write(&mut self, revision: &Revision) {
         if let Some(folder) = &self.folder {
             let contents = contents(revision, &revision.text);
@@ -125,14 +125,14 @@ impl Kept {
         }
     }
 
-    /// Has a revision removed.
+    /// Removes a revision.
     pub fn remove(&mut self, revision: &Revision) {
         if let Some(folder) = &self.folder {
             self.changes.push(Change::Remove(path(folder, revision.file)));
         }
     }
 
-    /// Has a commit remembered that waits to be confirmed.
+    /// Records a commit that waits for confirmation.
     pub fn await_confirmation(&mut self, seconds: f64, base: &Revision) {
         if let Some(folder) = &self.folder {
             let due = wall::now().as_secs_f64() + seconds;
@@ -142,19 +142,19 @@ impl Kept {
         }
     }
 
-    /// Has it forgotten.
+    /// Deletes this record.
     pub fn confirm(&mut self) {
         if let Some(folder) = &self.folder {
             self.changes.push(Change::Remove(folder.join(UNCONFIRMED)));
         }
     }
 
-    /// Has another file written in its turn.
+    /// Writes another file in turn.
     pub fn write_other(&mut self, path: PathBuf, contents: String) {
         self.changes.push(Change::Write(path, contents));
     }
 
-    /// Has changes made later that could not be, except where a newer one is about the same file.
+    /// Retries failed changes later, except if a newer one concerns the same file.
     pub fn put_back(&mut self, mut failed: Vec<Change>) {
         failed.retain(|old| !self.changes.iter().any(|new| new.path() == old.path()));
         failed.append(&mut self.changes);
@@ -168,7 +168,7 @@ impl Kept {
     }
 }
 
-/// Carries out changes, for a thread that may wait.
+/// Applies changes, on a thread that may wait.
 ///
 /// # Errors
 /// Changes that could not be made.

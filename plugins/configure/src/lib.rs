@@ -66,7 +66,7 @@ struct Busy(Rc<Cell<bool>>);
 impl Configure {
     fn begin(&self) -> Result<Busy, Error> {
         if self.is_busy.replace(true) {
-            return Err("the configuration is being replaced or saved already".into());
+            return Err("the configuration is already being replaced or saved".into());
         }
         Ok(Busy(Rc::clone(&self.is_busy)))
     }
@@ -88,8 +88,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Has the history outlast the process, in a folder beside the file that is loaded at start; reads
-/// what is there. Before anything is committed.
+/// Makes the history survive the process, in a folder beside the file that is loaded at start;
+/// reads existing revisions. Before any commit.
 pub fn resume(router: &mut Router) {
     let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
     if router.state::<Configure>().is_none() {

@@ -15,7 +15,7 @@ pub struct Rehearsal {
     change: Known,
     /// Commands that have to go and that no command takes back.
     lasting: Vec<Row>,
-    /// What is said behind the reason where they stay.
+    /// The text after the reason if they stay.
     consequence: &'static str,
 }
 

@@ -291,7 +291,7 @@ impl Job {
         }
         if !is_work || is_there {
             if let Some(why) = self.back.take() {
-                let text = format!("{why}; the configuration is as it was");
+                let text = format!("{why}; the configuration is unchanged");
                 return Some(Err(Error::new(text)));
             }
             let finish = self.finish.take()?;
@@ -300,7 +300,7 @@ impl Job {
         if self.round == ROUNDS {
             if let Some(first) = self.back.take() {
                 let what = difference.left();
-                return Some(Err(Error::new(format!("{first}; and on the way back {what}"))));
+                return Some(Err(Error::new(format!("{first}; and while undoing: {what}"))));
             }
             let refused = self.refused.take();
             self.back = Some(refused.unwrap_or_else(|| difference.left()));
@@ -380,11 +380,11 @@ impl Task<Router> for Job {
     }
 }
 
-/// Jobs that nobody waits for.
+/// Jobs without a waiting client.
 #[derive(Default)]
 struct Background(VecDeque<Job>);
 
-/// Carries out a job between others; what it says is in the log.
+/// Runs a job between others; its output is logged.
 pub fn run_in_background(router: &mut Router, job: Job) {
     if router.state::<Background>().is_none() {
         router.insert(Background::default());

@@ -32,7 +32,7 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     written
 }
 
-/// What a file was saved in place of.
+/// The previous contents replaced by a save.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Saved {
     /// Nothing, or a file without comments.

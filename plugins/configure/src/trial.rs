@@ -1,5 +1,5 @@
-//! A trial: a router without threads and devices that carries out a file first. It touches nothing
-//! outside: [`net::Trial`] keeps features from it, and commands that would are not carried out.
+//! A trial: a router without threads and devices that runs a file first. It has no outside effects:
+//! [`net::Trial`] restrains features, and commands with such effects are not run.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -58,7 +58,7 @@ const NOTED: &[(&str, &str)] = &[
     ("lcp", ""),
 ];
 
-/// Most files that a start may carry out, with those that others name.
+/// Maximum number of files that a start may run, including nested ones.
 const MOST_FILES: usize = 1000;
 
 /// Commands that were noted, with the interfaces that stand in.
@@ -142,8 +142,7 @@ impl Trial {
         })
     }
 
-    /// A rehearsal: the commands of `plan` carried out by a router that has the configuration
-    /// `from`.
+    /// A rehearsal: the commands of `plan` run by a router with the configuration `from`.
     ///
     /// # Errors
     /// There is no memory.
@@ -159,7 +158,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Carries out a command or a slice of one; the configuration once all are carried out.
+    /// Runs a command or a slice of one; returns the configuration once all have run.
     ///
     /// # Errors
     /// That of a command: file, line and reason. The next call goes on behind it.
@@ -224,10 +223,10 @@ impl Trial {
         Ok(allowed::makes_configuration(&path) == Some(false))
     }
 
-    /// Puts in the commands of a file that a start carries out.
+    /// Inserts the commands of a file that a start runs.
     fn follow(&mut self, name: &str) -> Result<(), String> {
         if self.names.len() == MOST_FILES {
-            return Err("files call each other too often".to_owned());
+            return Err("files are nested too deeply".to_owned());
         }
         let failed = |e: std::io::Error| control::cli::io_text(&e);
         if !fs::metadata(Path::new(name)).map_err(failed)?.is_file() {
@@ -252,15 +251,15 @@ fn revealed(command: &str, live: &[Row]) -> Result<String, String> {
     match live.iter().find(is_it) {
         Some(row) => Ok(row.command.clone()),
         None => Err(format!(
-            "`{HIDDEN}' stands for a secret of the same command here, and there is no `{}'",
+            "`{HIDDEN}' stands for the secret of a running command, and there is no `{}'",
             command.trim()
         )),
     }
 }
 
-/// Carries out files of commands in a trial beside a router that has no configuration yet; for
-/// checks before a start. Commands that make no configuration are passed over, but the files that
-/// `exec` names are looked into.
+/// Runs files of commands in a trial beside a router that has no configuration yet; for checks
+/// before a start. Commands that are not configuration are skipped, but the files that `exec` names
+/// are read.
 ///
 /// # Errors
 /// The first one: file, line and reason.
@@ -326,7 +325,7 @@ fn note(router: &mut Router, path: &str, name: &str, rest: &str) -> Result<Outpu
     let mut interface = None;
     if !name.is_empty() {
         let name = undo::filled(name, path, &command);
-        let name = name.ok_or_else(|| Error::new("it does not say the number or name"))?.command;
+        let name = name.ok_or_else(|| Error::new("the number or name is missing"))?.command;
         let words: Vec<_> = rest.split_whitespace().collect();
         let is_ip = words.contains(&"tun") || words.windows(2).any(|w| w == ["mode", "ip"]);
         let new = NewInterface {

@@ -40,7 +40,7 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// no container has {0}
+    /// no container proxy for {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(Prefix),
     /// {0}
@@ -48,8 +48,7 @@ pub enum Error {
     Route(fib::Error),
 }
 
-/// Delivers packets to a prefix here, in the table of the interface that the container is behind,
-/// or no longer.
+/// Receives packets to a prefix, in the table of the container's interface, or stops.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -81,15 +80,15 @@ pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Prefix)> {
     router.own::<Proxied>().0.keys().copied()
 }
 
-/// Answer for a container: packets to its address are delivered here.
+/// Add or delete a container proxy: receive packets to its address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ip container")]
 #[stage(Routes)]
 struct SetContainer {
-    /// the container's address, or its prefix
+    /// container address or prefix
     #[positional]
     address: Containers,
-    /// the interface it is behind
+    /// interface the host is behind
     #[positional]
     interface: InterfaceIndex,
     /// delete the proxy
@@ -120,14 +119,14 @@ fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show whether this router answers for a container.
+/// Show whether an address has a container proxy.
 #[derive(Command)]
 #[command("show ip container")]
 struct ShowContainer {
-    /// the container's address
+    /// container address
     #[positional]
     address: IpAddr,
-    /// the interface it is behind
+    /// interface the host is behind
     #[positional]
     interface: InterfaceIndex,
 }
@@ -165,29 +164,29 @@ fn commands(cli: &mut Cli<Router>) {
     });
 }
 
-/// Answer for the prefix of a container, or delete the proxy.
+/// Add or delete a container proxy.
 #[derive(Message)]
 pub struct IpContainerProxyAddDel {
-    /// the prefix
+    /// prefix
     pub pfx: PrefixField,
-    /// the interface it is behind
+    /// interface the host is behind
     pub sw_if_index: InterfaceIndex,
-    /// added, else deleted
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
 }
 
-/// List the prefixes of containers.
+/// List container proxies.
 #[derive(Message)]
 #[details(IpContainerProxyDetails)]
 pub struct IpContainerProxyDump {}
 
-/// A prefix of a container.
+/// A container proxy.
 #[derive(Message)]
 pub struct IpContainerProxyDetails {
-    /// the interface it is behind
+    /// interface the host is behind
     pub sw_if_index: InterfaceIndex,
-    /// the prefix
+    /// prefix
     pub prefix: PrefixField,
 }
 

@@ -125,7 +125,7 @@ pub const CIPHERS: [CipherAlgorithm; 16] = {
 /// A keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacAlgorithm {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Bytes that are sent of what it computes.
     pub icv: usize,

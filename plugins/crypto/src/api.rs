@@ -7,12 +7,12 @@ use net::Router;
 use super::Dispatch;
 
 control::numbers! {
-    /// How work that waits is found.
+    /// Dispatch mode of asynchronous operations.
     pub enum CryptoDispatchMode: u8 = "crypto_dispatch_mode" in "" {
         POLLING = 0 => "CRYPTO_ASYNC_DISPATCH_POLLING",
         INTERRUPT = 1 => "CRYPTO_ASYNC_DISPATCH_INTERRUPT",
     }
-    /// Kinds of operations.
+    /// Types of operations.
     pub enum CryptoOpClassType: u8 = "crypto_op_class_type" in "" {
         SIMPLE = 0 => "CRYPTO_API_OP_SIMPLE",
         CHAINED = 1 => "CRYPTO_API_OP_CHAINED",
@@ -20,52 +20,52 @@ control::numbers! {
     }
 }
 
-/// Say how work that waits is found.
+/// Set the dispatch mode of asynchronous operations.
 #[derive(Message)]
 #[option("deprecated")]
 #[option("replaced_by", "crypto_set_async_dispatch_v2")]
 #[reply(CryptoSetAsyncDispatchReply)]
 pub struct CryptoSetAsyncDispatch {
-    /// the way
+    /// mode
     pub mode: CryptoDispatchMode,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 #[option("replaced_by", "crypto_set_async_dispatch_v2")]
 pub struct CryptoSetAsyncDispatchReply {}
 
-/// Say how work that waits is found.
+/// Set the dispatch mode of asynchronous operations.
 #[derive(Message)]
 #[reply(CryptoSetAsyncDispatchV2Reply)]
 pub struct CryptoSetAsyncDispatchV2 {
-    /// the way
+    /// mode
     pub mode: CryptoDispatchMode,
-    /// whether it follows the load
+    /// true to adapt to the load
     pub adaptive: bool,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Message)]
 pub struct CryptoSetAsyncDispatchV2Reply {}
 
-/// Choose the engine of an algorithm.
+/// Set the engine of an algorithm.
 #[derive(Message)]
 #[reply(CryptoSetEngineReply)]
 #[name("crypto_set_handler")]
 pub struct CryptoSetEngine {
-    /// the algorithm
+    /// algorithm
     pub alg_name: Text<32>,
-    /// the engine
+    /// engine
     pub engine: Text<16>,
-    /// for packets in one piece or in several
+    /// single-buffer or chained operations
     pub oct: CryptoOpClassType,
-    /// for work that waits
+    /// asynchronous operations
     pub is_async: u8,
 }
 
-/// It is chosen.
+/// Reply: success.
 #[derive(Message)]
 #[name("crypto_set_handler_reply")]
 pub struct CryptoSetEngineReply {}

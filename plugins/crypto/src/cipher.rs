@@ -33,7 +33,7 @@ pub struct KeyLength {
 
 /// A cipher with its key.
 pub struct Cipher {
-    /// The algorithm.
+    /// Algorithm.
     pub algorithm: CipherAlgorithm,
     key: Key,
 }
@@ -120,8 +120,8 @@ impl Cipher {
             _ => (),
         }
     }
-    /// An initialization vector for CBC that nobody can foresee, from a number that is used once:
-    /// that number enciphered (NIST SP 800-38A, appendix C).
+    /// An unpredictable initialization vector for CBC, from a number that is used once: that number
+    /// encrypted (NIST SP 800-38A, appendix C).
     #[inline]
     pub fn unforeseen_iv(&self, number: u64) -> [u8; MAX_IV] {
         let mut block = [0; MAX_IV];

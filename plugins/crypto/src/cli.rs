@@ -9,16 +9,17 @@ use serde::Serialize;
 
 use super::{CIPHERS, Dispatch, Engine};
 
-/// Choose the engine of algorithms.
+/// Set the engine of algorithms.
 #[derive(Command)]
 #[command("set crypto handler")]
 struct SetEngine {
-    /// algorithms or all, then an engine
+    /// algorithms or all, then an engine; simple, chained, both and async are accepted: one engine
+    /// computes an algorithm, whichever way packets come
     #[rest]
     words: String,
 }
 
-/// Show the engines.
+/// Show crypto engines.
 #[derive(Command)]
 #[command("show crypto engines")]
 struct ShowEngines;
@@ -28,25 +29,25 @@ struct ShowEngines;
 #[command("show crypto handlers")]
 struct ShowHandlers;
 
-/// Show the algorithms.
+/// Show crypto algorithms.
 #[derive(Command)]
 #[command("show crypto algorithm")]
 struct ShowAlgorithm {
-    /// one of them
+    /// one item of the list
     #[positional]
     algorithm: Option<String>,
 }
 
-/// Show how work that waits is found.
+/// Show the dispatch mode of asynchronous operations.
 #[derive(Command)]
 #[command("show crypto async status")]
 struct ShowAsync;
 
-/// Set how work that waits is found, as it is shown: no packet waits here.
+/// Set the dispatch mode of asynchronous operations; only recorded, as none are asynchronous here.
 #[derive(Command)]
 #[command("set crypto async dispatch mode")]
 struct SetAsync {
-    /// how
+    /// mode
     #[positional]
     #[values("polling|interrupt")]
     mode: Mode,
@@ -116,10 +117,9 @@ impl fmt::Display for Status {
 }
 
 fn set_handler(words: &str) -> Result<Output, Error> {
-    let mut words: Vec<_> = words.split_whitespace().collect();
-    if words.last().is_some_and(|word| ["simple", "chained", "async"].contains(word)) {
-        words.pop();
-    }
+    // Whichever way packets come, one engine computes an algorithm.
+    const WAYS: [&str; 4] = ["simple", "chained", "both", "async"];
+    let mut words: Vec<_> = words.split_whitespace().filter(|w| !WAYS.contains(w)).collect();
     let engine = words.pop().filter(|_| !words.is_empty());
     let engine = engine.ok_or_else(|| Error::new("expected algorithms and an engine"))?;
     let mut text = String::new();

@@ -254,10 +254,8 @@ impl Sum {
 /// The sum of the four lanes.
 #[target_feature(enable = "avx512f,avx512vl")]
 fn folded(lanes: __m512i) -> __m128i {
-    let half = _mm256_xor_si256(
-        _mm512_castsi512_si256(lanes),
-        _mm512_extracti64x4_epi64::<1>(lanes),
-    );
+    let half =
+        _mm256_xor_si256(_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64::<1>(lanes));
     _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
 }
 

@@ -33,7 +33,7 @@ pub enum Error {
     /// no algorithm {0}
     #[retval(NO_SUCH_ENTRY)]
     NoAlgorithm(String),
-    /// engine {1} does not compute {0}
+    /// engine {1} does not support {0}
     #[retval(UNIMPLEMENTED)]
     NotThere(String, String),
 }

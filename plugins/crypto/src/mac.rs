@@ -14,7 +14,7 @@ pub const MAX_HASH: usize = 64;
 
 /// A keyed hash with its key.
 pub struct Mac {
-    /// The algorithm.
+    /// Algorithm.
     pub algorithm: MacAlgorithm,
     key: Key,
 }

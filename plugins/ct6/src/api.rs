@@ -3,14 +3,14 @@
 use control::api::{Api, Message};
 use net::{InterfaceIndex, Router};
 
-/// Track connections on an interface, or no longer.
+/// Enable or disable IPv6 connection tracking on an interface.
 #[derive(Message)]
 pub struct Ct6EnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// connections that it begins are remembered, or else what it receives is checked
+    /// true to record connections from this side, false to check received packets against them
     pub is_inside: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

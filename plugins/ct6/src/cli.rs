@@ -13,36 +13,43 @@ use wire::Protocol;
 use super::Sides;
 use super::state::{self, Here};
 
-/// Track connections over IPv6 on an interface, or stop.
+/// Enable or disable IPv6 connection tracking on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ct6")]
 #[stage(Attachments)]
 struct Set {
-    /// hosts behind it begin connections
+    /// side that initiates connections
     #[alias("in")]
     inside: bool,
-    /// hosts behind it answer
+    /// side that answers
     #[alias("out")]
     outside: bool,
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// stop
+    /// disable
     disable: bool,
 }
 
-/// Show connections over IPv6 that are remembered
+/// Show tracked IPv6 connections
 #[derive(Command)]
 #[command("show ip6 connection-tracker")]
 struct Show {
-    /// each of them
+    /// list each one
     verbose: bool,
 }
 
-/// Try the order in which connections make room for others, in a table of its own
+/// Test the replacement order of connections, in a table of its own
 #[derive(Command)]
 #[command("test ip6 connection-tracker")]
-struct Test {}
+struct Test {
+    /// connections that begin
+    #[default(4)]
+    num_sessions: u8,
+    /// connections that there is room for
+    #[default(3)]
+    max_sessions: u8,
+}
 
 #[derive(Serialize)]
 struct Connection {
@@ -122,27 +129,30 @@ fn show(router: &mut Router, verbose: bool) -> Threads {
     Threads(rows.collect())
 }
 
-/// Four connections in a table for three.
-fn test(router: &Router) -> Result<Vec<String>, Error> {
-    let all: state::All =
-        Sessions::new(router, 3, &state::classes()).map_err(|e| Error::bare(e.to_string()))?;
+/// So many connections in a table of this size, and those that are there before and after the last.
+fn test(router: &Router, count: u8, limit: u8) -> Result<Vec<String>, Error> {
+    if limit == 0 {
+        return Err(Error::new("max-sessions is 0"));
+    }
+    let all: state::All = Sessions::new(router, limit.into(), &state::classes())
+        .map_err(|e| Error::bare(e.to_string()))?;
     let mut table = all.lend(0).ok_or_else(|| Error::bare("no table"))?;
     let flow = |n: u8| Flow6::new(([n; 16], 1), ([99; 16], 2), Protocol::UDP, 0);
     let mut states = Vec::new();
-    for n in 1..=4 {
-        if n == 4 {
-            states.push(format!("Start state: {}", there(&table, flow)));
+    for n in 1..=count {
+        if n == count {
+            states.push(format!("Start state: {}", there(&table, count, flow)));
         }
         let new = table.insert(state::begun(flow(n)), n.into(), |_, _| ());
-        new.map_err(|_| Error::bare(format!("connection {n} finds no room")))?;
+        new.map_err(|_| Error::bare(format!("no room for connection {n}")))?;
     }
-    states.push(format!("End state: {}", there(&table, flow)));
+    states.push(format!("End state: {}", there(&table, count, flow)));
     Ok(states)
 }
 
 /// The numbers of the connections in a table.
-fn there(table: &Here, flow: impl Fn(u8) -> Flow6) -> String {
-    let there = (1..=4).filter(|n| table.find(&flow(*n)).is_some());
+fn there(table: &Here, count: u8, flow: impl Fn(u8) -> Flow6) -> String {
+    let there = (1..=count).filter(|n| table.find(&flow(*n)).is_some());
     there.map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
 }
 
@@ -165,7 +175,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(super::set_side(router, c.interface, c.inside, !c.disable)?)
     });
     cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, c.verbose))));
-    cli.command(|router: &mut Router, Test {}| {
-        Ok(Output::of(translation::words::Lines(test(router)?)))
+    cli.command(|router: &mut Router, c: Test| {
+        let states = test(router, c.num_sessions, c.max_sessions)?;
+        Ok(Output::of(translation::words::Lines(states)))
     });
 }

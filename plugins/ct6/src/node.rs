@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 
 use super::state::{self, All};
 
-/// The nodes: of what goes out, and of what comes in.
+/// The nodes: for outbound and for inbound packets.
 pub(super) const NAMES: [&str; 2] = ["ct6-in2out", "ct6-out2in"];
 const HANDOFF: [&str; 2] = ["ct6-in2out-handoff", "ct6-out2in-handoff"];
 /// Packets to the outside.
@@ -40,7 +40,7 @@ pub enum Next<const SIDE: usize> {
     Elsewhere,
 }
 
-/// Counters of what goes out.
+/// Counters of outbound packets.
 #[derive(Clone, Copy, graph::Count)]
 pub enum CountOut {
     /// ct6 packets processed.
@@ -54,7 +54,7 @@ pub enum CountOut {
     Recycled,
 }
 
-/// Counters of what comes in.
+/// Counters of inbound packets.
 #[derive(Clone, Copy, graph::Count)]
 pub enum CountIn {
     /// ct6 packets processed.
@@ -62,7 +62,7 @@ pub enum CountIn {
     Processed,
 }
 
-/// Drops of what comes in.
+/// Drops of inbound packets.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum ErrorIn {
     /// ct6 no session drops.
@@ -104,6 +104,7 @@ fn is_for_link(packet: &[u8]) -> bool {
 
 impl Node for Track<OUT> {
     const NAME: &'static str = NAMES[OUT];
+    const EXPLAINABLE: bool = true;
     type Next = Next<OUT>;
     type Error = Infallible;
     type Count = CountOut;
@@ -130,7 +131,7 @@ impl Node for Track<OUT> {
                     (None, Kind::Error(_) | Kind::Icmp) => (),
                     (None, _) => {
                         let new = table.insert(state::begun(seen.flow), now, |_, _| recycled += 1);
-                        // One that finds no room goes out, and has no answers.
+                        // Without room a connection leaves untracked, and has no replies.
                         if let Ok(at) = new {
                             created += 1;
                             let begun = (at, sessions::Direction::Forward);
@@ -149,6 +150,7 @@ impl Node for Track<OUT> {
 
 impl Node for Track<1> {
     const NAME: &'static str = NAMES[1];
+    const EXPLAINABLE: bool = true;
     type Next = Next<1>;
     type Error = ErrorIn;
     type Count = CountIn;

@@ -9,7 +9,7 @@ use net::InterfaceIndex;
 use net::Router;
 
 control::numbers! {
-    /// The state of an address.
+    /// State of an address.
     pub enum Ip6DadState: u8 = "ip6_dad_state" in "" {
         IDLE = 0 => "IP6_DAD_STATE_IDLE",
         TENTATIVE = 1 => "IP6_DAD_STATE_TENTATIVE",
@@ -18,58 +18,58 @@ control::numbers! {
     }
 }
 
-/// Detect duplicates of new addresses, or switch this off.
+/// Enable or disable duplicate address detection.
 #[derive(Message)]
 pub struct Ip6DadEnableDisable {
-    /// on, else off
+    /// true to enable, false to disable
     #[preset("true")]
     pub enable: bool,
-    /// solicitations for an address, 1 to 10
+    /// solicitations per address, 1 to 10
     #[preset(1)]
     pub dad_transmits: u8,
-    /// seconds between two
+    /// seconds between solicitations
     #[preset(1.0)]
     pub dad_retransmit_delay: f64,
 }
 
-/// Show the configuration.
+/// Get the configuration.
 #[derive(Message)]
 #[details(Ip6DadDetails)]
 pub struct Ip6DadDump {}
 
-/// The configuration.
+/// Configuration.
 #[derive(Message)]
 pub struct Ip6DadDetails {
-    /// on, else off
+    /// true to enable, false to disable
     pub enabled: bool,
-    /// solicitations for an address
+    /// solicitations per address
     pub dad_transmits: u8,
-    /// seconds between two
+    /// seconds between solicitations
     pub dad_retransmit_delay: f64,
 }
 
-/// Register for states of addresses under detection.
+/// Register or unregister for duplicate address detection events.
 #[derive(Message)]
 #[events(Ip6DadEvent)]
 pub struct WantIp6DadEvents {
-    /// registered, else no longer
+    /// true to register, false to unregister
     pub enable_disable: bool,
-    /// the client's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// An address became tentative, was solicited, or detection has ended.
+/// An address became tentative, was solicited or completed detection.
 #[derive(Debug, PartialEq, Message)]
 pub struct Ip6DadEvent {
-    /// its state
+    /// state
     pub state: Ip6DadState,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// the address
     pub address: Ipv6Addr,
     /// solicitations sent
     pub dad_count: u8,
-    /// solicitations in all
+    /// total number of solicitations
     pub dad_transmits: u8,
 }
 

@@ -83,13 +83,13 @@ fn follow(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr, entry:
     match router.remove_address(interface, Prefix::Ip6(prefix)) {
         Ok(()) => {
             router.own_mut::<Autoremove>().removed += 1;
-            log.notice(format_args!("{prefix} on {name} is removed: it is a duplicate"));
+            log.notice(format_args!("{prefix} on {name} was removed: it is a duplicate"));
         }
         Err(why) => log.error(format_args!("{prefix} on {name} cannot be removed: {why}")),
     }
 }
 
-/// It is on unless the operator disabled it.
+/// Enabled unless the operator disabled it.
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if !router.own::<Autoremove>().is_on {
         lines.push(&Disable);

@@ -10,26 +10,26 @@ use serde::Serialize;
 use super::{Config, Detection, State};
 use net::Router;
 
-/// Detect duplicates of new IPv6 addresses.
+/// Enable duplicate address detection for new IPv6 addresses.
 #[derive(Command, Print, Clone, Debug, PartialEq)]
 #[command("set ip6 dad enable")]
 #[undo("=set ip6 dad disable")]
 #[stage(State)]
 struct Enable {
-    /// solicitations for an address, 1 to 10; 1 unless given
+    /// solicitations per address, 1 to 10; default 1
     transmits: Option<u8>,
-    /// seconds between two; 1 unless given
+    /// seconds between solicitations; default 1
     delay: Option<f64>,
 }
 
-/// Switch duplicate address detection off.
+/// Disable duplicate address detection.
 #[derive(Clone, Debug, PartialEq, Command, Print)]
 #[command("set ip6 dad disable")]
 #[undo("=set ip6 dad enable")]
 #[stage(State)]
 struct Disable;
 
-/// Show the configuration of duplicate address detection, and the state of addresses.
+/// Show duplicate address detection: configuration and state of addresses.
 #[derive(Clone, Debug, Command)]
 #[command("show ip6 dad")]
 struct Show;

@@ -48,7 +48,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// The configuration.
+/// Configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Whether it is on.
@@ -62,7 +62,7 @@ pub struct Config {
 /// To begin with.
 const FIRST: Config = Config { is_on: false, transmits: 1, delay: 1.0 };
 
-/// The state of an address.
+/// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Under detection.
@@ -76,7 +76,7 @@ pub enum State {
 /// An address under detection, or after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// Its state.
+    /// State.
     pub state: State,
     /// Solicitations sent.
     pub sent: u8,
@@ -86,7 +86,7 @@ pub struct Entry {
 
 /// The configuration and the addresses under detection.
 pub struct Detection {
-    /// The configuration.
+    /// Configuration.
     pub config: Config,
     /// The default configuration.
     first: Config,
@@ -101,10 +101,10 @@ pub type Observer = fn(&mut Router, InterfaceIndex, Ipv6Addr, &Entry);
 /// Reasons why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// transmits is 1 to {MAX_TRANSMITS}
+    /// transmits must be 1 to {MAX_TRANSMITS}
     #[retval(INVALID_VALUE)]
     Transmits,
-    /// delay is more than 0 and at most 3600 seconds
+    /// delay must be more than 0 and at most 3600 seconds
     #[retval(INVALID_VALUE)]
     Delay,
 }
@@ -204,7 +204,7 @@ fn duplicate(router: &mut Router, Duplicate { interface, addr }: Duplicate) {
         entry.state = State::Duplicate;
         let name = router.interfaces.name(interface.0).to_owned();
         let log = router.log.class("ip6", "dad");
-        log.error(format_args!("{addr} on {name} is a duplicate: somebody else has it"));
+        log.error(format_args!("{addr} on {name} is a duplicate: another host uses it"));
         notify(router, interface, addr);
     }
 }
@@ -276,7 +276,7 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     if change != Change::State {
         return;
     }
-    // Another node may have come while the link was down: detection begins anew.
+    // Another node may have appeared while the link was down: detection restarts.
     let is_down = router.interfaces.at(interface).is_none_or(|i| !i.admin_up || !i.link_up);
     if is_down {
         router.own_mut::<Detection>().entries.retain(|(on, _), _| *on != interface);

@@ -21,7 +21,7 @@ enum Plugin {
 impl Command for Plugin {
     const PATHS: &'static [&'static str] = &["det44 plugin"];
     const ABOUT: &'static str =
-        "Enable deterministic NAT, or disable it: all settings and sessions go then";
+        "Enable or disable deterministic NAT; disabling deletes its settings and sessions";
     const USAGE: &'static str = "enable|disable [inside vrf <table>] [outside vrf <table>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -54,7 +54,8 @@ struct AddMap {
 
 impl Command for AddMap {
     const PATHS: &'static [&'static str] = &["det44 add"];
-    const ABOUT: &'static str = "Map a network of hosts to one outside, or no longer";
+    const ABOUT: &'static str = "Add or delete a mapping of an inside network to an outside \
+        network";
     const USAGE: &'static str = "in <prefix> out <prefix> [del]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -84,7 +85,7 @@ struct SetSides {
 
 impl Command for SetSides {
     const PATHS: &'static [&'static str] = &["set interface det44"];
-    const ABOUT: &'static str = "Put interfaces on a side, or take them off";
+    const ABOUT: &'static str = "Set the inside and outside interfaces, or remove them";
     const USAGE: &'static str = "[inside <interface>] [outside <interface>] [del]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -101,13 +102,13 @@ impl Command for SetSides {
             }
         }
         match set.sides.is_empty() {
-            true => Err(args.error("needs an interface: inside or outside")),
+            true => Err(args.error("missing interface: inside or outside")),
             false => Ok(set),
         }
     }
 }
 
-/// Show the address and the ports of a host outside
+/// Show the outside address and ports of a host
 #[derive(Command)]
 #[command("det44 forward")]
 struct Forward {
@@ -121,7 +122,7 @@ struct Reverse((Ipv4Addr, u16));
 
 impl Command for Reverse {
     const PATHS: &'static [&'static str] = &["det44 reverse"];
-    const ABOUT: &'static str = "Show the host that has an address and a port outside";
+    const ABOUT: &'static str = "Show the inside host of an outside address and port";
     const USAGE: &'static str = "<end>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -135,7 +136,7 @@ struct Close<const OUTSIDE: bool>(state::End, state::End);
 impl<const OUTSIDE: bool> Command for Close<OUTSIDE> {
     const PATHS: &'static [&'static str] =
         if OUTSIDE { &["det44 close session out"] } else { &["det44 close session in"] };
-    const ABOUT: &'static str = "End a session, named by two ends";
+    const ABOUT: &'static str = "Close a session, given two of its endpoints";
     const USAGE: &'static str = "<end> <far-end>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -154,7 +155,7 @@ struct SetTimeouts {
 
 impl Command for SetTimeouts {
     const PATHS: &'static [&'static str] = &["set det44 timeouts"];
-    const ABOUT: &'static str = "Set timeouts of sessions, in seconds";
+    const ABOUT: &'static str = "Set session timeouts, in seconds";
     const USAGE: &'static str = concat!(
         "[udp <seconds:1-4294967295>] [tcp established|transitory <seconds:1-4294967295>] ",
         "[icmp <seconds:1-4294967295>] [reset]"
@@ -198,13 +199,13 @@ macro_rules! shows {
 }
 
 shows! {
-    /// Show interfaces inside and outside
+    /// Show inside and outside interfaces
     Interfaces, "show det44 interfaces";
-    /// Show maps of networks
+    /// Show mappings
     Mappings, "show det44 mappings";
     /// Show sessions
     Sessions, "show det44 sessions";
-    /// Show timeouts of sessions
+    /// Show session timeouts
     ShowTimeouts, "show det44 timeouts";
 }
 

@@ -1,9 +1,9 @@
-//! Deterministic NAT of IPv4 (RFC 7422): the address and the ports that a host has outside follow
-//! from its own address, so that nobody has to log who had which port when.
+//! Deterministic NAT of IPv4 (RFC 7422): the outside address and ports of a host follow from its
+//! own address, so that the use of ports need not be logged.
 //!
-//! * Sessions say which port a host uses to which far end; one port may be used to several.
-//! * A host has [`MOST_SESSIONS`] sessions at most. When it has them, or all its ports are in use
-//!   to a far end, its packet is dropped and it is told.
+//! * Sessions map a host's port to remote ends; one port may be used to several.
+//! * A host has at most [`MOST_SESSIONS`] sessions. At the limit, or when all its ports are in use
+//!   to a remote end, its packet is dropped and it gets an error.
 //! * All sessions of a host are on one thread, which follows from its address; that of packets from
 //!   outside follows from address and port.
 #![forbid(unsafe_code)]
@@ -81,6 +81,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         at(<In2Out as Place>::HANDOFF, |r: &Role| r.side == Side::Inside && r.hands_off),
         at(<Out2In as Place>::HANDOFF, |r: &Role| r.side == Side::Outside && r.hands_off),
     ]);
+    router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
     router.insert(Det44 { settings: None, config, sessions, core });
     router.interfaces.observe(|router, _, change| {
         if change == net::interface::Change::Deleting {
@@ -96,6 +97,12 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     sessions::list(router, "det44", |router| {
         let sessions = router.own::<Det44>().sessions.current().clone();
         sessions.and_then(|s| s.usage(router).ok()).unwrap_or_default()
+    });
+    sessions::list_pages(router, "det44", |router, wanted| {
+        match router.own::<Det44>().sessions.current().clone() {
+            Some(all) => sessions::page::page(router, &all, wanted, |one| one.data.tcp.name()),
+            None => Ok(sessions::page::Page::default()),
+        }
     });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -15,7 +15,7 @@ const LONGEST: u8 = 15;
 /// A network inside and one outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// The hosts.
+    /// Inside hosts.
     pub inside: Ip4Prefix,
     /// Their addresses outside.
     pub outside: Ip4Prefix,
@@ -102,7 +102,7 @@ impl Maps {
         let (_, map) = self.by_outside.range(..=addr).next_back()?;
         map.outside.contains(addr).then_some(map)
     }
-    /// The host that has an address and a port outside.
+    /// The inside host of an outside address and port.
     pub fn host_of(&self, addr: Ipv4Addr, port: u16) -> Option<Ipv4Addr> {
         self.of_outside(addr)?.reverse(addr, port)
     }

@@ -5,29 +5,29 @@ use std::net::Ipv4Addr;
 use control::api::Message;
 use net::InterfaceIndex;
 
-/// Enable deterministic NAT, or disable it: all settings and sessions go then.
+/// Enable or disable deterministic NAT; disabling deletes its settings and sessions.
 #[derive(Message)]
 pub struct Det44PluginEnableDisable {
-    /// the table of hosts
+    /// inside table
     pub inside_vrf: u32,
-    /// the table of far ends
+    /// outside table
     pub outside_vrf: u32,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Put an interface on a side, or take it off.
+/// Add or remove an inside or outside interface.
 #[derive(Message)]
 pub struct Det44InterfaceAddDelFeature {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// hosts are there, else far ends
+    /// true for inside, false for outside
     pub is_inside: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that have a side.
+/// List inside and outside interfaces.
 #[derive(Message)]
 #[details(Det44InterfaceDetails)]
 pub struct Det44InterfaceDump {}
@@ -35,44 +35,44 @@ pub struct Det44InterfaceDump {}
 /// An interface.
 #[derive(Message)]
 pub struct Det44InterfaceDetails {
-    /// hosts are there
+    /// true for inside
     pub is_inside: bool,
-    /// far ends are there
+    /// true for outside
     pub is_outside: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set the timeouts of sessions, in seconds.
+/// Set session timeouts, in seconds.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Det44SetTimeouts {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
-/// Ask for the timeouts of sessions.
+/// Get session timeouts.
 #[derive(Message)]
 #[reply(Det44GetTimeoutsReply)]
 pub struct Det44GetTimeouts {}
 
-/// The timeouts of sessions, in seconds.
+/// Session timeouts, in seconds.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Det44GetTimeoutsReply {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
@@ -86,23 +86,23 @@ macro_rules! messages {
         $close_out:ident, $close_in:ident,
         $sessions:ident -> $session:ident
     ) => {
-        /// Add a map of a network of hosts to one outside, or take it away.
+        /// Add or delete a mapping of an inside network to an outside network.
         #[derive(Message)]
         $(#[$option])*
         pub struct $set {
-            /// added, else taken away
+            /// true to add, false to delete
             pub is_add: bool,
-            /// the network of hosts
+            /// inside network
             pub in_addr: Ipv4Addr,
-            /// its length
+            /// length
             pub in_plen: u8,
-            /// the network outside
+            /// outside network
             pub out_addr: Ipv4Addr,
-            /// its length
+            /// length
             pub out_plen: u8,
         }
 
-        /// Ask for the address and the ports of a host outside.
+        /// Get the outside address and ports of a host.
         #[derive(Message)]
         #[reply($forward_reply)]
         $(#[$option])*
@@ -111,30 +111,30 @@ macro_rules! messages {
             pub in_addr: Ipv4Addr,
         }
 
-        /// The address and the ports of a host outside.
+        /// Outside address and ports of a host.
         #[derive(Message)]
         $(#[$option])*
         pub struct $forward_reply {
-            /// the first port
+            /// first port
             pub out_port_lo: u16,
-            /// the last port
+            /// last port
             pub out_port_hi: u16,
             /// the address
             pub out_addr: Ipv4Addr,
         }
 
-        /// Ask for the host that has an address and a port outside.
+        /// Get the inside host of an outside address and port.
         #[derive(Message)]
         #[reply($reverse_reply)]
         $(#[$option])*
         pub struct $reverse {
-            /// the port
+            /// port
             pub out_port: u16,
             /// the address
             pub out_addr: Ipv4Addr,
         }
 
-        /// The host that has an address and a port outside.
+        /// The inside host of an outside address and port.
         #[derive(Message)]
         $(#[$option])*
         pub struct $reverse_reply {
@@ -142,57 +142,57 @@ macro_rules! messages {
             pub in_addr: Ipv4Addr,
         }
 
-        /// List the maps.
+        /// List mappings.
         #[derive(Message)]
         #[details($map)]
         $(#[$option])*
         pub struct $maps {}
 
-        /// A map.
+        /// A mapping.
         #[derive(Message)]
         $(#[$option])*
         pub struct $map {
-            /// the network of hosts
+            /// inside network
             pub in_addr: Ipv4Addr,
-            /// its length
+            /// length
             pub in_plen: u8,
-            /// the network outside
+            /// outside network
             pub out_addr: Ipv4Addr,
-            /// its length
+            /// length
             pub out_plen: u8,
             /// hosts that share an address
             pub sharing_ratio: u32,
             /// ports of each host
             pub ports_per_host: u16,
-            /// sessions whose ends have not closed them
+            /// open sessions
             pub ses_num: u32,
         }
 
-        /// End a session, named by what is outside.
+        /// Close a session, given its outside end.
         #[derive(Message)]
         $(#[$option])*
         pub struct $close_out {
-            /// the address outside
+            /// outside address
             pub out_addr: Ipv4Addr,
-            /// its port
+            /// port
             pub out_port: u16,
-            /// the far end
+            /// external host
             pub ext_addr: Ipv4Addr,
-            /// its port
+            /// port
             pub ext_port: u16,
         }
 
-        /// End a session, named by its host.
+        /// Close a session, given its inside host.
         #[derive(Message)]
         $(#[$option])*
         pub struct $close_in {
             /// the host
             pub in_addr: Ipv4Addr,
-            /// its port
+            /// port
             pub in_port: u16,
-            /// the far end
+            /// external host
             pub ext_addr: Ipv4Addr,
-            /// its port
+            /// port
             pub ext_port: u16,
         }
 
@@ -209,18 +209,17 @@ macro_rules! messages {
         #[derive(Message)]
         $(#[$option])*
         pub struct $session {
-            /// the port of the host
+            /// inside port
             pub in_port: u16,
-            /// the far end
+            /// external host
             pub ext_addr: Ipv4Addr,
-            /// its port
+            /// port
             pub ext_port: u16,
-            /// the port outside
+            /// outside port
             pub out_port: u16,
-            /// what has passed: 1 UDP, 2 TCP that is not established, 3 TCP that is, 8 TCP that was
-            /// closed, 9 ICMP
+            /// state: 1 UDP, 2 TCP not established, 3 TCP established, 8 TCP closed, 9 ICMP
             pub state: u8,
-            /// when it is over, in seconds on the router's clock
+            /// expiry, in seconds on the router's clock
             pub expire: u32,
         }
     };

@@ -111,7 +111,7 @@ pub struct In2Out(pub Core, pub Log);
 /// Edges of [`In2Out`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum NextOut {
-    /// The sender is told that it cannot pass.
+    /// The sender gets an error.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
     /// Along the arc.
@@ -126,7 +126,7 @@ pub struct Out2In(pub Core);
 /// Edges of [`Out2In`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum NextIn {
-    /// The sender is told that it has been on its way too long.
+    /// The sender gets time exceeded.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
     /// Along the arc.
@@ -140,6 +140,7 @@ fn look(p: &Buffer<'_>) -> Option<Seen<[u8; 4]>> {
 
 impl Node for In2Out {
     const NAME: &'static str = "det44-in2out";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = NextOut;
     type Error = Outward;
@@ -197,6 +198,7 @@ impl Node for In2Out {
 
 impl Node for Out2In {
     const NAME: &'static str = "det44-out2in";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = NextIn;
     type Error = Inward;

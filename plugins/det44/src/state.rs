@@ -21,7 +21,7 @@ pub enum Side {
     /// Neither.
     #[default]
     None,
-    /// Hosts are there.
+    /// Inside.
     Inside,
     /// Their far ends are there.
     Outside,
@@ -42,38 +42,39 @@ pub enum Error {
     /// deterministic NAT is not enabled
     #[retval(FEATURE_DISABLED)]
     Disabled,
-    /// deterministic NAT is enabled already
+    /// deterministic NAT is already enabled
     #[retval(FEATURE_ALREADY_ENABLED)]
     Enabled,
-    /// deterministic NAT is disabled already
+    /// deterministic NAT is already disabled
     #[retval(FEATURE_ALREADY_DISABLED)]
     AlreadyDisabled,
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface has a side already
+    /// the interface is already inside or outside
     #[retval(VALUE_EXIST)]
     HasSide,
     /// the interface is not on that side
     #[retval(NO_SUCH_ENTRY)]
     NotThere,
-    /// a prefix is longer than 32 bits
+    /// a prefix length is at most 32
     #[retval(INVALID_VALUE)]
     BadPrefix,
-    /// a network outside is at most as large as that inside, and 2^15 times smaller at most
+    /// the outside network must be at most as large as the inside one, and at most 2^15 times
+    /// smaller
     #[retval(INVALID_VALUE)]
     BadRatio,
-    /// a network overlaps that of another map
+    /// the network overlaps that of another mapping
     #[retval(VALUE_EXIST)]
     Overlaps,
-    /// no such map
+    /// no such mapping
     #[retval(NO_SUCH_ENTRY)]
     NoMap,
-    /// no map for {0}
+    /// no mapping for {0}
     #[retval(NO_SUCH_ENTRY)]
     NoMapFor(Ipv4Addr),
-    /// no host has port {0}
+    /// no host uses port {0}
     #[retval(NO_SUCH_ENTRY)]
     NoHost(u16),
     /// no such session
@@ -82,7 +83,7 @@ pub enum Error {
     /// no room for table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// there is no memory
+    /// out of memory
     #[retval(UNSPECIFIED)]
     NoMemory,
     /// a thread does not answer
@@ -110,7 +111,7 @@ pub struct Config {
     pub maps: Maps,
     /// Interfaces outside.
     pub outside: Vec<u32>,
-    /// The table of far ends.
+    /// Outside table.
     pub outside_fib: u16,
 }
 
@@ -220,7 +221,7 @@ pub fn set_side(
     Ok(())
 }
 
-/// Adds a map of a network inside to one outside, or takes it away with its sessions.
+/// Adds a mapping of an inside network to an outside network, or deletes it with its sessions.
 pub fn set_map(
     router: &mut Router,
     inside: Ip4Prefix,
@@ -250,7 +251,7 @@ pub fn map_of(router: &Router, host: Ipv4Addr) -> Result<Map, Error> {
     settings(router)?.maps.of_host(host).copied().ok_or(Error::NoMapFor(host))
 }
 
-/// The host that has an address and a port outside.
+/// The inside host of an outside address and port.
 pub fn host_of(router: &Router, addr: Ipv4Addr, port: u16) -> Result<Ipv4Addr, Error> {
     let map = settings(router)?.maps.of_outside(addr).ok_or(Error::NoMapFor(addr))?;
     map.reverse(addr, port).ok_or(Error::NoHost(port))
@@ -328,7 +329,7 @@ pub fn expire(router: &mut Router) -> bool {
     sessions.expire(router, move |thread, _, gone| core.ended(thread, gone))
 }
 
-/// Tells the nodes what there is.
+/// Publishes the current state to the nodes.
 pub fn publish(router: &mut Router) {
     let outside = router.settings::<Role>().filter(|(_, role)| role.side == Side::Outside);
     let outside: Vec<u32> = outside.map(|(interface, _)| interface.0).collect();

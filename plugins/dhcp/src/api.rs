@@ -14,14 +14,14 @@ use super::proxy::{self, Key, Proxies, Server, Vss};
 use super::{Dhcp, Error, set_detecting, set_vss};
 
 control::numbers! {
-    /// How the network of a client is told.
+    /// Format of a VSS.
     pub enum VssType: u32 = "vss_type" in "" {
         ASCII = 0 => "VSS_TYPE_API_ASCII",
         VPN_ID = 1 => "VSS_TYPE_API_VPN_ID",
         INVALID = 123 => "VSS_TYPE_API_INVALID",
         DEFAULT = 255 => "VSS_TYPE_API_DEFAULT",
     }
-    /// How far a client is.
+    /// State of a client.
     pub enum DhcpClientState: u32 = "dhcp_client_state" in "" {
         DISCOVER = 0 => "DHCP_CLIENT_STATE_API_DISCOVER",
         REQUEST = 1 => "DHCP_CLIENT_STATE_API_REQUEST",
@@ -32,26 +32,26 @@ control::numbers! {
 /// A client.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct DhcpClient {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// name of the host
+    /// hostname
     pub hostname: Text<64>,
-    /// name for servers; zeros for none
+    /// client identifier; zeros for none
     pub id: [u8; 64],
-    /// the caller is told of leases
+    /// send lease events to the caller
     pub want_dhcp_event: bool,
-    /// answers are to be broadcast
+    /// request broadcast replies
     pub set_broadcast_flag: bool,
-    /// code point of messages
+    /// DSCP of messages
     pub dscp: IpDscp,
-    /// the caller's process
+    /// client process ID
     pub pid: u32,
 }
 
 /// A name server.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct DomainServer {
-    /// its address
+    /// MAC address
     pub address: Address,
 }
 
@@ -60,50 +60,50 @@ pub struct DomainServer {
 pub struct DhcpLease {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// how far the client is
+    /// state of the client
     pub state: DhcpClientState,
-    /// of IPv6
+    /// true for IPv6
     pub is_ipv6: bool,
-    /// name of the host
+    /// hostname
     pub hostname: Text<64>,
-    /// length of the network's prefix
+    /// prefix length of the network
     pub mask_width: u8,
     /// address
     pub host_address: Address,
-    /// router of the network
+    /// gateway
     pub router_address: Address,
-    /// address of the link
+    /// MAC address
     pub host_mac: MacAddr,
     /// name servers
     #[counted(count: u8)]
     pub domain_server: Vec<DomainServer>,
 }
 
-/// A server of a proxy.
+/// A server of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct DhcpServer {
-    /// table that leads to it
+    /// table to reach it in
     pub server_vrf_id: u32,
-    /// its address
+    /// MAC address
     pub dhcp_server: Address,
 }
 
-/// Ask for the version of the module.
+/// Get the version of the module.
 #[derive(Message)]
 #[reply(DhcpPluginGetVersionReply)]
 pub struct DhcpPluginGetVersion {}
 
-/// The version.
+/// Version.
 #[derive(Debug, Message)]
 #[head(details)]
 pub struct DhcpPluginGetVersionReply {
-    /// first part
+    /// major version
     pub major: u32,
-    /// second part
+    /// minor version
     pub minor: u32,
 }
 
-/// Ask whether the router answers.
+/// Ping the plugin.
 #[derive(Message)]
 #[reply(DhcpPluginControlPingReply)]
 pub struct DhcpPluginControlPing {}
@@ -111,64 +111,64 @@ pub struct DhcpPluginControlPing {}
 /// It does.
 #[derive(Debug, Message)]
 pub struct DhcpPluginControlPingReply {
-    /// number of the client
+    /// client index
     pub client_index: u32,
-    /// the router's process
+    /// process ID of the router
     pub vpe_pid: u32,
 }
 
-/// Add a server to those that messages are relayed to, or take it away.
+/// Add or delete a server of a DHCP relay.
 #[derive(Message)]
 pub struct DhcpProxyConfig {
-    /// table of the clients' interfaces
+    /// table of the client interfaces
     pub rx_vrf_id: u32,
-    /// table that leads to the server
+    /// table to reach the server in
     pub server_vrf_id: u32,
-    /// add, else take away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the server
+    /// server
     pub dhcp_server: Address,
-    /// own address
+    /// local address
     pub dhcp_src_address: Address,
 }
 
-/// Say which network clients behind interfaces of a table are in.
+/// Set or delete the VSS of the clients of a table.
 #[derive(Message)]
 pub struct DhcpProxySetVss {
-    /// the table
+    /// table ID
     pub tbl_id: u32,
-    /// how it is told
+    /// VSS format
     pub vss_type: VssType,
-    /// its name
+    /// name
     pub vpn_ascii_id: Text<129>,
-    /// organisation
+    /// organizationally unique identifier
     pub oui: u32,
-    /// its number
+    /// index
     pub vpn_index: u32,
-    /// of IPv6
+    /// true for IPv6
     pub is_ipv6: bool,
-    /// say it, else no longer
+    /// true to set, false to delete
     pub is_add: bool,
 }
 
-/// Have an interface ask for an address, or no longer.
+/// Enable or disable a DHCP client on an interface.
 #[derive(Message)]
 #[events(DhcpComplEvent)]
 pub struct DhcpClientConfig {
-    /// ask, else no longer
+    /// true to enable, false to disable
     pub is_add: bool,
-    /// the client
+    /// client
     pub client: DhcpClient,
 }
 
-/// An interface has got an address.
+/// An interface obtained a lease.
 #[derive(Debug, Message)]
 pub struct DhcpComplEvent {
-    /// the lease
+    /// lease
     pub lease: DhcpLease,
 }
 
-/// List the clients.
+/// List DHCP clients.
 #[derive(Message)]
 #[details(DhcpClientDetails)]
 pub struct DhcpClientDump {}
@@ -176,48 +176,48 @@ pub struct DhcpClientDump {}
 /// A client.
 #[derive(Debug, Message)]
 pub struct DhcpClientDetails {
-    /// the client
+    /// client
     pub client: DhcpClient,
-    /// what it has
+    /// current lease
     pub lease: DhcpLease,
 }
 
-/// List the proxies.
+/// List DHCP relays.
 #[derive(Message)]
 #[details(DhcpProxyDetails)]
 pub struct DhcpProxyDump {
-    /// of IPv6
+    /// true for IPv6
     pub is_ip6: bool,
 }
 
-/// The proxies of a table.
+/// The relay of a table.
 #[derive(Debug, Message)]
 pub struct DhcpProxyDetails {
-    /// table of the clients' interfaces
+    /// table of the client interfaces
     pub rx_vrf_id: u32,
-    /// organisation of their network
+    /// organizationally unique identifier of the VSS
     pub vss_oui: u32,
-    /// its number
+    /// index
     pub vss_fib_id: u32,
-    /// how it is told
+    /// VSS format
     pub vss_type: VssType,
-    /// of IPv6
+    /// true for IPv6
     pub is_ipv6: bool,
-    /// name of the network
+    /// VPN name
     pub vss_vpn_ascii_id: Text<129>,
-    /// own address
+    /// local address
     pub dhcp_src_address: Address,
     /// servers
     #[counted(count: u8)]
     pub servers: Vec<DhcpServer>,
 }
 
-/// Look for messages for clients on an interface, whatever address they are for.
+/// Enable or disable detection of DHCP client messages to any address on an interface.
 #[derive(Message)]
 pub struct DhcpClientDetectEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// look, else no longer
+    /// true to enable, false to disable
     pub enable: bool,
 }
 

@@ -14,126 +14,127 @@ use super::lease::Lease;
 use super::proxy::{self, Key, Proxies, Server, Vss};
 use super::{Dhcp, Network, api, set_vss};
 
-/// Have an interface ask for an address, or no longer.
+/// Enable or disable a DHCP client on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcp client")]
 #[stage(Attachments)]
 struct SetClient {
-    /// no longer
+    /// delete
     del: bool,
     /// interface
     intfc: InterfaceIndex,
-    /// name of the host
+    /// hostname
     hostname: Option<String>,
     /// answers need not be broadcast
+    #[opposite("broadcast")]
     no_broadcast_flag: bool,
-    /// name for servers
+    /// client identifier
     client_id: Option<String>,
-    /// the same, which is no word, in hexadecimal digits
+    /// client identifier, in hexadecimal
     client_id_hex: Option<Hex>,
-    /// how messages are to be treated: a byte of their headers
+    /// DSCP of messages
     dscp: Option<u8>,
 }
 
-/// Relay messages of clients over IPv4 to a server, or no longer.
+/// Add or delete an IPv4 DHCP relay.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcp proxy")]
 struct SetProxy {
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
     /// server
     server: Ipv4Addr,
-    /// own address
+    /// local address
     src_address: Ipv4Addr,
-    /// table that leads to the server
+    /// table to reach the server in
     server_fib_id: Option<u32>,
-    /// table of the clients' interfaces
+    /// table of the client interfaces
     rx_fib_id: Option<u32>,
 }
 
-/// Relay messages of clients over IPv6 to a server, or no longer.
+/// Add or delete an IPv6 DHCP relay.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcpv6 proxy")]
 struct SetProxy6 {
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
     /// server
     server: Ipv6Addr,
-    /// own address
+    /// local address
     src_address: Ipv6Addr,
-    /// table that leads to the server
+    /// table to reach the server in
     server_fib_id: Option<u32>,
-    /// table of the clients' interfaces
+    /// table of the client interfaces
     rx_fib_id: Option<u32>,
 }
 
-/// Say which network clients over IPv4 behind interfaces of a table are in, or no longer.
+/// Set or delete the IPv4 VSS of the clients of a table.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcp option-82 vss")]
 struct SetVss {
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
-    /// the table
+    /// table
     table: u32,
-    /// organisation
+    /// organizationally unique identifier
     oui: Option<u32>,
-    /// number of the network
+    /// VPN number
     vpn_id: Option<u32>,
-    /// name of the network
+    /// VPN name
     vpn_ascii_id: Option<String>,
 }
 
-/// Say which network clients over IPv6 behind interfaces of a table are in, or no longer.
+/// Set or delete the IPv6 VSS of the clients of a table.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcpv6 vss")]
 struct SetVss6 {
-    /// no longer
+    /// delete
     #[alias("delete")]
     del: bool,
-    /// the table
+    /// table
     table: u32,
-    /// organisation
+    /// organizationally unique identifier
     oui: Option<u32>,
-    /// number of the network
+    /// VPN number
     vpn_id: Option<u32>,
-    /// name of the network
+    /// VPN name
     vpn_ascii_id: Option<String>,
 }
 
-/// Show the DHCP clients.
+/// Show DHCP clients.
 #[derive(Command)]
 #[command("show dhcp client")]
 struct ShowClients {
-    /// only that of this interface
+    /// only this interface
     intfc: Option<InterfaceIndex>,
-    /// with times
+    /// include times
     verbose: bool,
 }
 
-/// Show the servers that messages of clients over IPv4 are relayed to.
+/// Show IPv4 DHCP relays.
 #[derive(Command)]
 #[command("show dhcp proxy")]
 struct ShowProxies;
 
-/// Show the servers that messages of clients over IPv6 are relayed to.
+/// Show IPv6 DHCP relays.
 #[derive(Command)]
 #[command("show dhcpv6 proxy")]
 struct ShowProxies6;
 
-/// Show the networks that clients over IPv4 are in.
+/// Show the VSS of IPv4 relays.
 #[derive(Command)]
 #[command("show dhcp vss")]
 struct ShowVss;
 
-/// Show the networks that clients over IPv6 are in.
+/// Show the VSS of IPv6 relays.
 #[derive(Command)]
 #[command("show dhcpv6 vss")]
 struct ShowVss6;
 
-/// Show the address by which servers know the clients behind an interface.
+/// Show the relay agent address of an interface.
 #[derive(Command)]
 #[command("show dhcp option-82-address interface")]
 struct ShowAddress {
@@ -142,7 +143,7 @@ struct ShowAddress {
     interface: InterfaceIndex,
 }
 
-/// Show the address by which servers know the clients over IPv6 behind an interface.
+/// Show the IPv6 relay agent address of an interface.
 #[derive(Command)]
 #[command("show dhcpv6 link-address interface")]
 struct ShowAddress6 {
@@ -170,7 +171,7 @@ struct ClientRow {
 #[derive(Serialize)]
 struct Times {
     hostname: String,
-    /// The server.
+    /// Server.
     server: Ipv4Addr,
     /// Seconds until the lease ends.
     ends: Option<f64>,

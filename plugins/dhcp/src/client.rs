@@ -27,8 +27,8 @@ const FIRST: f64 = 1.0;
 const MOST: f64 = 64.0;
 /// Seconds after an address was refused before the client starts again (RFC 2131 section 3.1).
 const REFUSED: f64 = 10.0;
-/// Requests for more time that follow each other quickly, in case one is lost: the first may be, for
-/// the server's MAC address can be unknown.
+/// Requests for more time that follow each other quickly: the first may be lost while the server's
+/// MAC address is unknown.
 const QUICK: u32 = 3;
 /// The least seconds between two later requests (RFC 2131 section 4.4.5), and the part of a short
 /// lease that they are at least instead.
@@ -36,11 +36,11 @@ const LEAST_RENEWAL: f64 = 60.0;
 const PART: f64 = 0.1;
 /// Seconds by which a timer may be early.
 const EARLY: f64 = 0.01;
-/// Requests for an offered address before offers are asked for anew.
+/// Requests for an offered address before discovery restarts.
 const REQUESTS: u32 = 4;
 /// Longest names of a client and its host.
 const LONGEST: usize = 63;
-/// What is asked for; classless routes stand in front of the router (RFC 3442).
+/// Requested options; classless routes precede the router (RFC 3442).
 const WANTED: [u8; 10] = [
     option::SUBNET_MASK,
     option::CLASSLESS_ROUTES,
@@ -57,7 +57,7 @@ const WANTED: [u8; 10] = [
 /// A client as it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Name of the host.
+    /// Hostname.
     pub hostname: String,
     /// Name for servers; empty for none.
     pub id: Vec<u8>,
@@ -65,11 +65,11 @@ pub struct Settings {
     pub broadcast: bool,
     /// The byte of the IPv4 header in front of messages that says how they are to be treated.
     pub tos: u8,
-    /// Who is told of leases: number and process of an API client.
+    /// Subscriber to leases: index and process of an API client.
     pub listener: Option<(u32, u32)>,
 }
 
-/// How far a client is.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It looks for servers.
@@ -82,15 +82,15 @@ pub enum State {
 
 /// A client.
 pub struct Client {
-    /// As it is set.
+    /// Configuration.
     pub settings: Settings,
     /// How far it is.
     pub state: State,
-    /// What it has.
+    /// Current lease.
     pub lease: Option<Lease>,
     /// The address that was offered, and by which server.
     pub offered: Ipv4Addr,
-    /// The server.
+    /// Server.
     pub server: Ipv4Addr,
     /// The address that could not be used, and the reason; forgotten with the next lease.
     pub refused: Option<(Ipv4Addr, String)>,
@@ -217,12 +217,12 @@ fn step(router: &mut Router, on: InterfaceIndex) {
     }
 }
 
-/// A number that nobody guesses.
+/// An unpredictable number.
 fn number_of_exchange() -> u32 {
     between(1.0, f64::from(u32::MAX)) as u32
 }
 
-/// Looks for servers anew.
+/// Restarts discovery.
 fn restart(router: &mut Router, on: InterfaceIndex) {
     let now = router.now();
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
@@ -248,6 +248,7 @@ fn send(router: &mut Router, on: InterfaceIndex) {
 
 /// Sends a message of a type to a server, or to all.
 fn say(router: &mut Router, on: InterfaceIndex, kind: u8, to: Ipv4Addr) {
+    let now = router.now();
     let Some(mac) = router.interfaces.at(on).map(|i| i.mac) else { return };
     let Some(client) = router.own::<Dhcp>().clients.get(&on) else { return };
     let Settings { hostname, id, broadcast, tos, .. } = &client.settings;
@@ -259,8 +260,11 @@ fn say(router: &mut Router, on: InterfaceIndex, kind: u8, to: Ipv4Addr) {
     let (offered, server) = (client.offered.octets(), client.server.octets());
     let kinds = [kind];
     let mut entries: Vec<Entry<'_>> = vec![(option::MESSAGE_TYPE, &kinds)];
-    if kind != kind::DISCOVER && own.is_none() {
+    // The server that is asked for more time gets the address again, as in the original.
+    if kind != kind::DISCOVER && !client.is_rebinding(now) {
         entries.push((option::REQUESTED_ADDRESS, &offered));
+    }
+    if kind != kind::DISCOVER && own.is_none() {
         entries.push((option::SERVER_ID, &server));
     }
     if !hostname.is_empty() && !is_decline {
@@ -307,8 +311,8 @@ fn set_tos(packet: &mut [u8], tos: u8) {
     }
 }
 
-/// Takes a message for the client of the interface that it came in on. Those for others are none of
-/// ours: an answer is broadcast to all.
+/// Handles a message for the client of its receive interface. Those for others are ignored: replies
+/// are broadcast to all.
 pub fn arrived(router: &mut Router, arrived: &Arrived) {
     let on = InterfaceIndex(arrived.interface);
     let Some(mac) = router.interfaces.at(on).map(|i| i.mac) else { return };
@@ -389,7 +393,7 @@ fn refuse(router: &mut Router, on: InterfaceIndex, lease: &Lease, why: &str) {
     restart(router, on);
 }
 
-/// Tells whoever asked for it of the lease.
+/// Notifies the subscriber of the lease.
 fn tell(router: &mut Router, on: InterfaceIndex) {
     let Some(mac) = router.interfaces.at(on).map(|i| i.mac) else { return };
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };

@@ -1,4 +1,4 @@
-//! What an interface has because of a lease: address, routes and MTU, all of them learned.
+//! Settings of an interface from a lease: address, routes and MTU, all of them learned.
 
 use std::net::Ipv4Addr;
 
@@ -113,7 +113,7 @@ pub fn give_up(router: &mut Router, on: InterfaceIndex) {
     let Some(lease) = client.and_then(|client| client.lease.take()) else { return };
     lead(router, on, &lease, false);
     router.set_learned_mtu(on, None);
-    // Somebody may have taken the address away meanwhile.
+    // The address may have been removed meanwhile.
     let _ = router.remove_address(on, Prefix::Ip4(lease.addr));
 }
 

@@ -35,7 +35,7 @@ use client::Client;
 use node::{Arrived, DETECT, Detect, Proxy4, Proxy6, To};
 use proxy::{Key, Proxies};
 
-/// What control keeps.
+/// State of control.
 #[derive(Default)]
 struct Dhcp {
     clients: BTreeMap<InterfaceIndex, Client>,
@@ -51,7 +51,7 @@ pub type Network = (Link, u32);
 pub struct Detecting {
     /// There is one.
     pub by_client: bool,
-    /// Somebody asked for it.
+    /// Requested by a command or message.
     pub by_request: bool,
 }
 
@@ -62,40 +62,40 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface has a client
+    /// the interface already has a client
     #[retval(VALUE_EXIST)]
     ClientExists,
     /// the interface has no client
     #[retval(NO_SUCH_ENTRY)]
     NoClient,
-    /// server and own address are of different families
+    /// server and source address have different address families
     #[retval(INVALID_ADDRESS_FAMILY)]
     Families,
-    /// {0} is no address of a server
+    /// {0} cannot be a server address
     #[retval(INVALID_DST_ADDRESS)]
     Server(IpAddr),
-    /// {0} is no own address
+    /// {0} cannot be a source address
     #[retval(INVALID_SRC_ADDRESS)]
     Source(IpAddr),
-    /// server {0} is there already
+    /// server {0} exists
     #[retval(VALUE_EXIST)]
     ServerExists(IpAddr),
-    /// there is no server {0}
+    /// no server {0}
     #[retval(NO_SUCH_ENTRY)]
     NoServer(IpAddr),
-    /// a table has {0} servers at most
+    /// a table has at most {0} servers
     #[retval(LIMIT_EXCEEDED)]
     TooMany(usize),
-    /// there are networks of {0} tables already
+    /// at most {0} tables have a VSS
     #[retval(LIMIT_EXCEEDED)]
     TooManyNetworks(usize),
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// the table has no network that is told
+    /// the table has no VSS
     #[retval(NO_SUCH_ENTRY)]
     NoVss,
-    /// a network is either a name, or a number of 24 bits and one of 32
+    /// a VSS is either a name, or a 24-bit OUI and a 32-bit number
     #[retval(INVALID_VALUE)]
     BadVss,
     /// {0}
@@ -104,43 +104,43 @@ pub enum Error {
     /// {0}
     #[retval(UNSPECIFIED)]
     Adjacency(net::adjacency::Error),
-    /// hostname and client-id have at most {0} characters, and a hostname is a word
+    /// hostname and client-id have at most {0} characters, and a hostname is one word
     #[retval(INVALID_VALUE)]
     Name(usize),
-    /// the interface is not of Ethernet
+    /// not an Ethernet interface
     #[retval(INVALID_INTERFACE)]
     NoEthernet,
-    /// a DUID begins with 0003: it is one of a link's address
+    /// a DUID starts with 0003: based on a link-layer address
     #[retval(INVALID_VALUE)]
     Duid,
-    /// clients send no message of type {0}
+    /// clients do not send messages of type {0}
     #[retval(INVALID_VALUE)]
     MessageKind(u8),
-    /// a message has {0} leases at most
+    /// a message has at most {0} leases
     #[retval(LIMIT_EXCEEDED)]
     TooManyLeases(usize),
-    /// a prefix has 128 bits at most
+    /// a prefix length is at most 128
     #[retval(INVALID_VALUE)]
     LeaseLen,
-    /// no server {0} has answered
+    /// no reply from server {0}
     #[retval(NO_SUCH_ENTRY)]
     NoSuchServer(u32),
-    /// there are {0} messages that wait for answers already
+    /// {0} messages are already pending
     #[retval(LIMIT_EXCEEDED)]
     TooManyExchanges(usize),
-    /// the name of a group of prefixes is a word of at most {0} characters
+    /// a prefix group name is one word of at most {0} characters
     #[retval(INVALID_VALUE)]
     Group(usize),
-    /// {0} has no bits for a network
+    /// {0} has no network bits
     #[retval(INVALID_VALUE)]
     Suffix(Ip6Prefix),
-    /// the interface has {0} of that group already
+    /// the interface already has {0} of that group
     #[retval(VALUE_EXIST)]
     AddressExists(Ip6Prefix),
-    /// the interface has no {0} of that group
+    /// the interface does not have {0} of that group
     #[retval(NO_SUCH_ENTRY)]
     NoAddress(Ip6Prefix),
-    /// there are {0} addresses made of prefixes already
+    /// at most {0} addresses are derived from prefixes
     #[retval(LIMIT_EXCEEDED)]
     TooManyAddresses(usize),
     /// {0}
@@ -148,7 +148,7 @@ pub enum Error {
     Taken(net::ip::Error),
 }
 
-/// Has messages for clients on an interface be looked for, or no longer.
+/// Enables or disables detection of messages for clients on an interface.
 fn set_detecting(
     router: &mut Router,
     on: InterfaceIndex,
@@ -159,7 +159,7 @@ fn set_detecting(
     Ok(router.put(on, detecting)?)
 }
 
-/// Sets which network clients behind interfaces of a table are in, or that this is not told.
+/// Sets or deletes the VSS of clients behind interfaces of a table.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

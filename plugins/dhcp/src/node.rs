@@ -11,10 +11,10 @@ use zerocopy::FromBytes;
 /// Longest message.
 pub const LONGEST: usize = 1500;
 
-/// What a message is for.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// The client of the interface it came in on.
+    /// The client of the receive interface.
     Client,
     /// Servers, over IPv4 and over IPv6.
     Server4,
@@ -24,18 +24,18 @@ pub enum To {
     Server6,
     /// The client behind a proxy.
     Behind6,
-    /// The client over IPv6 of the interface it came in on.
+    /// The DHCPv6 client of the receive interface.
     Client6,
 }
 
-/// A message that came in.
+/// A received message.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// What it is for.
+    /// Its destination.
     pub to: To,
-    /// The interface it came in on.
+    /// Receive interface.
     pub interface: u32,
-    /// Its sender.
+    /// Sender.
     pub from: IpAddr,
     /// Address of the sender's link.
     pub mac: MacAddr,
@@ -145,7 +145,7 @@ pub enum Count6 {
 
 /// Reasons that a message is not handed over.
 pub trait Overflow {
-    /// It is too long.
+    /// Too long.
     const TOO_BIG: Self;
     /// Others wait already.
     const NO_ROOM: Self;
@@ -294,7 +294,7 @@ pub enum Lost {
     /// DHCP message too long.
     #[name("DHCP message too long")]
     TooBig,
-    /// more DHCP messages than there is room for.
+    /// too many DHCP messages queued.
     #[name("more DHCP messages than there is room for")]
     NoRoom,
 }

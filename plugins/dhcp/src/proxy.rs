@@ -44,9 +44,9 @@ mod sub {
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its address.
+    /// MAC address.
     pub addr: IpAddr,
-    /// Table that leads to it.
+    /// Table to reach it in.
     pub table: TableIndex,
 }
 
@@ -57,7 +57,7 @@ pub enum Vss {
     Name(String),
     /// By number (RFC 2685).
     Id {
-        /// Organisation.
+        /// Organizationally unique identifier.
         oui: u32,
         /// Number.
         index: u32,
@@ -79,12 +79,12 @@ impl Vss {
     }
 }
 
-/// The proxies of a table.
+/// The relay of a table.
 #[derive(Clone, Debug)]
 pub struct Proxies {
     /// Servers, in the order in which they were added.
     pub servers: Vec<Server>,
-    /// Own address.
+    /// Local address.
     pub src: IpAddr,
 }
 
@@ -152,7 +152,7 @@ pub fn remove(router: &mut Router, key: Key, server: Server) -> Result<(), Error
     Ok(())
 }
 
-/// Has messages come to the nodes, or no longer.
+/// Receives messages in the nodes, or stops.
 fn listen(router: &mut Router, link: Link, is_on: bool) -> Result<(), Error> {
     let lead = |router: &mut Router, (at, port): (&'static str, u16), to: Option<&str>| {
         router.redispatch(at, port, to).map_err(Error::Taken)
@@ -172,7 +172,7 @@ fn listen(router: &mut Router, link: Link, is_on: bool) -> Result<(), Error> {
     done.inspect_err(|_| lead(router, servers, None).expect("what was taken can be given up"))
 }
 
-/// Has what clients send to all servers be for this router, or no longer.
+/// Receives client messages to all servers, or stops.
 fn receive(router: &mut Router, (link, table): Key, is_on: bool) {
     let target = Target::Receive { interface: None, addr: None };
     // Without room for the route messages to the router's own addresses are relayed still.

@@ -13,38 +13,38 @@ use super::{Dns, Error, add_server, enable, remove_server};
 /// Interval at which a request looks whether there is an answer.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Take requests for names, or no longer.
+/// Enable or disable the DNS resolver.
 #[derive(Message)]
 pub struct DnsEnableDisable {
-    /// take them, else no longer
+    /// true to enable, false to disable
     pub enable: u8,
 }
 
-/// Add a name server, or take it away.
+/// Add or delete a name server.
 #[derive(Message)]
 pub struct DnsNameServerAddDel {
-    /// its address is of IPv6
+    /// true for an IPv6 address
     pub is_ip6: u8,
-    /// add, else take away
+    /// true to add, false to delete
     pub is_add: u8,
-    /// its address, an IPv4 one in the first bytes
+    /// address; an IPv4 address is in the first 4 bytes
     pub server_address: [u8; 16],
 }
 
-/// Ask for the addresses of a name.
+/// Look up the addresses of a name.
 #[derive(Message)]
 #[reply(DnsResolveNameReply)]
 pub struct DnsResolveName {
-    /// the name, with zeros behind it
+    /// name, zero padded
     pub name: [u8; 256],
 }
 
 /// Addresses of a name.
 #[derive(Debug, Message)]
 pub struct DnsResolveNameReply {
-    /// it has an IPv4 address
+    /// true if it has an IPv4 address
     pub ip4_set: u8,
-    /// it has an IPv6 address
+    /// true if it has an IPv6 address
     pub ip6_set: u8,
     /// IPv4 address
     pub ip4_address: [u8; 4],
@@ -52,20 +52,20 @@ pub struct DnsResolveNameReply {
     pub ip6_address: [u8; 16],
 }
 
-/// Ask for the name of an address.
+/// Look up the name of an address.
 #[derive(Message)]
 #[reply(DnsResolveIpReply)]
 pub struct DnsResolveIp {
-    /// it is of IPv6
+    /// true for IPv6
     pub is_ip6: u8,
-    /// the address, an IPv4 one in the first bytes
+    /// address; an IPv4 address is in the first 4 bytes
     pub address: [u8; 16],
 }
 
 /// The name of an address.
 #[derive(Debug, Message)]
 pub struct DnsResolveIpReply {
-    /// the name, with zeros behind it
+    /// name, zero padded
     pub name: [u8; 256],
 }
 
@@ -79,7 +79,7 @@ fn native(bytes: [u8; 16], is_ip6: u8) -> IpAddr {
 
 /// Questions of a program that wait for answers.
 struct Asking<R> {
-    /// What was asked for, for who reads the refusal.
+    /// The subject of the request, for the error.
     about: String,
     questions: Vec<Question>,
     /// The reply to the data of the answers; `None` where they do not help.

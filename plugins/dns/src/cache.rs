@@ -1,5 +1,4 @@
-//! What is known of names: answers until they end, those that the operator gave, and questions that
-//! name servers were asked.
+//! Known names: answers until they expire, configured ones, and pending questions to name servers.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +58,7 @@ impl Cache {
         let none = Answer { code: code::NONE, records: Vec::new(), until: f64::INFINITY };
         is_given.then_some(none)
     }
-    /// What the operator gave for a name.
+    /// Configured addresses of a name.
     pub fn statics(&self, name: &str) -> impl Iterator<Item = (&Question, &Answer)> {
         let from = Question { name: name.to_owned(), kind: 0 };
         let of_name = self.0.range(from..).take_while(move |(q, _)| q.name == name);

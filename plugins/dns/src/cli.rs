@@ -13,60 +13,62 @@ use super::message::{Data, Question, code, kind};
 use super::resolver::Pending;
 use super::{Dns, add_server, add_static, clear, enable, forget, remove_server};
 
-/// Take requests for names, or no longer.
+/// Enable or disable the DNS resolver.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dns")]
 #[stage(State)]
 #[undo("dns disable")]
 struct Enable {
-    /// take them
+    /// enable
     enable: bool,
-    /// no longer
+    /// disable
     disable: bool,
 }
 
-/// Give a name addresses, forget it, or forget all names.
+/// Add or delete names of the DNS cache, or clear it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dns cache")]
 #[undo("dns cache del {2}")]
 struct ChangeCache {
-    /// give it addresses
+    /// add a name
     add: bool,
-    /// forget it
+    /// delete a name
     del: bool,
-    /// forget all names
+    /// clear the cache
     clear: bool,
-    /// the name
+    /// name
     #[positional]
     name: Option<String>,
-    /// its addresses
+    /// addresses
     #[positional]
     addrs: Vec<IpAddr>,
 }
 
-/// Add a name server, or take it away.
+/// Add or delete a name server.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dns name-server")]
 struct NameServer {
-    /// its address
+    /// MAC address
     #[positional]
     server: IpAddr,
-    /// take it away
+    /// delete
     del: bool,
 }
 
-/// Show the names that are known or asked for.
+/// Show the DNS cache.
 #[derive(Command)]
 #[command("show dns cache")]
 struct ShowCache {
-    /// with their records
+    /// include records
     verbose: bool,
-    /// how much of them; all are shown
+    /// verbosity; ignored
     #[positional]
     level: Option<u32>,
+    /// only this one
+    name: Option<String>,
 }
 
-/// Show the name servers.
+/// Show name servers.
 #[derive(Command)]
 #[command("show dns servers")]
 struct ShowServers;
@@ -170,11 +172,13 @@ fn show_cache(router: &Router, c: &ShowCache) -> Output {
     let dns = router.own::<Dns>();
     let good = dns.cache.0.iter().filter(|(_, answer)| now < answer.until);
     let rows = good.map(|entry| known(entry, now)).chain(dns.pending.iter().map(asked));
+    let chosen = |row: &Row| c.name.as_ref().is_none_or(|name| row.name.eq_ignore_ascii_case(name));
+    let is_listed = c.verbose || c.level.is_some() || c.name.is_some();
     Output::of(Cache {
         is_on: dns.is_on,
         count: dns.cache.0.len(),
         pending: dns.pending.len(),
-        rows: if c.verbose || c.level.is_some() { rows.collect() } else { Vec::new() },
+        rows: if is_listed { rows.filter(chosen).collect() } else { Vec::new() },
     })
 }
 

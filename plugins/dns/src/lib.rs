@@ -34,7 +34,7 @@ const OWN_COUNT: usize = 64;
 /// Most name servers.
 const MOST_SERVERS: usize = 16;
 
-/// What control keeps.
+/// State of control.
 #[derive(Default)]
 struct Dns {
     is_on: bool,
@@ -48,34 +48,34 @@ struct Dns {
 /// Reasons for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// name resolution is disabled
+    /// the DNS resolver is disabled
     #[retval(FEATURE_DISABLED)]
     Disabled,
-    /// there are no name servers
+    /// no name servers
     #[retval(NO_SUCH_ENTRY)]
     NoServers,
-    /// {0} is no address of a name server
+    /// {0} cannot be a name server
     #[retval(INVALID_VALUE)]
     Server(IpAddr),
     /// {0} is no name server
     #[retval(NO_SUCH_ENTRY)]
     NoServer(IpAddr),
-    /// there are {0} name servers already
+    /// at most {0} name servers
     #[retval(LIMIT_EXCEEDED)]
     TooManyServers(usize),
-    /// `{0}' is no name
+    /// `{0}' is not a valid name
     #[retval(INVALID_VALUE)]
     Name(String),
-    /// there is no `{0}'
+    /// no such name `{0}'
     #[retval(NO_SUCH_ENTRY)]
     NoName(String),
-    /// there are no addresses for `{0}'
+    /// no addresses for `{0}'
     #[retval(NO_SUCH_ENTRY)]
     NoAddresses(String),
-    /// the cache has room for {0} names
+    /// the cache holds at most {0} names
     #[retval(LIMIT_EXCEEDED)]
     Full(usize),
-    /// too many questions wait for answers
+    /// too many pending queries
     #[retval(LIMIT_EXCEEDED)]
     Busy,
     /// {0}
@@ -83,7 +83,7 @@ pub enum Error {
     Taken(net::ip::Error),
 }
 
-/// Takes requests from now on, or no longer.
+/// Enables or disables the resolver.
 ///
 /// # Errors
 /// [`Error::NoServers`], [`Error::Taken`]; nothing has changed then.
@@ -121,7 +121,7 @@ pub fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ports that nobody takes, chosen by chance.
+/// Unused ports, chosen at random.
 fn own_ports(router: &Router) -> Vec<u16> {
     let mut taken: HashSet<u16> =
         router.udp_takers().into_iter().map(|(_, port, _)| port).collect();
@@ -199,6 +199,45 @@ pub fn forget(router: &mut Router, name: &str) -> Result<(), Error> {
 /// Forgets all names.
 pub fn clear(router: &mut Router) {
     router.own_mut::<Dns>().cache.0.clear();
+}
+
+/// What is known of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// Its addresses.
+    Addrs(Vec<IpAddr>),
+    /// Name servers are being asked: whoever asks again will know.
+    Asked,
+    /// There is nobody to ask, or nobody knows.
+    Unknown,
+}
+
+/// Looks for the addresses of a name, on behalf of another feature. Without this plugin no name is
+/// known.
+pub fn resolve(router: &mut Router, name: &str) -> Resolved {
+    let Some(name) = message::checked(name) else { return Resolved::Unknown };
+    if router.state::<Dns>().is_none_or(|dns| !dns.is_on) {
+        return Resolved::Unknown;
+    }
+    let (mut addrs, mut is_asked) = (Vec::new(), false);
+    for kind in [kind::A, kind::AAAA] {
+        let question = Question { name: name.clone(), kind };
+        match resolver::look_up(router, &question) {
+            resolver::Found::Answer(answer) => {
+                addrs.extend(answer.records.iter().filter_map(|record| match record.data {
+                    Data::Addr(addr) => Some(addr),
+                    _ => None,
+                }));
+            }
+            resolver::Found::Asked => is_asked = true,
+            resolver::Found::Nothing => (),
+        }
+    }
+    match (addrs.is_empty(), is_asked) {
+        (false, _) => Resolved::Addrs(addrs),
+        (true, true) => Resolved::Asked,
+        (true, false) => Resolved::Unknown,
+    }
 }
 
 /// A resolver of names.

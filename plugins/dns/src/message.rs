@@ -18,7 +18,7 @@ const MOST_RECORDS: usize = 64;
 
 /// Bits of the second word of a header.
 pub mod flag {
-    /// It is an answer.
+    /// A response.
     pub const RESPONSE: u16 = 0x8000;
     /// The kind of request.
     pub const OPCODE: u16 = 0x7800;
@@ -50,7 +50,7 @@ pub mod kind {
     pub const A: u16 = 1;
     /// Another name.
     pub const CNAME: u16 = 5;
-    /// The start of a zone, which says how long a name that is not there is not.
+    /// Start of authority, with the TTL of negative answers.
     pub const SOA: u16 = 6;
     /// A name for an address.
     pub const PTR: u16 = 12;
@@ -61,7 +61,7 @@ pub mod kind {
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Question {
-    /// The name.
+    /// Name.
     pub name: String,
     /// The type of records.
     pub kind: u16,
@@ -83,7 +83,7 @@ pub enum Data {
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Seconds for which it is good.
     pub ttl: u32,
@@ -106,7 +106,7 @@ impl Record {
 /// A message with one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its number.
+    /// Index.
     pub id: u16,
     /// [`flag`].
     pub flags: u16,
@@ -114,7 +114,7 @@ pub struct Message {
     pub question: Question,
     /// Records of the answer.
     pub answers: Vec<Record>,
-    /// Seconds for which a name is not there.
+    /// Negative TTL in seconds.
     pub negative_ttl: Option<u32>,
 }
 
@@ -174,7 +174,7 @@ fn put_name(bytes: &mut Vec<u8>, name: &str) {
     bytes.push(0);
 }
 
-/// Whether a name that somebody typed may be one; in lower case and without the last dot.
+/// Checks a typed name; returns it in lower case and without the last dot.
 pub fn checked(text: &str) -> Option<String> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let is_label = |label: &str| {
@@ -219,8 +219,7 @@ fn record(bytes: &[u8], at: usize) -> Option<(Record, u16, usize)> {
     Some((Record { name: owner, ttl, data }, class, end))
 }
 
-/// The seconds for which a name is not there, that the start of a zone at a place says (RFC 2308
-/// section 5).
+/// The negative TTL of a start of authority at a place (RFC 2308 section 5).
 fn negative_ttl(value: &[u8], ttl: u32) -> Option<u32> {
     let least = u32::from_be_bytes(*value.last_chunk()?);
     Some(least.min(ttl))

@@ -16,12 +16,12 @@ pub const REQUEST: [&str; 2] = ["dns4-request", "dns6-request"];
 /// Name of [`Reply`].
 pub const REPLY: &str = "dns46_reply";
 
-/// A message that came in.
+/// A received message.
 #[derive(Clone, Copy)]
 pub struct Arrived {
     /// Whether a name server sent it.
     pub is_reply: bool,
-    /// The interface it came in on.
+    /// Receive interface.
     pub interface: u32,
     /// The sender, with its port.
     pub from: (IpAddr, u16),
@@ -54,7 +54,7 @@ pub enum Error {
     /// DNS pkts asking too many questions.
     #[name("DNS pkts asking too many questions")]
     Questions,
-    /// more DNS messages than there is room for.
+    /// too many DNS messages queued.
     #[name("more DNS messages than there is room for")]
     NoRoom,
 }

@@ -63,11 +63,11 @@ pub struct Pending {
 
 /// Outcome of a question.
 pub enum Found {
-    /// It is known.
+    /// Known.
     Answer(Answer),
     /// Name servers were asked.
     Asked,
-    /// There is nobody to ask, or too much was asked already.
+    /// No name server, or too many questions already.
     Nothing,
 }
 
@@ -262,7 +262,7 @@ fn replied(router: &mut Router, arrived: &Arrived) -> Result<(), ReplyError> {
         return Ok(());
     }
     let answer = Answer::of(code, message.answers, message.negative_ttl, now);
-    // A part of an answer is told and not remembered.
+    // A truncated answer is passed on and not cached.
     if message.flags & flag::TRUNCATED == 0 {
         dns.cache.put(message.question.clone(), answer.clone());
     }

@@ -7,72 +7,72 @@ use net::Router;
 
 use crate::state::{self, DsLite};
 
-/// Add addresses that hosts share, or take them out.
+/// Add or delete addresses of the pool.
 #[derive(Message)]
 pub struct DsliteAddDelPoolAddrRange {
-    /// the first
+    /// first
     pub start_addr: Ipv4Addr,
-    /// the last
+    /// last
     pub end_addr: Ipv4Addr,
-    /// or taken out
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the addresses that hosts share.
+/// List the addresses of the pool.
 #[derive(Message)]
 #[details(DsliteAddressDetails)]
 pub struct DsliteAddressDump {}
 
-/// An address that hosts share.
+/// An address of the pool.
 #[derive(Message)]
 pub struct DsliteAddressDetails {
     /// the address
     pub ip_address: Ipv4Addr,
 }
 
-/// Set the end of tunnels at the provider.
+/// Set the AFTR address: the provider's end of tunnels.
 #[derive(Message)]
 pub struct DsliteSetAftrAddr {
-    /// its address of IPv4
+    /// IPv4 address
     pub ip4_addr: Ipv4Addr,
-    /// its address of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub ip6_addr: Ipv6Addr,
 }
 
-/// Ask for the end of tunnels at the provider.
+/// Get the AFTR address.
 #[derive(Message)]
 #[reply(DsliteGetAftrAddrReply)]
 pub struct DsliteGetAftrAddr {}
 
-/// The end of tunnels at the provider.
+/// AFTR address.
 #[derive(Message)]
 pub struct DsliteGetAftrAddrReply {
-    /// its address of IPv4
+    /// IPv4 address
     pub ip4_addr: Ipv4Addr,
-    /// its address of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub ip6_addr: Ipv6Addr,
 }
 
-/// Set the end of the tunnel at the customer.
+/// Set the B4 address: the customer's end of the tunnel.
 #[derive(Message)]
 pub struct DsliteSetB4Addr {
-    /// its address of IPv4
+    /// IPv4 address
     pub ip4_addr: Ipv4Addr,
-    /// its address of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub ip6_addr: Ipv6Addr,
 }
 
-/// Ask for the end of the tunnel at the customer.
+/// Get the B4 address.
 #[derive(Message)]
 #[reply(DsliteGetB4AddrReply)]
 pub struct DsliteGetB4Addr {}
 
-/// The end of the tunnel at the customer.
+/// B4 address.
 #[derive(Message)]
 pub struct DsliteGetB4AddrReply {
-    /// its address of IPv4
+    /// IPv4 address
     pub ip4_addr: Ipv4Addr,
-    /// its address of IPv6; :: for none
+    /// IPv6 address; :: for none
     pub ip6_addr: Ipv6Addr,
 }
 

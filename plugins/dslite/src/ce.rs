@@ -18,13 +18,14 @@ pub enum NextEncap {
     /// In the tunnel.
     #[to("ip6-lookup")]
     Lookup,
-    /// The sender is to be told that it has been on its way too long.
+    /// The sender gets time exceeded.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
 }
 
 impl Node for Encap {
     const NAME: &'static str = "dslite-ce-encap";
+    const EXPLAINABLE: bool = true;
     type Next = NextEncap;
     type Error = Error;
     type Count = std::convert::Infallible;
@@ -73,6 +74,7 @@ pub enum NextDecap {
 
 impl Node for Decap {
     const NAME: &'static str = "dslite-ce-decap";
+    const EXPLAINABLE: bool = true;
     type Next = NextDecap;
     type Error = Error;
     type Count = std::convert::Infallible;

@@ -11,41 +11,41 @@ use translation::words::{AddressRange, Lines as Text, word};
 use crate::core::host_of;
 use crate::state::{self, DsLite};
 
-/// Add addresses that hosts share, or take them out
+/// Add or delete addresses of the pool
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dslite add pool address")]
 #[stage(Attachments)]
 struct SetPool {
-    /// the first, or the first and the last with - between them
+    /// first address, or first and last with - between them
     #[positional]
     addresses: AddressRange,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Set the end of tunnels at the provider; :: for none
+/// Set the AFTR address, the provider's end of tunnels; :: for none
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dslite set aftr-tunnel-endpoint-address")]
 #[undo("=dslite set aftr-tunnel-endpoint-address ::")]
 #[stage(Attachments)]
 struct SetAftr {
-    /// its address
+    /// MAC address
     #[positional]
     address: Ipv6Addr,
-    /// its address of IPv4, which names it
+    /// IPv4 address
     ip4: Option<Ipv4Addr>,
 }
 
-/// Set the end of the tunnel at the customer; :: for none
+/// Set the B4 address, the customer's end of the tunnel; :: for none
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dslite set b4-tunnel-endpoint-address")]
 #[undo("=dslite set b4-tunnel-endpoint-address ::")]
 #[stage(Attachments)]
 struct SetB4 {
-    /// its address
+    /// MAC address
     #[positional]
     address: Ipv6Addr,
-    /// its address of IPv4, which names it
+    /// IPv4 address
     ip4: Option<Ipv4Addr>,
 }
 
@@ -59,15 +59,15 @@ macro_rules! shows {
 }
 
 shows! {
-    /// Show the end of tunnels at the provider
+    /// Show the AFTR address
     ShowAftr, "show dslite aftr-tunnel-endpoint-address";
-    /// Show the end of the tunnel at the customer
+    /// Show the B4 address
     ShowB4, "show dslite b4-tunnel-endpoint-address";
-    /// Show the addresses that hosts share
+    /// Show the address pool
     ShowPool, "show dslite pool";
     /// Show sessions
     ShowSessions, "show dslite sessions";
-    /// End all sessions
+    /// Delete all sessions
     ClearSessions, "clear dslite sessions";
 }
 

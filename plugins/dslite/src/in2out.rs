@@ -84,6 +84,7 @@ fn end_of(b4: Ipv6Addr, seen: &Seen<[u8; 4]>) -> sessions::Flow6 {
 
 impl Node for In2Out {
     const NAME: &'static str = "dslite-in2out";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next;
     type Error = Error;
@@ -138,6 +139,7 @@ impl Slow {
 
 impl Node for Slow {
     const NAME: &'static str = "dslite-in2out-slowpath";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;
@@ -253,7 +255,7 @@ impl Making<'_> {
         }
         Ok(at)
     }
-    /// An end outside that nobody has: first of the address that the B4 has for all its hosts.
+    /// An unused outside end: first of the address that the B4 has for all its hosts.
     fn free_end(&mut self, b4: Ipv6Addr, protocol: Protocol) -> Option<([u8; 4], u16)> {
         let pool = &self.config.pool;
         let first = hash_of(b4, self.table.seed()) as usize;

@@ -98,6 +98,10 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         let all = router.own::<DsLite>().all.current().clone();
         all.sessions.usage(router).unwrap_or_default()
     });
+    sessions::list_pages(router, "dslite", |router, wanted| {
+        let all = router.own::<DsLite>().all.current().clone();
+        sessions::page::page(router, &all.sessions, wanted, |one| one.data.tcp.name())
+    });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

@@ -24,7 +24,7 @@ pub enum Next {
     /// On the thread that has the port.
     #[to("dslite-out2in")]
     Again,
-    /// The sender is to be told that it has been on its way too long.
+    /// The sender gets time exceeded.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
     /// Put together, and looked up again.
@@ -34,6 +34,7 @@ pub enum Next {
 
 impl Node for Out2In {
     const NAME: &'static str = "dslite-out2in";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next;
     type Error = Error;

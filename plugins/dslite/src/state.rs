@@ -25,10 +25,10 @@ const MOST_ADDRESSES: u32 = 1 << 16;
 /// Reasons why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// this router is no B4: the startup configuration lacks ce in its stanza dslite
+    /// not a B4: the startup configuration lacks `ce' in stanza dslite
     #[retval(FEATURE_DISABLED)]
     NoElement,
-    /// address {0} is in the pool already
+    /// address {0} is already in the pool
     #[retval(VALUE_EXIST)]
     InPool(Ipv4Addr),
     /// address {0} is not in the pool
@@ -98,7 +98,7 @@ pub fn start(router: &Router) -> io::Result<All> {
     Ok(All { sessions, elements: Sessions::new(router, ELEMENTS, &forever)? })
 }
 
-/// Has a prefix lead to an object, or no longer.
+/// Routes a prefix to an object, or stops.
 fn lead(router: &mut Router, prefix: Prefix, kind: ObjectKind, is_add: bool) -> Result<(), Error> {
     let table = TableIndex::DEFAULT;
     if is_add {
@@ -201,7 +201,7 @@ pub fn set_addresses(
     remove_sessions(router, move |s| range.contains(&s.reverse.dst.into()))
 }
 
-/// Tells the nodes what there is.
+/// Publishes the current state to the nodes.
 fn publish(router: &mut Router, change: impl FnOnce(&mut Config)) {
     let lite = router.own_mut::<DsLite>();
     let some = |end: End| Some(end.1).filter(|addr| !addr.is_unspecified());

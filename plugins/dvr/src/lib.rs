@@ -91,7 +91,7 @@ fn switch(router: &mut Router, index: u32, is_on: bool) {
     }
 }
 
-/// Has paths to an interface that goes lead nowhere.
+/// Disconnects paths to a deleted interface.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change == Change::Deleting {
         end(router, interface.0);
@@ -124,7 +124,7 @@ fn parse(router: &Router, of: RouteOf, args: &mut Args<'_>) -> Result<Object, Er
     let found = router.interfaces.named(&name).ok_or_else(|| name.unknown("interface"))?;
     let index = found.index.0;
     if !matches!(of, RouteOf::Link(Link::Ip4 | Link::Ip6)) {
-        return Err(args.error("a route of IPv4 or IPv6 before"));
+        return Err(args.error("expected a route of IPv4 or IPv6 before"));
     }
     Ok(Object { kind: router.own::<Led>().kind, index })
 }

@@ -52,7 +52,7 @@ pub enum Next {
     Continue,
 }
 
-/// Has a packet be a frame again; `None` where it did not come as one.
+/// Turns a packet back into a frame; `None` if it was not received as one.
 #[inline(always)]
 fn unroute(p: &mut Buffer<'_>) -> Option<()> {
     if !p.flags().has(Flags::L2) {

@@ -18,7 +18,7 @@ fn ping() -> String {
     hex(&format!("IP4: {TO_US} ICMP: 10.5.0.2 -> 10.5.0.1 ICMP 8 incrementing 20"), 12)
 }
 
-/// A frame of a type that nobody takes, from its type on.
+/// A frame of an unknown type, from its type on.
 fn unknown() -> String {
     format!("1234{}", "00".repeat(46))
 }

@@ -5,9 +5,11 @@
 //! That takes minutes: only `tools/fates.sh` sends all, others every seventh of them.
 
 mod bridge;
+mod errors;
 mod lists;
 mod packets;
 mod router;
+mod state;
 
 use control::cli::Args;
 use drivers::pg::data::template::LINE;
@@ -21,7 +23,7 @@ use zerocopy::IntoBytes;
 /// Bytes of a packet that are changed.
 const HEADERS: usize = 72;
 
-/// Ethernet addresses of what comes in on `pg0`.
+/// Ethernet addresses of packets received on `pg0`.
 pub const TO_US: &str = "02:00:00:00:00:01 -> 02:00:00:00:00:aa";
 
 /// A whole router with all plugins and `pg0` to `pg4`, set up with these lines. `pg2` to `pg4` have
@@ -158,7 +160,7 @@ pub fn meet(bench: &mut Bench, on: &str, packets: &[Vec<u8>], reasons: &[(&str, 
     assert!(missing.is_empty(), "not met: {missing:?}; met: {met:?}");
 }
 
-/// Commands, packets that come in on an interface, and the reason that the last of them meets.
+/// Commands, packets received on an interface, and the drop reason of the last one.
 pub type Refusal<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a str);
 
 /// Sends the packets of each row alone.

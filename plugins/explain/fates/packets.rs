@@ -77,7 +77,7 @@ const IP6: &[&str] = &[
     "ICMP: fe80::2 -> ff02::1 ttl 255 ICMP 134 hex 0x4000070800000000000000000101020000000001",
 ];
 
-/// What comes in on `pg0`.
+/// Packets received on `pg0`.
 pub fn received() -> Vec<Vec<u8>> {
     let mut all: Vec<_> =
         IP4.iter().map(|words| packet(&format!("IP4: {TO_US} {words}"))).collect();
@@ -127,7 +127,7 @@ pub fn tunnelled() -> Vec<Vec<u8>> {
     all
 }
 
-/// ARP, neighbour discovery, logical links, and types that nobody takes.
+/// ARP, neighbor discovery, logical links, and unknown types.
 pub fn layer2() -> Vec<Vec<u8>> {
     let mut all = vec![
         whole::bytes(whole::request(HOST, "10.0.0.2", "10.0.0.1")),

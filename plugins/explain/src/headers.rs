@@ -32,20 +32,20 @@ pub enum Change {
     Inside(Header),
     /// A field has another value.
     Field {
-        /// The header.
+        /// Header.
         header: &'static str,
         /// The field.
         field: &'static str,
         /// As it was.
         before: String,
-        /// As it is.
+        /// Unchanged.
         after: String,
     },
     /// The length of the packet in bytes.
     Length {
         /// As it was.
         before: usize,
-        /// As it is.
+        /// Unchanged.
         after: usize,
     },
     /// Bytes that are no field of a header known here.
@@ -62,14 +62,14 @@ impl std::fmt::Display for Header {
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Taken(header) => write!(f, "taken off: {header}"),
+            Self::Taken(header) => write!(f, "removed: {header}"),
             Self::Put(header) => write!(f, "put in front: {header}"),
             Self::Inside(header) => write!(f, "inside: {header}"),
             Self::Field { header, field, before, after } => {
                 write!(f, "changed: {header} {field} {before} to {after}")
             }
             Self::Length { before, after } => write!(f, "changed: {before} bytes to {after}"),
-            Self::Bytes => f.write_str("changed: bytes behind the headers"),
+            Self::Bytes => f.write_str("changed: payload bytes"),
         }
     }
 }

@@ -15,7 +15,7 @@ use packet::{Packet, Start};
 /// Explanations of packets.
 pub const FEATURE: Feature = Feature {
     name: "explain",
-    about: "What becomes of a packet, and why",
+    about: "Explanation of packet forwarding",
     origin: Origin::Plugin,
     default_enabled: true,
     requires: &["ethernet", "ip4", "ip6"],
@@ -33,8 +33,8 @@ struct Explain {
 
 impl Command for Explain {
     const PATHS: &'static [&'static str] = &["explain"];
-    const ABOUT: &'static str = "Say what would become of a packet that comes in on an interface, \
-        and why; it is not sent, and nothing is changed or counted";
+    const ABOUT: &'static str = "Explain how a packet received on an interface would be handled, \
+        step by step; nothing is sent, changed or counted";
     const USAGE: &'static str = "<interface> [node <node>] {hex <bytes...> | \
         pcap <file> packet <n> | data { <fields...> } | <fields...>}";
 
@@ -54,13 +54,12 @@ impl Explain {
         };
         let node = router.engine.index_of(&entrance);
         let node = node.filter(|node| !router.engine.is_input(*node));
-        let node = node.ok_or_else(|| {
-            Error::new(format!("there is no node `{entrance}' that takes packets"))
-        })?;
+        let node =
+            node.ok_or_else(|| Error::new(format!("no node `{entrance}' accepts packets")))?;
         let rx = self.interface.0;
         let packets = router.engine.explain(node, &self.packet.bytes, move |p| p.set_rx(rx));
         if packets.is_empty() {
-            return Err(Error::new("no buffer is left for the packet"));
+            return Err(Error::new("no buffer for the packet"));
         }
         Ok(Output::of(story::tell(router, name, self.packet.bytes.len(), &packets)))
     }
@@ -74,7 +73,7 @@ impl Explain {
             Start::Ip6 => "ip6-input",
             Start::Ethernet if is_ethernet && interface.is_sub() => {
                 return Err(Error::new(format!(
-                    "{name} is a sub-interface: name its parent, and the tags in the packet"
+                    "{name} is a sub-interface: use its parent, and tags in the packet"
                 )));
             }
             Start::Bytes if !is_ethernet || interface.is_sub() => {

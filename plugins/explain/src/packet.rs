@@ -32,18 +32,19 @@ impl Packet {
     /// Reads all that is left.
     ///
     /// # Errors
-    /// A message that shows what nobody understands.
+    /// A message with the unparsed words.
     pub fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let place = *args;
         if args.keyword("hex") {
             let digits: String = args.rest().split_whitespace().collect();
-            let bytes = hexadecimal(&digits).ok_or_else(|| place.error("no hexadecimal bytes"))?;
+            let bytes =
+                hexadecimal(&digits).ok_or_else(|| place.error("invalid hexadecimal bytes"))?;
             return Ok(Self { bytes, start: Start::Bytes });
         }
         if args.keyword("pcap") {
             let file: PathBuf = args.value("file name")?;
             if !args.keyword("packet") {
-                return Err(Error::new("missing `packet <n>' behind the file"));
+                return Err(Error::new("missing `packet <n>' after the file"));
             }
             let number = args.value("number of a packet")?;
             return Self::of_capture(&file, number);
@@ -64,7 +65,7 @@ impl Packet {
         let size = layout.size();
         let template = Template::new(layout, Sizes::fixed(size), 0);
         let mut template = template.map_err(|least| {
-            Error::new(format!("the packet has {size} bytes, its headers {least}"))
+            Error::new(format!("the packet has {size} bytes, its headers need {least}"))
         })?;
         let mut bytes = vec![0; size.next_multiple_of(LINE)];
         template.write(&mut bytes, size);
@@ -89,7 +90,7 @@ impl Packet {
         })
         .map_err(|e| refused(&e))?;
         let bytes = found.ok_or_else(|| {
-            refused(&format_args!("has {count} packets, which are counted from 1; not `{number}'"))
+            refused(&format_args!("the file has {count} packets, counted from 1; not `{number}'"))
         })?;
         Ok(Self { bytes, start: Start::Bytes })
     }

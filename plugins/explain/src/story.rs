@@ -85,7 +85,7 @@ enum Kind {
     Sent,
     /// It would be dropped.
     Dropped,
-    /// Nobody in control wants it.
+    /// No handler in control.
     Punted,
     /// A node keeps it, or has taken from it what it wanted.
     Kept,
@@ -192,9 +192,12 @@ impl fmt::Display for Fate {
                 let node = self.counted_at.as_deref().unwrap_or(&self.node);
                 write!(f, "dropped: {reason} (counted at {node})")
             }
-            (Kind::Punted, _) => f.write_str("for this router, where nobody asked for it (punt)"),
-            (Kind::Unknown, _) => write!(f, "not known beyond {}: {reason}", self.node),
-            _ => write!(f, "ends at {}, which keeps it or has done with it", self.node),
+            (Kind::Punted, _) => f.write_str(
+                "addressed to this router, but no listener is \
+                registered (punt)",
+            ),
+            (Kind::Unknown, _) => write!(f, "unknown beyond {}: {reason}", self.node),
+            _ => write!(f, "ends at {}, which holds or consumes it", self.node),
         }
     }
 }
@@ -211,7 +214,7 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\nPacket {}", self.number)?;
         if let Some(Maker { node, packet }) = &self.made_by {
-            write!(f, ", which {node} makes of packet {packet}")?;
+            write!(f, ", created by {node} from packet {packet}")?;
         }
         writeln!(f)?;
         self.headers.iter().try_for_each(|header| writeln!(f, "    {header}"))?;

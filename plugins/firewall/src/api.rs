@@ -11,16 +11,16 @@ use super::show::Words;
 use super::zone::{Pair, Settings, Zone};
 use super::{Error, state};
 
-/// Make a zone, or delete it.
+/// Add or delete a zone.
 #[derive(Message)]
 pub struct FirewallZoneAddDel {
-    /// make it, else delete it
+    /// true to add, false to delete
     #[preset("true")]
     pub is_add: bool,
-    /// whether packets between its interfaces pass where no policy says otherwise
+    /// permit traffic between its interfaces unless a policy says otherwise
     #[preset("true")]
     pub intra_zone_permit: bool,
-    /// its name
+    /// name
     pub name: Text<64>,
 }
 
@@ -32,25 +32,25 @@ pub struct FirewallZoneDump {}
 /// A zone.
 #[derive(Message)]
 pub struct FirewallZoneDetails {
-    /// whether packets between its interfaces pass where no policy says otherwise
+    /// permit traffic between its interfaces unless a policy says otherwise
     pub intra_zone_permit: bool,
-    /// its name
+    /// name
     pub name: Text<64>,
 }
 
-/// Put an interface into a zone, or take it out.
+/// Add or remove an interface of a zone.
 #[derive(Message)]
 pub struct FirewallInterfaceAddDel {
-    /// put it there, else take it out
+    /// true to add, false to remove
     #[preset("true")]
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the zone
+    /// zone
     pub zone: Text<64>,
 }
 
-/// List interfaces that are in zones.
+/// List interfaces in zones.
 #[derive(Message)]
 #[details(FirewallInterfaceDetails)]
 pub struct FirewallInterfaceDump {}
@@ -58,44 +58,44 @@ pub struct FirewallInterfaceDump {}
 /// An interface in a zone.
 #[derive(Message)]
 pub struct FirewallInterfaceDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the zone
+    /// zone
     pub zone: Text<64>,
 }
 
-/// Name addresses or services, or forget a name.
+/// Add or delete an address or service object.
 #[derive(Message)]
 pub struct FirewallObjectAddDel {
-    /// make it or give it other members, else forget it
+    /// true to add or replace, false to delete
     #[preset("true")]
     pub is_add: bool,
-    /// of services, else of addresses
+    /// true for services, false for addresses
     pub is_service: bool,
-    /// the name
+    /// name
     pub name: Text<64>,
-    /// its members, in the words of commands
+    /// members, in command syntax
     pub members: String,
 }
 
-/// List names of addresses and services.
+/// List address and service objects.
 #[derive(Message)]
 #[details(FirewallObjectDetails)]
 pub struct FirewallObjectDump {}
 
-/// A name of addresses or services.
+/// An address or service object.
 #[derive(Message)]
 pub struct FirewallObjectDetails {
-    /// of services, else of addresses
+    /// true for services, false for addresses
     pub is_service: bool,
-    /// the name
+    /// name
     pub name: Text<64>,
-    /// its members, in the words of commands
+    /// members, in command syntax
     pub members: String,
 }
 
 control::numbers! {
-    /// What becomes of packets.
+    /// Action.
     pub enum FirewallAction: u8 = "firewall_action" in "" {
         PERMIT = 0 => "FIREWALL_ACTION_API_PERMIT",
         REJECT = 1 => "FIREWALL_ACTION_API_REJECT",
@@ -121,21 +121,21 @@ impl FirewallAction {
     }
 }
 
-/// Make a policy, or delete it.
+/// Add or delete a policy.
 #[derive(Message)]
 pub struct FirewallPolicyAddDel {
-    /// make it or change its settings, else delete it with its rules
+    /// true to add or change, false to delete it and its rules
     #[preset("true")]
     pub is_add: bool,
-    /// the zone that packets come from
+    /// source zone
     pub from_zone: Text<64>,
-    /// the zone that they go to
+    /// destination zone
     pub to_zone: Text<64>,
-    /// what becomes of packets that no rule is about
+    /// action for packets that match no rule
     pub default_action: FirewallAction,
-    /// whether that is logged
+    /// true to log them
     pub log: bool,
-    /// sessions at most; 0 for no limit of its own
+    /// maximum sessions; 0 for no limit
     pub session_limit: u32,
 }
 
@@ -147,35 +147,35 @@ pub struct FirewallPolicyDump {}
 /// A policy.
 #[derive(Message)]
 pub struct FirewallPolicyDetails {
-    /// the zone that packets come from
+    /// source zone
     pub from_zone: Text<64>,
-    /// the zone that they go to
+    /// destination zone
     pub to_zone: Text<64>,
-    /// what becomes of packets that no rule is about
+    /// action for packets that match no rule
     pub default_action: FirewallAction,
-    /// whether that is logged
+    /// true to log them
     pub log: bool,
-    /// sessions at most; 0 for no limit of its own
+    /// maximum sessions; 0 for no limit
     pub session_limit: u32,
-    /// its column in `/firewall/policies` and `/firewall/sessions`
+    /// column in `/firewall/policies` and `/firewall/sessions`
     pub counter_index: u32,
-    /// its rules
+    /// number of rules
     pub n_rules: u32,
 }
 
-/// Put a rule at a place of a policy, or take it out.
+/// Add or delete a rule of a policy.
 #[derive(Message)]
 pub struct FirewallRuleAddDel {
-    /// put it there instead of one that is, else take it out
+    /// true to add or replace, false to delete
     #[preset("true")]
     pub is_add: bool,
-    /// the zone that packets come from
+    /// source zone
     pub from_zone: Text<64>,
-    /// the zone that they go to
+    /// destination zone
     pub to_zone: Text<64>,
-    /// its place
+    /// position
     pub place: u32,
-    /// the rule from its action on, in the words of commands
+    /// rule from the action on, in command syntax
     pub rule: String,
 }
 
@@ -183,24 +183,24 @@ pub struct FirewallRuleAddDel {
 #[derive(Message)]
 #[details(FirewallRuleDetails)]
 pub struct FirewallRuleDump {
-    /// only those of policies from this zone; empty for all
+    /// only policies from this zone; empty for all
     pub from_zone: Text<64>,
-    /// only those of policies to this zone; empty for all
+    /// only policies to this zone; empty for all
     pub to_zone: Text<64>,
 }
 
 /// A rule.
 #[derive(Message)]
 pub struct FirewallRuleDetails {
-    /// the zone that packets come from
+    /// source zone
     pub from_zone: Text<64>,
-    /// the zone that they go to
+    /// destination zone
     pub to_zone: Text<64>,
-    /// its place
+    /// position
     pub place: u32,
-    /// its column in `/firewall/rules`
+    /// column in `/firewall/rules`
     pub counter_index: u32,
-    /// the rule from its action on, in the words of commands
+    /// rule from the action on, in command syntax
     pub rule: String,
 }
 

@@ -78,7 +78,7 @@ fn join(router: &mut Router, interface: InterfaceIndex, zone: Zone) -> Result<()
     guard_all(router)
 }
 
-/// Has the packets that interfaces send be judged, as long as any interface is in a zone.
+/// Checks the packets that interfaces send, as long as any interface is in a zone.
 fn guard_all(router: &mut Router) -> Result<(), Error> {
     let is_guarded = router.settings::<Member>().any(|(_, member)| member.zone != Zone::NONE);
     let all: Vec<_> = router.interfaces.iter().map(|interface| interface.index).collect();
@@ -239,7 +239,7 @@ impl Numbers {
     }
 }
 
-/// Has a column of counters be there, at zero.
+/// Adds a column of counters, at zero.
 fn begin_counter(router: &mut Router, by_rule: Option<u32>, by_policy: Option<u16>) {
     // Without room for a column there is nothing to see; packets pass as they would.
     if let Some(column) = by_rule {

@@ -19,7 +19,7 @@ pub(super) struct SetZone {
 
 impl Command for SetZone {
     const PATHS: &'static [&'static str] = &["firewall zone"];
-    const ABOUT: &'static str = "Make a zone of the firewall, or delete it";
+    const ABOUT: &'static str = "Add or delete a firewall zone";
     const USAGE: &'static str = "<name> [intra-zone permit|deny] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let name = args.value("name of a zone")?;
@@ -62,7 +62,7 @@ pub(super) struct SetInterface {
 
 impl Command for SetInterface {
     const PATHS: &'static [&'static str] = &["firewall interface"];
-    const ABOUT: &'static str = "Put an interface into a zone of the firewall, or take it out";
+    const ABOUT: &'static str = "Add or remove an interface of a firewall zone";
     const USAGE: &'static str = "<interface> zone <name> [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = args.value("interface")?;
@@ -114,7 +114,7 @@ pub(super) struct SetAddress(pub Object<Addresses>);
 
 impl Command for SetAddress {
     const PATHS: &'static [&'static str] = &["firewall address"];
-    const ABOUT: &'static str = "Name addresses, or a group of such names; or forget the name";
+    const ABOUT: &'static str = "Add or delete an address object or group";
     const USAGE: &'static str = "<name> {del | {<address>|<prefix>|<first-last>|<name>} ...}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Object::parse(args).map(Self)
@@ -135,7 +135,7 @@ pub(super) struct SetService(pub Object<Service>);
 
 impl Command for SetService {
     const PATHS: &'static [&'static str] = &["firewall service"];
-    const ABOUT: &'static str = "Name services, or a group of such names; or forget the name";
+    const ABOUT: &'static str = "Add or delete a service object or group";
     const USAGE: &'static str = "<name> {del | \
         {<tcp/port:source-port>|<udp/port>|<icmp/type:code>|<protocol/number>|<name>} ...}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -161,13 +161,13 @@ pub(super) enum SetOption {
 
 impl Command for SetOption {
     const PATHS: &'static [&'static str] = &["set firewall"];
-    const ABOUT: &'static str = "Set what holds for all sessions of the firewall";
+    const ABOUT: &'static str = "Set global firewall parameters";
     const USAGE: &'static str = "{timeout {tcp-established|tcp-transitory|udp|icmp|other} \
         <seconds> | session-limit <count> | tcp-pickup {enable|disable}}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("timeout") {
             let class = CLASSES.iter().position(|name| args.keyword(name));
-            let class = class.ok_or_else(|| args.error("expected a kind of session"))?;
+            let class = class.ok_or_else(|| args.error("expected a type of session"))?;
             return Ok(Self::Timeout(class, args.value("seconds")?));
         }
         if args.keyword("session-limit") {
@@ -208,7 +208,7 @@ pub(super) struct SetExport(pub Option<(u32, u16)>);
 
 impl Command for SetExport {
     const PATHS: &'static [&'static str] = &["firewall ipfix logging"];
-    const ABOUT: &'static str = "Export records of what rules with `log' are about, or no longer";
+    const ABOUT: &'static str = "Enable or disable IPFIX logging of rules with `log'";
     const USAGE: &'static str = "enable [domain <n>] [src-port <port>] | disable";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("disable") {

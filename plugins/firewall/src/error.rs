@@ -15,25 +15,25 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// a name is a letter and up to {LONGEST_NAME} letters or digits, and no word of rules
+    /// a name is a letter followed by up to {LONGEST_NAME} letters or digits, and not a keyword
     #[retval(INVALID_VALUE)]
     BadName,
-    /// no prefix or range of addresses
+    /// not a prefix or range of addresses
     #[retval(INVALID_VALUE)]
     BadAddress,
-    /// the prefix has bits behind its length
+    /// the prefix has host bits set
     #[retval(INVALID_VALUE)]
     HostBits,
-    /// no service
+    /// not a service
     #[retval(INVALID_VALUE)]
     BadService,
-    /// the text cannot be printed
+    /// the text is not printable
     #[retval(INVALID_VALUE)]
     BadText,
     /// no zone {0}
     #[retval(NO_SUCH_ENTRY)]
     NoZone(Name),
-    /// zone {0} is always there
+    /// zone {0} cannot be deleted
     #[retval(INVALID_VALUE)]
     OwnZone(Name),
     /// no interface can be in zone {0}
@@ -45,52 +45,52 @@ pub enum Error {
     /// the interface is not in zone {0}
     #[retval(NO_SUCH_ENTRY)]
     NotInZone(Name),
-    /// no more than {MOST_ZONES} zones
+    /// at most {MOST_ZONES} zones
     #[retval(LIMIT_EXCEEDED)]
     TooManyZones,
     /// no object {0}
     #[retval(NO_SUCH_ENTRY)]
     NoObject(Name),
-    /// object {0} is a member or in a rule
+    /// object {0} is in use by another object or a rule
     #[retval(IN_USE)]
     ObjectInUse(Name),
     /// {0} would be a member of itself
     #[retval(INVALID_VALUE)]
     Circle(Name),
-    /// an object has at least one member
+    /// an object needs at least one member
     #[retval(INVALID_VALUE)]
     NoMembers,
-    /// no more than {MOST_OBJECTS} objects
+    /// at most {MOST_OBJECTS} objects
     #[retval(LIMIT_EXCEEDED)]
     TooManyObjects,
-    /// no more than {MOST_MEMBERS} members
+    /// at most {MOST_MEMBERS} members
     #[retval(LIMIT_EXCEEDED)]
     TooManyMembers,
     /// no policy from {0} to {1}
     #[retval(NO_SUCH_ENTRY)]
     NoPolicy(Name, Name),
-    /// the router does not check what it sends to itself
+    /// the router's traffic to itself is not checked
     #[retval(INVALID_VALUE)]
     LocalToLocal,
-    /// no more than {MOST_POLICIES} policies
+    /// at most {MOST_POLICIES} policies
     #[retval(LIMIT_EXCEEDED)]
     TooManyPolicies,
     /// no rule {0}
     #[retval(NO_SUCH_ENTRY)]
     NoRule(u32),
-    /// no more than {MOST_RULES} rules
+    /// at most {MOST_RULES} rules
     #[retval(LIMIT_EXCEEDED)]
     TooManyRules,
-    /// source and destination of rule {0} have no version of IP in common
+    /// source and destination of rule {0} have no common IP version
     #[retval(INVALID_VALUE)]
     Versions(u32),
-    /// the rules stand for more than {MOST_PATTERNS} combinations of addresses and services
+    /// the rules expand to more than {MOST_PATTERNS} combinations of addresses and services
     #[retval(LIMIT_EXCEEDED)]
     TooLarge,
-    /// records are not exported
+    /// IPFIX logging is disabled
     #[retval(FEATURE_ALREADY_DISABLED)]
     NotExported,
-    /// a timeout is from 1 to 31536000 seconds
+    /// a timeout must be 1 to 31536000 seconds
     #[retval(INVALID_VALUE)]
     Timeout,
     /// a thread does not answer

@@ -1,4 +1,4 @@
-//! `firewall explain`: what the firewall says of a packet, without any.
+//! `firewall explain`: the firewall's verdict on a hypothetical packet.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -31,19 +31,19 @@ struct Explain {
 
 impl Command for Explain {
     const PATHS: &'static [&'static str] = &["firewall explain"];
-    const ABOUT: &'static str = "Show what becomes of a packet from a zone to another, and why";
+    const ABOUT: &'static str = "Show how a packet between two zones would be handled, and why";
     const USAGE: &'static str = "<from-zone> <to-zone> <source> <destination> \
         {<tcp/port:source-port>|<udp/port>|<icmp/type:code>|<protocol/number>}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (from, to) = (args.value("name of a zone")?, args.value("name of a zone")?);
         let (src, dst): (IpAddr, IpAddr) = (args.value("source")?, args.value("destination")?);
         if src.is_ipv4() != dst.is_ipv4() {
-            return Err(Error::new("source and destination are of different versions of IP"));
+            return Err(Error::new("source and destination have different IP versions"));
         }
         let start = *args;
         let service: Service = args.value("service")?;
         if !service.is_of(src.is_ipv6()) {
-            return Err(start.error("not a protocol of this version of IP:"));
+            return Err(start.error("not a protocol of this IP version:"));
         }
         Ok(Self { from, to, src, dst, service })
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Story {
     }
 }
 
-/// What rules say of the first packet of a flow.
+/// The rules' verdict on the first packet of a flow.
 fn judge<V: Guarded>(
     between: &Between,
     flow: &Flow<V::Address>,
@@ -98,7 +98,7 @@ fn session<V: Guarded>(router: &mut Router, flow: Flow<V::Address>) -> Option<St
             sessions::Direction::Forward => "in its direction",
             sessions::Direction::Reverse => "as an answer",
         };
-        let text = format!("a session of thread {thread} has it, {way}: {rule} permitted it");
+        let text = format!("a session of thread {thread}, {way}: permitted by {rule}");
         *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     });
     found.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -126,7 +126,7 @@ fn explain_of<V: Guarded>(
             let text = entry.map(|entry| Words(&entry.rule).to_string()).unwrap_or_default();
             let why = match rule {
                 Some(rule) => format!("rule {rule}: {text}"),
-                None => "no rule is about it, which is the default of the policy".to_owned(),
+                None => "no rule matches: default of the policy".to_owned(),
             };
             let word = match action {
                 Action::Permit => "permit",
@@ -137,7 +137,7 @@ fn explain_of<V: Guarded>(
         }
     };
     if session.is_some() && word != "permit" {
-        (word, why) = ("permit", format!("by its session; a new one would not pass: {why}"));
+        (word, why) = ("permit", format!("by its session; a new one would be dropped: {why}"));
     }
     Story { verdict: word, rule, why, session }
 }

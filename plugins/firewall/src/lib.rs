@@ -1,13 +1,13 @@
 //! A firewall of zones: interfaces are in zones, and what goes from one zone to another passes only
 //! where a policy permits it, with its answers.
 //!
-//! * A *zone* is a group of interfaces; `local` is the router itself. Between zones nothing passes
-//!   by default; within one everything does, unless the zone or a policy says otherwise.
+//! * A *zone* is a group of interfaces; `local` is the router itself. Between zones traffic is
+//!   dropped by default; within one it passes, unless the zone or a policy says otherwise.
 //! * A *policy* is for packets from one zone to another: rules in order, each with sources,
-//!   destinations and services, and what becomes of packets that no rule is about.
+//!   destinations and services, and a default action.
 //! * *Objects* give names to addresses and services, and to groups of them.
-//! * A packet that is permitted begins a *session*; its answers pass, further packets, and ICMP
-//!   errors about it. Sessions are judged anew when rules change, each with its next packet.
+//! * A permitted packet creates a *session*; replies, further packets, and related ICMP errors
+//!   pass. Sessions are re-evaluated when rules change, each with its next packet.
 //!
 //! All policies are published together: a packet meets the old ones or the new ones. Large ones
 //! are made ready in slices meanwhile.
@@ -104,7 +104,7 @@ pub struct Firewall {
     pub known: Known,
     /// Policies by the zones that they are between.
     pub policies: BTreeMap<Pair, Policy>,
-    /// What holds for all packets.
+    /// Global parameters.
     pub options: Options,
     export: Option<Export>,
     ruleset: Shared<Ruleset>,
@@ -160,6 +160,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.on_threads.push(session::threads_changed);
     router.processes.spawn(PROCESS, Box::new(|router: &mut Router, _| process(router)));
     sessions::list(router, "firewall", session_cli::usage);
+    sessions::list_pages(router, "firewall-ip4", |router, wanted| {
+        let all = state(router).sessions.v4.clone();
+        sessions::page::page(router, &all, wanted, |one| one.data.tcp.name())
+    });
+    sessions::list_pages(router, "firewall-ip6", |router, wanted| {
+        let all = state(router).sessions.v6.clone();
+        sessions::page::page(router, &all, wanted, |one| one.data.tcp.name())
+    });
     cli::register(&mut parts.cli);
     rule_cli::register(&mut parts.cli);
     show::register(&mut parts.cli);

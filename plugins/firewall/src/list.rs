@@ -16,10 +16,10 @@ use super::policy::{Action, Entry, Known, Policy, Rule, Terms};
 /// Combinations of addresses and services of a policy's rules at most.
 pub const MOST_PATTERNS: usize = 1 << 17;
 
-/// What is said of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What becomes of it.
+    /// The action.
     pub action: Action,
     /// The place of the rule; `None` where no rule is about it.
     pub rule: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Ready {
     /// For packets that no rule is about.
     pub default: Verdict,
     list: List,
-    /// What the combinations of the list say.
+    /// Verdicts of the list's combinations.
     verdicts: Vec<u32>,
     rules: Vec<Verdict>,
 }

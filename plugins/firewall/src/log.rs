@@ -16,7 +16,7 @@ use super::session::{Guarded, One};
 use super::zone::Pair;
 use super::{Error, Firewall};
 
-/// What became of a packet or a session, in the numbers of `firewallEvent` (IANA).
+/// The event of a packet or a session, in the numbers of `firewallEvent` (IANA).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A session began.
@@ -30,7 +30,7 @@ pub enum What {
 /// An entry of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What happened.
+    /// The event.
     pub what: What,
     /// The verdict.
     pub action: Action,
@@ -42,7 +42,7 @@ pub struct Entry {
     pub ends: [IpAddr; 2],
     /// Ports, or type and code of ICMP.
     pub ports: [u16; 2],
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// Interfaces by which a packet came and left.
     pub interfaces: [u32; 2],
@@ -95,7 +95,7 @@ impl Entry {
 /// Where records are exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// The observation domain.
+    /// Observation domain.
     pub domain: u32,
     /// The source port.
     pub src_port: u16,
@@ -130,7 +130,7 @@ impl Entry {
     }
 }
 
-/// Has records exported, or no longer.
+/// Enables or disables the export of records.
 ///
 /// # Errors
 /// [`Error::NotExported`].

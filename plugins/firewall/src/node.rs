@@ -36,10 +36,10 @@ pub enum Next<V: Guard, const AT: usize> {
     /// Another thread has its session.
     #[to(handoff_name::<V>(AT))]
     HandOff(V),
-    /// It is rejected: an ICMP error to its sender.
+    /// Rejected: an ICMP error to its sender.
     #[to(V::NODES.icmp_error, payload = Problem)]
     IcmpError,
-    /// It is rejected: it has become a TCP reset.
+    /// Rejected: it has become a TCP reset.
     #[to(V::LOOKUP)]
     Reset,
 }
@@ -56,25 +56,25 @@ pub enum Error {
     /// no policy between the zones.
     #[name("no policy between the zones")]
     NoPolicy,
-    /// one of the interfaces is in no zone.
+    /// an interface is in no zone.
     #[name("one of the interfaces is in no zone")]
     NoZone,
-    /// ICMP error about no session.
+    /// ICMP error without a matching session.
     #[name("ICMP error about no session")]
     NoSession,
-    /// TCP without a session that does not begin one.
+    /// TCP without a session, and not a SYN.
     #[name("TCP without a session that does not begin one")]
     NoStart,
     /// upper layer not readable.
     #[name("upper layer not readable")]
     Unreadable,
-    /// policy has as many sessions as it may have.
+    /// policy session limit reached.
     #[name("policy has as many sessions as it may have")]
     PolicyFull,
-    /// no room for a session.
+    /// session table full.
     #[name("no room for a session")]
     Full,
-    /// sessions cannot be read now.
+    /// session table busy.
     #[name("sessions cannot be read now")]
     Busy,
 }
@@ -82,16 +82,16 @@ pub enum Error {
 /// Counters besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// packets of sessions.
+    /// packets of existing sessions.
     #[name("packets of sessions")]
     Known,
-    /// sessions begun.
+    /// sessions created.
     #[name("sessions begun")]
     Begun,
     /// packets permitted without a session.
     #[name("packets permitted without a session")]
     Alone,
-    /// sessions ended by other rules.
+    /// sessions ended by rule changes.
     #[name("sessions ended by other rules")]
     Ended,
 }
@@ -100,7 +100,7 @@ pub enum Count {
 pub trait Guard: Guarded + Version + Reset {
     /// The node that resets are sent by.
     const LOOKUP: &'static str;
-    /// What senders of rejected packets are told (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1).
+    /// The error for senders of rejected packets (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1).
     const PROHIBITED: Problem;
 }
 

@@ -77,7 +77,7 @@ pub struct Span {
     pub is_6: bool,
     /// The first, as a number.
     pub first: u128,
-    /// The last.
+    /// Last.
     pub last: u128,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn place<const AT: usize>(
     }
     let adjacency = sight.adjacencies.read(p.adjacency(), epoch);
     let hop = adjacency.and_then(|a| a.hop.as_deref());
-    // The headers of a tunnel are the router's own, whoever sent what is in it.
+    // The headers of a tunnel are the router's own, whatever the source of the inner packet.
     let is_own = match hop {
         Some(_) => p.rx() == 0,
         None => p.flags().has(Flags::LOCAL),
@@ -99,8 +99,8 @@ fn with_ports<A: Address>(packet: &[u8], ports: Option<Ports>, seen: Seen<A>) ->
     Some(Seen { flow, ..seen })
 }
 
-/// What rules compare of the upper layer: ports, or type and code of ICMP. `None` of ICMP that is
-/// not in the packet, but in an earlier fragment.
+/// Fields of the upper layer that rules compare: ports, or type and code of ICMP. `None` for ICMP
+/// in an earlier fragment.
 #[inline(always)]
 pub(super) fn compared<A>(packet: &[u8], seen: &Seen<A>) -> Option<(u16, u16)> {
     match seen.kind {

@@ -19,7 +19,7 @@ use super::session::{self, Data, Here, Lent};
 use super::trace::{Judged, Met};
 use super::zone::{Pair, REPLIES, Zone};
 
-/// What was counted in a frame.
+/// Counts of a frame.
 #[derive(Default)]
 pub(super) struct Tally {
     pub known: u64,
@@ -28,7 +28,7 @@ pub(super) struct Tally {
     pub ended: u64,
 }
 
-/// What holds for the packets of a frame.
+/// Common data for the packets of a frame.
 pub(super) struct Pass<'f, V: Guard> {
     pub version: V,
     pub sight: &'f Sight,
@@ -82,10 +82,8 @@ impl<V: Guard> Pass<'_, V> {
             return Ok(Next::Continue);
         }
         let subject = Subject { pair, offset, seen };
-        let Some(seed) = self.table.as_deref().map(Here::seed) else {
-            return self.explain(p, &subject);
-        };
-        if !p.is_explained() && self.threads.at(seen.flow.meeting(seed)) != self.thread {
+        let seed = self.table.as_deref().map(Here::seed).ok_or(Error::Busy)?;
+        if self.threads.at(seen.flow.meeting(seed)) != self.thread {
             p.trace(|_| self.judged(pair, None, Met::Elsewhere));
             return Ok(Next::HandOff(self.version));
         }
@@ -143,7 +141,7 @@ impl<V: Guard> Pass<'_, V> {
         }
         may_stay.then_some((at, direction))
     }
-    /// Has a session that other rules permitted be judged by those of now.
+    /// Re-evaluates a session that former rules permitted.
     #[inline(never)]
     fn judge_again(&mut self, at: SessionIndex) -> bool {
         let rules = self.rules;
@@ -184,8 +182,7 @@ impl<V: Guard> Pass<'_, V> {
         let data = self.table.as_deref().and_then(|table| table.at(found.0)).map(|s| s.data);
         let Some(data) = data else { return Next::Continue };
         self.count(data.policy, data.counter, bytes);
-        let is_tried = p.is_explained();
-        if let Some(table) = self.table.as_deref_mut().filter(|_| !is_tried) {
+        if let Some(table) = self.table.as_deref_mut() {
             session::pass(table, found, &subject.seen, (bytes, self.now));
         }
         p.trace(|_| {
@@ -253,9 +250,6 @@ impl<V: Guard> Pass<'_, V> {
         if !self.rules.options.takes_up && !packet::begins(seen.kind) {
             return Err(Error::NoStart);
         }
-        if p.is_explained() {
-            return Ok(());
-        }
         let counters = self.counters;
         if limit > 0 && counters.sessions.sum(policy.into()) >= limit.into() {
             return Err(Error::PolicyFull);
@@ -290,7 +284,7 @@ impl<V: Guard> Pass<'_, V> {
         }
         Ok(())
     }
-    /// Has the sender of a packet be told that it is not let through.
+    /// Rejects a packet, with an error to its sender.
     fn reject<const AT: usize>(
         &mut self,
         p: &mut Packet<'_, Firewalled<V, AT>>,
@@ -317,31 +311,7 @@ impl<V: Guard> Pass<'_, V> {
         p.error(Error::Rejected);
         Ok(Next::IcmpError)
     }
-    /// Says what rules say of a packet where no sessions are at hand.
-    #[cold]
-    fn explain<const AT: usize>(
-        &mut self,
-        p: &mut Packet<'_, Firewalled<V, AT>>,
-        subject: &Subject<V::Address>,
-    ) -> Result<Next<V, AT>, Error> {
-        if !p.is_explained() {
-            return Err(Error::Busy);
-        }
-        let result = if matches!(subject.seen.kind, Kind::Error(_)) {
-            Err(Error::NoSession)
-        } else {
-            self.judge_new(p, subject)
-        };
-        if !matches!(result, Ok(Next::Continue)) {
-            p.stop_explaining(SESSIONS);
-        }
-        result
-    }
 }
-
-/// Why nobody knows what becomes of an explained packet that no rule lets pass.
-const SESSIONS: &str = "no rule lets it pass, but a session of its data-plane thread may: \
-    `show firewall sessions' lists them";
 
 /// Whether a packet of the router itself answers another: an ICMP error or a TCP reset.
 fn is_own_answer<A>(seen: &Seen<A>) -> bool {

@@ -30,8 +30,8 @@ pub(super) const fn handoff_name<V: Matched>(at: usize) -> &'static str {
     }
 }
 
-/// Puts the nodes on the arcs of packets that leave and that are delivered: in front of address
-/// translation on the way out, so that rules and sessions are about the addresses of hosts.
+/// Places the nodes on the output and local arcs: before output NAT, so that rules and sessions
+/// have the addresses of hosts.
 pub(super) fn place<V: Matched>(
     router: &mut Router,
     arcs: [&'static FeatureArc; 2],

@@ -12,21 +12,21 @@ pub const MOST_POLICIES: usize = 4000;
 /// Rules at most, of all policies.
 pub const MOST_RULES: usize = 60_000;
 
-/// What becomes of packets.
+/// Action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Words)]
 pub enum Action {
     /// They pass, and so do their answers.
     Permit,
-    /// They are dropped and the sender gets to know: by a TCP reset, or an ICMP error.
+    /// Drop with an error: a TCP reset, or an ICMP error.
     Reject,
-    /// They are dropped.
+    /// Drop.
     Drop,
 }
 
-/// A rule: the packets that it is about, and what becomes of them.
+/// A rule: a match and an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What becomes of them.
+    /// Action.
     pub action: Action,
     /// Their sources; all if empty.
     pub from: Vec<Member<Addresses>>,
@@ -43,11 +43,11 @@ pub struct Rule {
 /// Settings of a policy besides its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What becomes of packets that no rule is about.
+    /// Action for packets that match no rule.
     pub default: Action,
-    /// Whether that is logged.
+    /// True to log them.
     pub log: bool,
-    /// Sessions at most; 0 for no limit of its own.
+    /// Maximum sessions; 0 for no limit.
     pub limit: u32,
 }
 

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 512;
 /// How long a slice may take.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// What is still to be done.
+/// Pending work.
 #[derive(Default)]
 pub(super) struct Work {
     ready: BTreeMap<Pair, Arc<Ready>>,
@@ -32,7 +32,7 @@ impl Work {
     }
 }
 
-/// Has nodes get what was changed between these zones, and all that holds for all packets.
+/// Publishes changes between these zones, and global parameters, to nodes.
 pub(super) fn refresh(router: &mut Router, changed: impl IntoIterator<Item = Pair>) {
     let firewall = router.own_mut::<Firewall>();
     for pair in changed {

@@ -22,7 +22,7 @@ impl Packet {
         back.copy_from_slice(parts[1]);
         Some(Self { bytes, len })
     }
-    /// Its bytes.
+    /// Bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

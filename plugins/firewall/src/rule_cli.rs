@@ -18,7 +18,7 @@ pub(super) struct SetPolicy {
 
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["firewall policy"];
-    const ABOUT: &'static str = "Make a policy for packets from a zone to another, or delete it";
+    const ABOUT: &'static str = "Add or delete a policy between two zones";
     const USAGE: &'static str =
         "<from-zone> <to-zone> [default permit|reject|drop] [log] [limit <sessions>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -93,7 +93,7 @@ fn members<T: Plain>(args: &mut Args<'_>, what: &str) -> Result<Vec<Member<T>>, 
 
 impl Command for SetRule {
     const PATHS: &'static [&'static str] = &["firewall rule"];
-    const ABOUT: &'static str = "Put a rule at a place of a policy, or take it out";
+    const ABOUT: &'static str = "Add or delete a rule of a policy";
     const USAGE: &'static str = "<from-zone> <to-zone> <place> {del | {permit|reject|drop} \
         [from {any|<address> ...}] [to {any|<address> ...}] [service {any|<service> ...}] \
         [log] [description <text>]}";

@@ -10,7 +10,7 @@ use super::zone::{Pair, Zone};
 /// Places for pairs of zones.
 const PAIRS: usize = 64 * 64;
 
-/// What holds between two zones.
+/// The treatment of traffic between two zones.
 #[derive(Clone, Debug, Default)]
 pub enum Between {
     /// Nothing passes but what belongs to sessions.
@@ -18,11 +18,11 @@ pub enum Between {
     Nothing,
     /// Everything passes, without sessions.
     All,
-    /// What a policy permits passes.
+    /// As permitted by a policy.
     Policy(Arc<Ready>),
 }
 
-/// What holds for all packets.
+/// Global parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Whether a connection may be taken up in the middle: without a SYN.
@@ -36,11 +36,11 @@ pub struct Options {
 /// All policies, and what holds for all packets.
 #[derive(Clone, Debug)]
 pub struct Ruleset {
-    /// Raised with every change of what passes: sessions of others are judged anew.
+    /// Incremented with every change of the rules: older sessions are re-evaluated.
     pub generation: u32,
     /// Zones there are, as bits by number.
     pub zones: u64,
-    /// What holds for all packets.
+    /// Global parameters.
     pub options: Options,
     /// Names of zones by number, for traces.
     pub names: Vec<String>,
@@ -60,7 +60,7 @@ impl Ruleset {
         let (names, between) = (Vec::new(), vec![Between::Nothing; PAIRS]);
         Self { generation: 0, zones: 0, options, names, between }
     }
-    /// What holds between two zones.
+    /// The treatment of traffic between two zones.
     #[inline(always)]
     pub fn at(&self, pair: Pair) -> &Between {
         &self.between[pair.index() & (PAIRS - 1)]

@@ -58,7 +58,7 @@ impl Timeouts {
     }
 }
 
-/// What is known of a session besides its flow.
+/// Data of a session besides its flow.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
 pub struct Data {
@@ -74,7 +74,7 @@ pub struct Data {
     pub rule: u32,
     /// The state of the rules that it was judged by last.
     pub generation: u32,
-    /// The interface that its first packet came in by.
+    /// Receive interface of its first packet.
     pub rx: u32,
     /// The interface that its first packet left by.
     pub tx: u32,
@@ -91,11 +91,11 @@ pub type One<A> = Counted<Flow<A>, Flow<A>, Data>;
 
 /// A version of IP whose packets the firewall knows.
 pub trait Guarded: Matched {
-    /// Its addresses.
+    /// Addresses.
     type Address: Look + std::fmt::Debug + Sync + Into<std::net::IpAddr>;
     /// Its sessions among those of both.
     fn of(all: &Both) -> &Of<Self::Address>;
-    /// What rules compare of a flow; types and codes of ICMP are not in it.
+    /// Fields of a flow that rules compare; types and codes of ICMP are not in it.
     fn tuple(flow: &Flow<Self::Address>, upper: (u16, u16)) -> Self::Tuple;
     /// The type of its echo requests.
     const ECHO: u16;
@@ -129,7 +129,7 @@ impl Guarded for V6 {
     const ECHO: u16 = wire::icmp6::Type::ECHO_REQUEST.0 as u16;
 }
 
-/// What rules compare of the packet that began a session.
+/// Fields of a session's first packet that rules compare.
 #[inline(always)]
 pub(super) fn first_of<V: Guarded>(flow: &Flow<V::Address>) -> V::Tuple {
     let upper = match flow.protocol() {
@@ -142,9 +142,9 @@ pub(super) fn first_of<V: Guarded>(flow: &Flow<V::Address>) -> V::Tuple {
 /// The sessions of both versions.
 #[derive(Clone)]
 pub struct Both {
-    /// Of IPv4.
+    /// IPv4.
     pub v4: Of<[u8; 4]>,
-    /// Of IPv6.
+    /// True for IPv6.
     pub v6: Of<[u8; 16]>,
     /// Sessions by policy.
     pub counts: Rows<Counter>,

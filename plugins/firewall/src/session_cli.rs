@@ -19,25 +19,25 @@ use super::zone::{Pair, Zone};
 /// Sessions that are shown unless asked otherwise.
 const SHOWN: usize = 100;
 
-/// Show sessions of the firewall
+/// Show firewall sessions
 #[derive(Command)]
 #[command("show firewall sessions")]
 struct Show {
-    /// how many: 100
+    /// maximum number to show; default 100
     count: Option<usize>,
-    /// leave out so many before these
+    /// number to skip
     skip: Option<usize>,
-    /// only those that began in this zone
+    /// only sessions from this zone
     from: Option<String>,
-    /// only those that began towards this zone
+    /// only sessions to this zone
     to: Option<String>,
-    /// only those with this address
+    /// only sessions with this address
     address: Option<IpAddr>,
     /// only those with this port
     port: Option<u16>,
 }
 
-/// End all sessions of the firewall
+/// Delete all firewall sessions
 #[derive(Command)]
 #[command("clear firewall sessions")]
 struct Clear;
@@ -178,7 +178,7 @@ fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
     })
 }
 
-/// What the tables of all threads have done.
+/// Totals of the tables of all threads.
 pub(super) fn usage(router: &mut Router) -> Vec<Usage> {
     let sessions = state(router).sessions.clone();
     let mut rows = sessions.v4.usage(router).unwrap_or_default();

@@ -83,7 +83,7 @@ pub fn blocks(rule: &Resolved) -> Option<Vec<Block>> {
     Some(out)
 }
 
-/// What is known of a rule.
+/// Reachability of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Packets can meet it.
@@ -94,7 +94,7 @@ pub enum Reach {
     Unknown,
 }
 
-/// What is known of each of these rules, in order.
+/// Reachability of each of these rules, in order.
 pub fn reach(rules: &[Option<Vec<Block>>]) -> Vec<Reach> {
     let mut left = MOST_CUTS;
     let of = |at: usize| reach_of(&rules[..at], rules[at].as_deref()?, &mut left);

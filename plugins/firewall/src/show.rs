@@ -14,42 +14,42 @@ use super::shadow::{Reach, blocks, reach};
 use super::zone::{Pair, Zone};
 use super::{Firewall, Member, state};
 
-/// Show zones and policies of the firewall, and what its sessions take
+/// Show firewall zones, policies and session usage
 #[derive(Command)]
 #[command("show firewall")]
 struct Show;
 
-/// Show zones of the firewall with their interfaces
+/// Show firewall zones and their interfaces
 #[derive(Command)]
 #[command("show firewall zones")]
 struct ShowZones;
 
-/// Show names of addresses and services
+/// Show address and service objects
 #[derive(Command)]
 #[command("show firewall objects")]
 struct ShowObjects;
 
-/// Show policies with their rules and what they were about
+/// Show policies with rules and counters
 #[derive(Command)]
 #[command("show firewall policy")]
 struct ShowPolicy {
-    /// only those from this zone
+    /// only policies from this zone
     from: Option<String>,
-    /// only those to this zone
+    /// only policies to this zone
     to: Option<String>,
 }
 
-/// Show rules that no packet has met
+/// Show rules that no packet has matched
 #[derive(Command)]
 #[command("show firewall unused")]
 struct ShowUnused;
 
-/// Show rules that no packet can meet, and those in front that are about all of its packets
+/// Show rules that no packet can match, and the earlier rules that cover them
 #[derive(Command)]
 #[command("show firewall shadowed")]
 struct ShowShadowed;
 
-/// Set the counters of rules and policies to zero
+/// Clear the counters of rules and policies
 #[derive(Command)]
 #[command("clear firewall counters")]
 struct ClearCounters;
@@ -125,7 +125,7 @@ pub(super) struct RuleRow {
     rule: Option<u32>,
     text: String,
     description: String,
-    /// Its column in `/firewall/rules`.
+    /// Column in `/firewall/rules`.
     counter: u32,
     packets: u64,
     bytes: u64,
@@ -169,7 +169,7 @@ impl fmt::Display for RuleRow {
 struct PolicyRow {
     from: String,
     to: String,
-    /// Its column in `/firewall/policies` and `/firewall/sessions`.
+    /// Column in `/firewall/policies` and `/firewall/sessions`.
     number: u16,
     sessions: u64,
     limit: u32,

@@ -1,4 +1,4 @@
-//! What nodes say of traced and of explained packets.
+//! Texts of nodes for traced and explained packets.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub(super) enum Met {
 pub(super) struct Judged {
     /// Names of the zones.
     pub zones: [String; 2],
-    /// What becomes of it; `None` where no policy is.
+    /// The action; `None` without a policy.
     pub action: Option<Action>,
     /// The place of the rule; `None` for none.
     pub rule: Option<u32>,
@@ -35,11 +35,11 @@ impl fmt::Display for Judged {
         let Self { zones: [from, to], action, rule, met } = self;
         write!(f, "{from} -> {to}: ")?;
         match (met, rule) {
-            (Met::Elsewhere, _) => return f.write_str("another thread has its session"),
-            (Met::Session, Some(rule)) => write!(f, "a session that rule {rule} permitted"),
-            (Met::Session, None) => f.write_str("a session that no rule was about"),
+            (Met::Elsewhere, _) => return f.write_str("its session is on another thread"),
+            (Met::Session, Some(rule)) => write!(f, "a session permitted by rule {rule}"),
+            (Met::Session, None) => f.write_str("a session without a rule"),
             (_, Some(rule)) => write!(f, "rule {rule}"),
-            (_, None) => f.write_str("no rule is about it"),
+            (_, None) => f.write_str("no rule matches"),
         }?;
         match action {
             Some(action) => write!(f, ": {action}")?,

@@ -22,15 +22,15 @@ impl Zone {
 }
 
 /// Set in the scope of flows of echo replies: requests with the same identifier are another flow,
-/// whoever sends them.
+/// whichever the sender.
 pub const REPLIES: u32 = 1 << 16;
 
 /// Two zones, from one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// The zone that packets come from.
+    /// Source zone.
     pub from: Zone,
-    /// The zone that they go to.
+    /// Destination zone.
     pub to: Zone,
 }
 

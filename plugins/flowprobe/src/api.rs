@@ -7,25 +7,25 @@ use crate::change::{self, Direction, Flowprobe, Probed};
 use crate::flow::{ACTIVE, IP4, IP6, L2, PASSIVE, Params};
 
 control::numbers! {
-    /// What an interface is probed for, as bits.
+    /// Flow types to record, as bits.
     pub enum FlowprobeWhichFlags: u8 = "flowprobe_which_flags" in "" {
         IP4 = 1 => "FLOWPROBE_WHICH_FLAG_IP4",
         L2 = 2 => "FLOWPROBE_WHICH_FLAG_L2",
         IP6 = 4 => "FLOWPROBE_WHICH_FLAG_IP6",
     }
-    /// What an interface is probed for.
+    /// Flow type.
     pub enum FlowprobeWhich: u8 = "flowprobe_which" in "" {
         IP4 = 0 => "FLOWPROBE_WHICH_IP4",
         IP6 = 1 => "FLOWPROBE_WHICH_IP6",
         L2 = 2 => "FLOWPROBE_WHICH_L2",
     }
-    /// Groups of fields that are recorded, as bits.
+    /// Groups of fields to record, as bits.
     pub enum FlowprobeRecordFlags: u8 = "flowprobe_record_flags" in "" {
         L2 = 1 => "FLOWPROBE_RECORD_FLAG_L2",
         L3 = 2 => "FLOWPROBE_RECORD_FLAG_L3",
         L4 = 4 => "FLOWPROBE_RECORD_FLAG_L4",
     }
-    /// Directions of packets.
+    /// Direction.
     pub enum FlowprobeDirection: u8 = "flowprobe_direction" in "" {
         RX = 0 => "FLOWPROBE_DIRECTION_RX",
         TX = 1 => "FLOWPROBE_DIRECTION_TX",
@@ -33,33 +33,33 @@ control::numbers! {
     }
 }
 
-/// Record the flows that an interface sends, or no longer.
+/// Enable or disable flow recording of packets transmitted by an interface.
 #[derive(Message)]
 #[option("replaced_by", "flowprobe_interface_add_del")]
 pub struct FlowprobeTxInterfaceAddDel {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
     /// IPv4, IPv6 or frames
     pub which: FlowprobeWhichFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Record the flows of an interface, or no longer.
+/// Enable or disable flow recording on an interface.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct FlowprobeInterfaceAddDel {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
     /// IPv4, IPv6 or frames
     pub which: FlowprobeWhich,
-    /// received packets, sent ones or both
+    /// received packets, transmitted packets or both
     pub direction: FlowprobeDirection,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List interfaces whose flows are recorded.
+/// List interfaces with flow recording.
 #[derive(Message)]
 #[details(FlowprobeInterfaceDetails)]
 #[option("in_progress")]
@@ -69,59 +69,59 @@ pub struct FlowprobeInterfaceDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// An interface whose flows are recorded.
+/// An interface with flow recording.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct FlowprobeInterfaceDetails {
     /// IPv4, IPv6 or frames
     pub which: FlowprobeWhich,
-    /// received packets, sent ones or both
+    /// received packets, transmitted packets or both
     pub direction: FlowprobeDirection,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set what is recorded, and when.
+/// Set the recorded fields and the timers.
 #[derive(Message)]
 #[option("replaced_by", "flowprobe_set_params")]
 pub struct FlowprobeParams {
     /// groups of fields
     pub record_flags: FlowprobeRecordFlags,
-    /// seconds between two records of a flow; 0 for a record of each packet
+    /// active timeout in seconds; 0 to export every packet
     pub active_timer: u32,
-    /// seconds of silence after which a flow is over; 0 for those between two records
+    /// inactive timeout in seconds; 0 for the active timeout
     pub passive_timer: u32,
 }
 
-/// Set what is recorded, and when.
+/// Set the recorded fields and the timers.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct FlowprobeSetParams {
     /// groups of fields
     pub record_flags: FlowprobeRecordFlags,
-    /// seconds between two records of a flow; 0 for a record of each packet, 4294967295 for 15
+    /// active timeout in seconds; 0 to export every packet, 4294967295 for 15
     #[preset(4294967295)]
     pub active_timer: u32,
-    /// seconds of silence after which a flow is over; 4294967295 for 120
+    /// inactive timeout in seconds; 4294967295 for 120
     #[preset(4294967295)]
     pub passive_timer: u32,
 }
 
-/// Ask for what is recorded, and when.
+/// Get the recorded fields and the timers.
 #[derive(Message)]
 #[reply(FlowprobeGetParamsReply)]
 #[option("in_progress")]
 pub struct FlowprobeGetParams {}
 
-/// What is recorded, and when.
+/// Recorded fields and timers.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct FlowprobeGetParamsReply {
     /// groups of fields
     pub record_flags: FlowprobeRecordFlags,
-    /// seconds between two records of a flow; 0 for a record of each packet
+    /// active timeout in seconds; 0 to export every packet
     pub active_timer: u32,
-    /// seconds of silence after which a flow is over
+    /// inactive timeout in seconds
     pub passive_timer: u32,
 }
 

@@ -10,7 +10,7 @@ use crate::flow::{Flows, IP4, IP6, Kind, L2, Params};
 use crate::node::{RX, TX};
 use crate::record::{DOMAIN, fields};
 
-/// What an interface is probed for, and in which directions.
+/// Probed flow types of an interface, and directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probed(pub [Option<Direction>; 3]);
 
@@ -25,7 +25,7 @@ impl Probed {
     }
 }
 
-/// Directions of packets.
+/// Direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Received.
@@ -44,7 +44,7 @@ pub const DIRECTIONS: [(&str, Direction); 3] =
 
 /// Control's state.
 pub struct Flowprobe {
-    /// What is recorded, and when.
+    /// Recorded fields and timers.
     pub params: Shared<Params>,
     /// Flows.
     pub flows: Flows,
@@ -68,19 +68,19 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// what is recorded can only be changed while no interface is probed
+    /// parameters can only be changed while no interface is enabled
     #[retval(UNSUPPORTED)]
     InUse,
     /// active {0} is more than passive {1}
     #[retval(INVALID_VALUE)]
     Timers(u32, u32),
-    /// nothing is recorded: flowprobe params record l2, l3 or l4
+    /// no fields selected: flowprobe params record l2, l3 or l4
     #[retval(CANNOT_ENABLE_DISABLE_FEATURE)]
     NothingRecorded,
-    /// the interface is probed for that already
+    /// already enabled on the interface
     #[retval(VALUE_EXIST)]
     Probed,
-    /// the interface is not probed for that
+    /// not enabled on the interface
     #[retval(NO_SUCH_ENTRY)]
     NotProbed,
     /// a thread does not answer
@@ -109,7 +109,7 @@ pub fn set_params(router: &mut Router, new: Params) -> Result<(), Error> {
     Ok(())
 }
 
-/// Probes an interface for something, or no longer; flows that it has then are forgotten.
+/// Enables or disables recording of a flow type on an interface; its flows are deleted.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -179,7 +179,7 @@ fn follow_streams(router: &mut Router) {
 /// Forgets the flows of an interface.
 fn forget_flows(router: &mut Router, interface: InterfaceIndex, which: usize) {
     let flows = router.own::<Flowprobe>().flows.clone();
-    // A thread that does not answer ends its flows by itself, for nobody.
+    // A thread that does not answer ends its flows by itself, without records.
     let _ = flows.walk(router, move |_, flow| {
         let key = &flow.forward;
         let is_sent = key.direction != 0;

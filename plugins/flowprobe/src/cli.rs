@@ -35,8 +35,8 @@ struct SetParams(Params);
 
 impl Command for SetParams {
     const PATHS: &'static [&'static str] = &["flowprobe params"];
-    const ABOUT: &'static str = "Set what is recorded of flows, and when: active 0 has a record of \
-        each packet";
+    const ABOUT: &'static str = "Set the recorded fields and the timers of flows; active 0 \
+        exports every packet";
     const USAGE: &'static str = "record [l2] [l3] [l4] [active <timer>] [passive <timer>] \
         [timestamps {nanoseconds|milliseconds}] [ethertype {swapped|network}]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ struct SetProbed {
 
 impl Command for SetProbed {
     const PATHS: &'static [&'static str] = &["flowprobe feature add-del"];
-    const ABOUT: &'static str = "Record the flows of an interface, or no longer";
+    const ABOUT: &'static str = "Enable or disable flow recording on an interface";
     const USAGE: &'static str = "<interface> [(l2|ip4|ip6)] [(rx|tx|both)] [disable]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut interface, mut which, mut to, mut disable) = (None, 0, Direction::Tx, false);

@@ -10,19 +10,19 @@ pub const IP6: usize = 1;
 /// Frames.
 pub const L2: usize = 2;
 
-/// Groups of fields that are recorded, as bits.
+/// Groups of fields to record, as bits.
 pub const RECORD_L2: u8 = 1;
 /// Addresses, protocol and bytes.
 pub const RECORD_L3: u8 = 2;
 /// Ports and flags of TCP.
 pub const RECORD_L4: u8 = 4;
 
-/// Seconds between two records of a flow, unless somebody says otherwise.
+/// Default seconds between two records of a flow.
 pub const ACTIVE: u32 = 15;
-/// Seconds of silence after which a flow is over, unless somebody says otherwise.
+/// Default idle timeout of flows in seconds.
 pub const PASSIVE: u32 = 120;
 
-/// What is recorded, and when.
+/// Recorded fields and timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Groups of fields.
@@ -52,7 +52,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Seconds of silence after which a flow is over.
+    /// Inactive timeout in seconds.
     pub fn silence(&self) -> f64 {
         f64::from(self.passive.max(self.active).max(1))
     }
@@ -82,7 +82,7 @@ pub enum Kind {
 impl Kind {
     /// All, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Ip4, Self::Ip6, Self::L2, Self::L2Ip4, Self::L2Ip6];
-    /// What an interface is probed for.
+    /// Flow type.
     pub fn which(self) -> usize {
         match self {
             Self::Ip4 => IP4,
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// What the packets of a flow have in common; what is not recorded is 0.
+/// Common fields of a flow's packets; those not recorded are 0.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -110,7 +110,7 @@ pub struct FlowKey {
     pub src: [u8; 16],
     /// The destination; IPv4 in its first bytes.
     pub dst: [u8; 16],
-    /// Where packets come in.
+    /// Receive interface.
     pub rx: u32,
     /// Where packets leave; 0 for packets that are received.
     pub tx: u32,
@@ -120,7 +120,7 @@ pub struct FlowKey {
     pub dst_mac: [u8; 6],
     /// Source and destination port.
     pub ports: [u16; 2],
-    /// What is behind Ethernet and its tags.
+    /// EtherType after tags.
     pub ethertype: u16,
     /// The upper layer's protocol.
     pub protocol: u8,
@@ -167,7 +167,7 @@ impl Key for NoAnswers {
     }
 }
 
-/// What is counted of a flow since its last record.
+/// Counts of a flow since its last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Counted {

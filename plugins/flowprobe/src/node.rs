@@ -27,10 +27,10 @@ pub const NODES: [[&str; 2]; 3] = [
     ["flowprobe-input-l2", "flowprobe-output-l2"],
 ];
 
-/// What the nodes share.
+/// Data shared by the nodes.
 #[derive(Clone)]
 pub struct Core {
-    /// What is recorded, and when.
+    /// Recorded fields and timers.
     pub params: Reader<Params>,
     /// Flows.
     pub flows: Flows,
@@ -43,7 +43,7 @@ pub struct Core {
 pub struct Probe<const WHICH: usize, const DIRECTION: usize>(Core);
 
 impl<const WHICH: usize, const DIRECTION: usize> Probe<WHICH, DIRECTION> {
-    /// The node.
+    /// Node.
     pub fn new(core: &Core) -> Self {
         Self(core.clone())
     }
@@ -73,18 +73,18 @@ impl<const WHICH: usize, const DIRECTION: usize> graph::Next for On<WHICH, DIREC
 /// Counters of the nodes.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// flows that were exported early, to make room for others.
+    /// flows exported early to make room for others.
     #[name("Hash table collisions")]
     Collisions,
-    /// records that found no room on their way to control.
+    /// records lost because the queue to control was full.
     #[name("Buffer allocation error")]
     Lost,
-    /// records on their way to control.
+    /// records passed to control.
     #[name("Exported packets")]
     Exported,
 }
 
-/// What a node works with during a frame.
+/// Data of a node during a frame.
 struct Visit<'a> {
     exported: &'a mut EventSender<Exported>,
     params: Params,
@@ -145,6 +145,7 @@ impl Visit<'_> {
 
 impl<const WHICH: usize, const DIRECTION: usize> Node for Probe<WHICH, DIRECTION> {
     const NAME: &'static str = NODES[WHICH][DIRECTION];
+    const EXPLAINABLE: bool = true;
     type Next = On<WHICH, DIRECTION>;
     type Error = Infallible;
     type Count = Count;

@@ -14,7 +14,7 @@ const TAG: usize = 4;
 /// Tags at most.
 const MOST_TAGS: usize = 2;
 
-/// What is read of a packet.
+/// Fields read from a packet.
 pub struct Seen {
     /// The flow.
     pub key: FlowKey,
@@ -64,7 +64,7 @@ fn behind_tags(frame: &[u8]) -> Option<(u16, usize)> {
     Some((kind, end))
 }
 
-/// What is recorded of a packet; `None` when there is no record of its kind.
+/// Recorded fields of a packet; `None` without a record of its kind.
 #[inline(always)]
 pub fn look<const WHICH: usize, const IS_SENT: bool>(
     p: &Buffer<'_>,

@@ -10,7 +10,7 @@ use sessions::Session;
 use crate::change::Flowprobe;
 use crate::flow::{Counted, FlowKey, Kind, NoAnswers, Params, RECORD_L2, RECORD_L3, RECORD_L4};
 
-/// The observation domain.
+/// Observation domain.
 pub const DOMAIN: u32 = 1;
 /// Seconds from the start of 1900, as NTP counts, to that of 1970.
 const NTP: u64 = 2_208_988_800;
@@ -20,12 +20,12 @@ const NTP: u64 = 2_208_988_800;
 pub struct Exported {
     /// The flow.
     pub key: FlowKey,
-    /// What was counted.
+    /// The counts.
     pub counted: Counted,
 }
 
 impl Exported {
-    /// What was counted of a flow since its last record.
+    /// Counts of a flow since its last record.
     pub fn of(flow: &Session<FlowKey, NoAnswers, Counted>) -> Self {
         Self { key: flow.forward, counted: flow.data }
     }

@@ -21,11 +21,11 @@ macro_rules! shows {
 }
 
 shows! {
-    /// Show interfaces whose flows are recorded
+    /// Show interfaces with flow recording
     ShowFeature, "show flowprobe feature";
-    /// Show what is recorded of flows, and when
+    /// Show the recorded fields and the timers
     ShowParams, "show flowprobe params";
-    /// Show how many flows there are, and how many were exported
+    /// Show the number of flows and of exported records
     ShowStatistics, "show flowprobe statistics";
     /// Show flows
     ShowTable, "show flowprobe table";

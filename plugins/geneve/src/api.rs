@@ -12,51 +12,51 @@ use super::Geneve;
 /// A tunnel to make or delete.
 #[derive(Clone, Copy, Debug, Fields)]
 pub struct AddDelTunnel {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// own address
+    /// local address
     pub local_address: Address,
-    /// far end, or multicast group
+    /// remote address or multicast group
     pub remote_address: Address,
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
+    /// next index of the decapsulation node; 4294967295 for Ethernet
     pub decap_next_index: u32,
-    /// network, 24 bits
+    /// VNI, 24 bits
     pub vni: u32,
 }
 
-/// Make or delete a GENEVE tunnel.
+/// Add or delete a GENEVE tunnel.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(GeneveAddDelTunnelReply)]
 pub struct GeneveAddDelTunnel {
-    /// the tunnel
+    /// tunnel interface
     #[flatten]
     pub tunnel: AddDelTunnel,
 }
 
-/// The tunnel is made or deleted.
+/// Reply: index of the tunnel interface.
 #[derive(Debug, Message)]
 pub struct GeneveAddDelTunnelReply {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make or delete a GENEVE tunnel, for frames or for routed packets.
+/// Add or delete a GENEVE tunnel for frames or routed packets.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct GeneveAddDelTunnel2 {
-    /// the tunnel
+    /// tunnel interface
     #[flatten]
     pub tunnel: AddDelTunnel,
-    /// whether the interface has the address that all such interfaces have
+    /// true for layer 3: the interface has the MAC address common to such interfaces
     pub l3_mode: bool,
 }
 
-/// List the GENEVE tunnels.
+/// List GENEVE tunnels.
 #[derive(Message)]
 #[details(GeneveTunnelDetails)]
 pub struct GeneveTunnelDump {
@@ -67,30 +67,30 @@ pub struct GeneveTunnelDump {
 /// A GENEVE tunnel.
 #[derive(Debug, PartialEq, Message)]
 pub struct GeneveTunnelDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// own address
+    /// local address
     pub src_address: Address,
-    /// far end, or multicast group
+    /// remote address or multicast group
     pub dst_address: Address,
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// edge of the input node
+    /// next index of the decapsulation node
     pub decap_next_index: u32,
-    /// network
+    /// VNI
     pub vni: u32,
 }
 
-/// Have packets of GENEVE tunnels leave the usual path where they come in, or no longer.
+/// Enable or disable GENEVE bypass on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetGeneveBypass {
-    /// the interface they come in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
-    /// they leave
+    /// true to enable, false to disable
     pub enable: bool,
 }
 

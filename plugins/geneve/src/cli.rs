@@ -8,15 +8,15 @@ use net::tunnel::{Tunnel, bypass, show};
 
 use super::Geneve;
 
-/// Make or delete a GENEVE tunnel.
+/// Add or delete a GENEVE tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create geneve tunnel")]
 struct Create {
     #[flatten]
     far: Far,
-    /// number of the network
+    /// VXLAN network identifier
     vni: Vni,
-    /// carry packets instead of frames
+    /// layer 3: carry IP packets instead of frames
     #[keyword("l3-mode")]
     is_l3: bool,
 }
@@ -35,7 +35,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bypass::configuration::<Geneve>(router, lines);
 }
 
-/// Show the GENEVE tunnels.
+/// Show GENEVE tunnels.
 #[derive(Command)]
 #[command("show geneve tunnel")]
 struct Show;

@@ -9,7 +9,7 @@ use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
-    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, L3_MAC, Opened, made_mac,
+    Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, L3_MAC, Opened, made_mac,
 };
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::MacAddr;
@@ -36,7 +36,7 @@ pub struct Geneve {
     pub vni: u32,
     /// Next node of frames; that of frames of the interface when `None`.
     pub next: Option<Slot>,
-    /// Whether the interface has the address that all such interfaces have.
+    /// True for layer 3: the interface has the MAC address common to such interfaces.
     pub is_l3: bool,
 }
 
@@ -44,7 +44,7 @@ impl Kind for Geneve {
     const PREFIX: &'static str = "geneve_tunnel";
     const HARDWARE: &'static str = "GENEVE";
     const INPUT: [&'static str; 2] = ["geneve4-input", "geneve6-input"];
-    const HOP_LIMIT: u8 = 254;
+    const HOP_LIMITS: [u8; 2] = FAR;
     const STARTS_UP: bool = true;
 
     fn carrier(&self) -> Carrier {

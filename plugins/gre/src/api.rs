@@ -23,55 +23,55 @@ pub struct GreTunnel {
     /// payload
     #[name("type")]
     pub kind: GreTunnelType,
-    /// one far end or several
+    /// point-to-point or multipoint
     pub mode: TunnelMode,
-    /// fields that are copied
+    /// fields to copy
     pub flags: EncapDecapFlags,
-    /// of ERSPAN, 10 bits
+    /// ERSPAN session ID, 10 bits
     pub session_id: u16,
-    /// number in the interface's name; 4294967295 for the first that is free
+    /// instance number in the name; 4294967295 for the first free one
     pub instance: u32,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub outer_table_id: u32,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// own address
+    /// local address
     pub src: Address,
-    /// far end; unspecified when there are several
+    /// remote address; unspecified if there are several
     pub dst: Address,
 }
 
 /// A GRE tunnel with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct GreTunnelV2 {
-    /// the tunnel
+    /// tunnel interface
     #[flatten]
     pub tunnel: GreTunnel,
     /// 0 for none
     pub key: u32,
 }
 
-/// Make or delete a GRE tunnel.
+/// Add or delete a GRE tunnel.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct GreTunnelAddDel {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: GreTunnel,
 }
 
-/// Make or delete a GRE tunnel with a key.
+/// Add or delete a GRE tunnel with a key.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct GreTunnelAddDelV2 {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: GreTunnelV2,
 }
 
-/// List the GRE tunnels.
+/// List GRE tunnels.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(GreTunnelDetails)]
@@ -84,11 +84,11 @@ pub struct GreTunnelDump {
 #[derive(Debug, Message)]
 #[option("deprecated")]
 pub struct GreTunnelDetails {
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: GreTunnel,
 }
 
-/// List the GRE tunnels with their keys.
+/// List GRE tunnels with keys.
 #[derive(Message)]
 #[details(GreTunnelV2Details)]
 pub struct GreTunnelV2Dump {
@@ -99,7 +99,7 @@ pub struct GreTunnelV2Dump {
 /// A GRE tunnel with its key.
 #[derive(Debug, Message)]
 pub struct GreTunnelV2Details {
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: GreTunnelV2,
 }
 

@@ -10,27 +10,27 @@ use net::tunnel::{Outer, far_end, show};
 
 use super::{Gre, What};
 
-/// Make or delete a GRE tunnel.
+/// Add or delete a GRE tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create gre tunnel")]
 struct Create {
-    /// own address
+    /// local address
     src: IpAddr,
-    /// far end; left out with multipoint
+    /// remote address; omitted with multipoint
     dst: Option<IpAddr>,
-    /// number in the interface's name
+    /// instance number in the interface name
     instance: Option<u32>,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     #[alias("outer-table-id")]
     #[default]
     outer_fib_id: u32,
-    /// Ethernet frames are carried
+    /// Carry Ethernet frames
     teb: bool,
-    /// mirrored frames of a session are carried
+    /// ERSPAN session ID: carry mirrored frames
     erspan: Option<u16>,
-    /// the tunnel is deleted
+    /// delete the tunnel
     del: bool,
-    /// several far ends, which the TEIB knows
+    /// multipoint: remote addresses come from the TEIB
     multipoint: bool,
     /// key; 0 for none
     #[default]
@@ -39,11 +39,11 @@ struct Create {
     fields: Fields,
 }
 
-/// Show the GRE tunnels.
+/// Show GRE tunnels.
 #[derive(Command)]
 #[command("show gre tunnel")]
 struct Show {
-    /// only the one of this instance
+    /// only this instance
     #[positional]
     instance: Option<u32>,
 }
@@ -54,7 +54,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
         (true, None) => What::Frames,
         (false, Some(session)) if session <= super::SESSION => What::Mirrored(session),
         (false, Some(session)) => return Err(Error::new(format!("session {session} > 1023"))),
-        (true, Some(_)) => return Err(Error::new("either teb or erspan")),
+        (true, Some(_)) => return Err(Error::new("expected teb or erspan")),
     };
     let dst = far_end(c.src, c.dst, c.multipoint)?;
     let table = router.tunnel_table(c.src, c.outer_fib_id)?;

@@ -10,7 +10,7 @@ mod cli;
 
 use control::feature::Refused;
 use net::adjacency::Link;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, Kind, Opened, made_mac};
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, FAR, Kind, Opened, made_mac};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::ethernet::EtherType;
 use wire::{MacAddr, Protocol};
@@ -71,7 +71,7 @@ impl Kind for Gre {
     const PREFIX: &'static str = "gre";
     const HARDWARE: &'static str = "GRE";
     const INPUT: [&'static str; 2] = ["gre4-input", "gre6-input"];
-    const HOP_LIMIT: u8 = 254;
+    const HOP_LIMITS: [u8; 2] = FAR;
 
     fn carrier(&self) -> Carrier {
         Carrier::Protocols(&[Protocol::GRE])

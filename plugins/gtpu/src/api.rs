@@ -10,14 +10,14 @@ use net::{InterfaceIndex, InterfaceReply, Router};
 use super::{Forward, Gtpu};
 
 control::numbers! {
-    /// Next node of received packets.
+    /// Next node of decapsulated packets.
     pub enum GtpuDecapNextType: u32 = "gtpu_decap_next_type" in "" {
         DROP = 0 => "GTPU_API_DECAP_NEXT_DROP",
         L2 = 1 => "GTPU_API_DECAP_NEXT_L2",
         IP4 = 2 => "GTPU_API_DECAP_NEXT_IP4",
         IP6 = 3 => "GTPU_API_DECAP_NEXT_IP6",
     }
-    /// Packets of no tunnel that are forwarded.
+    /// Packets without a tunnel that are forwarded.
     pub enum GtpuForwardingType: u32 = "gtpu_forwarding_type" in "" {
         NONE = 0 => "GTPU_API_FORWARDING_NONE",
         BAD_HEADER = 1 => "GTPU_API_FORWARDING_BAD_HEADER",
@@ -33,16 +33,16 @@ pub struct SwIfCounters {
     pub packets_rx: u64,
     /// sent packets
     pub packets_tx: u64,
-    /// received bytes
+    /// bytes received
     pub bytes_rx: u64,
-    /// sent bytes
+    /// bytes transmitted
     pub bytes_tx: u64,
 }
 
 /// Counters of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct TunnelMetrics {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// 0
     pub reserved: u32,
@@ -53,79 +53,79 @@ pub struct TunnelMetrics {
 /// The outer header of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct OuterFields {
-    /// own address
+    /// local address
     pub src_address: Address,
-    /// far end, or multicast group
+    /// remote address or multicast group
     pub dst_address: Address,
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
 }
 
-/// Make or delete a GTP-U tunnel.
+/// Add or delete a GTP-U tunnel.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct GtpuAddDelTunnel {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
     /// the outer header
     #[flatten]
     pub outer: OuterFields,
-    /// payload, or an edge of the input node; 4294967295 for frames
+    /// payload type, or next index; 4294967295 for Ethernet
     pub decap_next_index: u32,
-    /// own identifier
+    /// local TEID
     pub teid: u32,
-    /// identifier of the far end; 0 for the same
+    /// remote TEID; 0 for the same
     pub tteid: u32,
 }
 
-/// Make or delete a GTP-U tunnel, with or without a QoS flow.
+/// Add or delete a GTP-U tunnel, with or without a QoS flow.
 #[derive(Clone, Copy, Debug, Message)]
 #[option("in_progress")]
 #[reply(GtpuAddDelTunnelV2Reply)]
 pub struct GtpuAddDelTunnelV2 {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
     /// the outer header
     #[flatten]
     pub outer: OuterFields,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
-    /// own identifier
+    /// local TEID
     pub teid: u32,
-    /// identifier of the far end; 0 for the same
+    /// remote TEID; 0 for the same
     pub tteid: u32,
-    /// whether the QoS flow is sent
+    /// true to send the PDU session container
     pub pdu_extension: bool,
-    /// QoS flow, 6 bits
+    /// QoS flow identifier, 6 bits
     pub qfi: u8,
 }
 
-/// The tunnel is made or deleted.
+/// Reply: index of the tunnel interface.
 #[derive(Debug, Message)]
 #[option("in_progress")]
 pub struct GtpuAddDelTunnelV2Reply {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// counters
     pub counters: SwIfCounters,
 }
 
-/// Change the identifier of the far end.
+/// Change the remote TEID.
 #[derive(Message)]
 pub struct GtpuTunnelUpdateTteid {
-    /// far end
+    /// remote address
     pub dst_address: Address,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// own identifier
+    /// local TEID
     pub teid: u32,
-    /// new identifier of the far end
+    /// new remote TEID
     pub tteid: u32,
 }
 
-/// List the GTP-U tunnels.
+/// List GTP-U tunnels.
 #[derive(Message)]
 #[details(GtpuTunnelDetails)]
 pub struct GtpuTunnelDump {
@@ -136,20 +136,20 @@ pub struct GtpuTunnelDump {
 /// A GTP-U tunnel.
 #[derive(Debug, Message)]
 pub struct GtpuTunnelDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// the outer header
     #[flatten]
     pub outer: OuterFields,
-    /// payload, or an edge of the input node
+    /// payload type, or next index
     pub decap_next_index: u32,
-    /// own identifier
+    /// local TEID
     pub teid: u32,
-    /// identifier of the far end
+    /// remote TEID
     pub tteid: u32,
 }
 
-/// List the GTP-U tunnels with what they carried.
+/// List GTP-U tunnels with counters.
 #[derive(Message)]
 #[option("in_progress")]
 #[details(GtpuTunnelV2Details)]
@@ -158,52 +158,52 @@ pub struct GtpuTunnelV2Dump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A GTP-U tunnel with what it carried.
+/// A GTP-U tunnel with counters.
 #[derive(Debug, PartialEq, Message)]
 #[option("in_progress")]
 pub struct GtpuTunnelV2Details {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// the outer header
     #[flatten]
     pub outer: OuterFields,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
-    /// own identifier
+    /// local TEID
     pub teid: u32,
-    /// identifier of the far end
+    /// remote TEID
     pub tteid: u32,
-    /// whether the QoS flow is sent
+    /// true to send the PDU session container
     pub pdu_extension: bool,
-    /// QoS flow
+    /// QoS flow identifier
     pub qfi: u8,
-    /// whether it takes packets that are no tunnel's
+    /// true if it takes packets without a tunnel
     pub is_forwarding: bool,
-    /// kind of these packets
+    /// type of these packets
     pub forwarding_type: GtpuForwardingType,
     /// counters
     pub counters: SwIfCounters,
 }
 
-/// Have packets of GTP-U tunnels leave the usual path where they come in, or no longer.
+/// Enable or disable GTP-U bypass on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetGtpuBypass {
-    /// the interface they come in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
-    /// they leave
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Ask what tunnels carried, from an interface on.
+/// Get tunnel counters, starting at an interface.
 #[derive(Message)]
 #[option("in_progress")]
 #[reply(GtpuGetTransferCountsReply)]
 pub struct GtpuGetTransferCounts {
-    /// the first interface
+    /// primary interface
     pub sw_if_index_start: InterfaceIndex,
-    /// tunnels at most
+    /// maximum number of tunnels
     pub capacity: u32,
 }
 
@@ -211,36 +211,36 @@ pub struct GtpuGetTransferCounts {
 #[derive(Debug, Message)]
 #[option("in_progress")]
 pub struct GtpuGetTransferCountsReply {
-    /// the tunnels
+    /// tunnels
     #[counted(count: u32)]
     pub tunnels: Vec<TunnelMetrics>,
 }
 
-/// Have packets that are no tunnel's come in whole, by an interface of their own, or no longer.
+/// Add or delete an interface for packets without a tunnel.
 #[derive(Clone, Copy, Debug, Message)]
 #[option("in_progress")]
 #[replies(InterfaceReply)]
 pub struct GtpuAddDelForward {
-    /// do so
+    /// true to add, false to delete
     pub is_add: bool,
-    /// own address
+    /// local address
     pub dst_address: Address,
-    /// the packets
+    /// type of packets
     pub forwarding_type: GtpuForwardingType,
-    /// table of the own address
+    /// table of the local address
     pub encap_vrf_id: u32,
     /// payload
     pub decap_next_index: GtpuDecapNextType,
 }
 
-/// Have a device find the tunnel of packets, or no longer.
+/// Enable or disable hardware offload of a tunnel's receive path.
 #[derive(Clone, Copy, Debug, Message)]
 pub struct GtpuOffloadRx {
     /// the device
     pub hw_if_index: u32,
-    /// the tunnel
+    /// tunnel interface
     pub sw_if_index: u32,
-    /// do so
+    /// true to enable, false to disable
     pub enable: u8,
 }
 

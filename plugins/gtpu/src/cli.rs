@@ -10,19 +10,19 @@ use net::{InterfaceIndex, Router};
 
 use super::{Forward, Gtpu};
 
-/// Make, change or delete a GTP-U tunnel.
+/// Add, change or delete a GTP-U tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create gtpu tunnel")]
 struct Create {
     #[flatten]
     far: Far,
-    /// identifier in packets that are received
+    /// TEID of received packets
     teid: u32,
-    /// identifier in packets that are sent; the same unless given
+    /// TEID of transmitted packets; default the same
     tteid: Option<u32>,
-    /// flow that packets are marked with
+    /// QoS flow identifier of transmitted packets
     qfi: Option<Flow>,
-    /// the tunnel is there and gets this identifier for what it sends
+    /// change the transmit TEID of an existing tunnel
     #[keyword("upd-tteid")]
     update: Option<u32>,
 }
@@ -42,28 +42,28 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     Ok(Output::none())
 }
 
-/// Have packets that are no tunnel's come in whole, by an interface of their own.
+/// Add an interface for packets without a tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create gtpu forward")]
 struct CreateForward {
-    /// own address
+    /// local address
     dst: IpAddr,
-    /// packets of no tunnel that is known
+    /// packets with an unknown TEID
     unknown_teid: bool,
-    /// messages without a packet
+    /// packets of another message type
     unknown_type: bool,
-    /// packets without a header of GTP-U
+    /// packets with a bad GTP-U header
     bad_header: bool,
-    /// next node of received packets
+    /// next node of decapsulated packets
     #[words]
     decap_next: Option<Next>,
-    /// table of the own address
+    /// table of the local address
     #[values("table-id")]
     #[default]
     encap_vrf_id: u32,
-    /// number in the interface's name
+    /// instance number in the interface name
     instance: Option<u32>,
-    /// no longer
+    /// disable
     #[keyword("del")]
     is_del: bool,
 }
@@ -87,15 +87,15 @@ fn forward(router: &mut Router, c: &CreateForward) -> Result<Output, Error> {
     Ok(Output::text(format!("{}\n", router.interfaces.name(interface.0))))
 }
 
-/// Have a device find the tunnel of packets.
+/// Offload a tunnel's receive path to hardware.
 #[derive(Command)]
 #[command("set flow-offload gtpu")]
 struct Offload {
     /// the device
     hw: InterfaceIndex,
-    /// the tunnel
+    /// tunnel interface
     rx: InterfaceIndex,
-    /// no longer
+    /// disable
     #[keyword("del")]
     is_del: bool,
 }
@@ -128,7 +128,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bypass::configuration::<Gtpu>(router, lines);
 }
 
-/// Show the GTP-U tunnels.
+/// Show GTP-U tunnels.
 #[derive(Command)]
 #[command("show gtpu tunnel")]
 struct Show;

@@ -4,8 +4,8 @@
 //! end. Optional fields and extension headers are skipped; a tunnel with a QoS flow sends the PDU
 //! session container (TS 38.415).
 //!
-//! Packets to the port that are no tunnel's may come in whole by an interface of their own
-//! ([`Forward`]), for somebody else who knows what to do with them.
+//! Packets to the port without a tunnel may be received whole on an interface of their own
+//! ([`Forward`]), for another consumer.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -19,7 +19,7 @@ use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
-    Behind, By, Carrier, CountsAsMost, Decapsulate, Guard, InputCount, Kind, Opened, Outer,
+    Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, Guard, InputCount, Kind, Opened, Outer,
     made_mac,
 };
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
@@ -55,9 +55,9 @@ const OUTPUT: [&str; 2] = ["gtpu4-encap", "gtpu6-encap"];
 /// The kind of tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gtpu {
-    /// Own identifier.
+    /// Local TEID.
     pub teid: u32,
-    /// Identifier of the far end.
+    /// Remote TEID.
     pub tteid: u32,
     /// QoS flow of what is sent.
     pub qfi: Option<u8>,
@@ -77,7 +77,7 @@ pub enum Forward {
     BadHeader,
     /// Of no tunnel that is known.
     UnknownTeid,
-    /// Messages without a packet.
+    /// Packets of another message type.
     UnknownType,
 }
 
@@ -94,7 +94,7 @@ impl Kind for Gtpu {
     const PREFIX: &'static str = "gtpu_tunnel";
     const HARDWARE: &'static str = "GTPU";
     const INPUT: [&'static str; 2] = ["gtpu4-input", "gtpu6-input"];
-    const HOP_LIMIT: u8 = 254;
+    const HOP_LIMITS: [u8; 2] = FAR;
     const STARTS_UP: bool = true;
 
     fn carrier(&self) -> Carrier {
@@ -222,15 +222,15 @@ pub enum OffloadError {
     /// no such device
     #[retval(INVALID_SW_IF_INDEX)]
     NoDevice,
-    /// the interface is no GTP-U tunnel
+    /// not a GTP-U tunnel
     #[retval(INVALID_SW_IF_INDEX_2)]
     NoTunnel,
-    /// the device cannot tell flows apart
+    /// the device has no flow rules
     #[retval(UNSUPPORTED)]
     Unsupported,
 }
 
-/// Has a device find the tunnel of packets, or no longer. No driver has such devices.
+/// Enables or disables hardware offload of a tunnel's receive path. No driver has such devices.
 ///
 /// # Errors
 /// [`OffloadError`]; switching it off where it is not on is none.
@@ -249,8 +249,8 @@ pub fn offload(
     if is_on { Err(OffloadError::Unsupported) } else { Ok(()) }
 }
 
-/// Has packets that are no tunnel's come in whole by an interface of their own, or no longer:
-/// those to an own address in table `id`. `with` sets what is to be done with them.
+/// Adds or deletes an interface for packets without a tunnel to a local address in table `id`.
+/// `with` describes their treatment.
 ///
 /// # Errors
 /// [`net::tunnel::Error`]; nothing has changed then.

@@ -19,7 +19,7 @@ struct Set {
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["set interface handoff"];
-    const ABOUT: &'static str = "Have what an interface receives go on at workers chosen by flow";
+    const ABOUT: &'static str = "Distribute an interface's received packets over workers by flow";
     const USAGE: &'static str = "<interface> {workers <workers> [symmetrical|asymmetrical] [l4] \
         [fq-nelts <packets>] | disable}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -37,7 +37,7 @@ impl Command for Set {
                 let packets: u32 = args.value("number of packets")?;
                 if !packets.is_power_of_two() || packets > QUEUE {
                     return Err(args.error(format_args!(
-                        "fq-nelts is a power of two up to {QUEUE}, not {packets}"
+                        "fq-nelts must be a power of 2 up to {QUEUE}, not {packets}"
                     )));
                 }
             } else if args.keyword("disable") {

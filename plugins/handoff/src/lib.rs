@@ -46,13 +46,13 @@ pub enum Error {
     /// no thread {0} receives packets
     #[retval(INVALID_WORKER)]
     NoThread(u32),
-    /// no workers to spread packets over
+    /// no workers to distribute packets to
     #[retval(INVALID_WORKER)]
     NoWorkers,
 }
 
-/// Has workers have what an interface receives, by flow; with none of them it stays where it is
-/// received.
+/// Distributes an interface's received packets over workers, by flow; with none of them packets
+/// stay on the receiving thread.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -1,10 +1,10 @@
-//! The guard at the door: who asks, from which page, by which name of the router.
+//! The access checks: caller, page of origin, and name of the router.
 //!
-//! * `Host` has to be a name of the router or an address: a page of somebody else's whose name is
-//!   suddenly the router's address (DNS rebinding) is refused.
-//! * `Origin`, which browsers send with what a page does, has to be the console's own.
-//! * The token stands in `Authorization`, which no form and no image can send, so requests in
-//!   another one's name (CSRF) are impossible.
+//! * `Host` has to be a name of the router or an address: a page of another site whose name
+//!   suddenly resolves to the router's address (DNS rebinding) is refused.
+//! * `Origin`, which browsers send with requests of a page, has to be the console's own.
+//! * The token is in `Authorization`, which no form and no image can send, so forged requests
+//!   (CSRF) are impossible.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ pub struct Guard {
 pub type Refusal = (StatusCode, &'static str);
 
 impl Guard {
-    /// Refuses requests that a page of somebody else's sent, or that are for somebody else.
+    /// Refuses requests of pages of other sites, or to other sites.
     pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |name| match headers.get_all(name).iter().collect::<Vec<_>>()[..] {
             [] => Ok(None),

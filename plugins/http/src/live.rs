@@ -42,7 +42,7 @@ impl Live {
             return None;
         }
         let is_first = clients.is_empty() && self.counts.live.load(Ordering::Relaxed) == 0;
-        // The head of the answer goes out with the first bytes.
+        // The head of the answer is sent with the first bytes.
         let _ = sender.try_send(Bytes::from_static(b": one sample a second\n\n"));
         clients.push(sender);
         self.counts.live.store(clients.len() as u64, Ordering::Relaxed);

@@ -33,9 +33,7 @@ fn operation(route: &Route) -> Value {
         "" => ("application/json", json!({ "description": "JSON of the command" })),
         "Live" => ("text/event-stream", json!({ "type": "string" })),
         "Metrics" => ("text/plain", json!({ "type": "string" })),
-        "Capture" => {
-            ("application/vnd.tcpdump.pcap", json!({ "type": "string", "format": "binary" }))
-        }
+        "Capture" => ("application/x-pcapng", json!({ "type": "string", "format": "binary" })),
         "Document" => ("application/json", json!({ "type": "object" })),
         name => ("application/json", json!({ "$ref": format!("#/components/schemas/{name}") })),
     };
@@ -50,10 +48,10 @@ fn operation(route: &Route) -> Value {
         "summary": route.about,
         "responses": {
             "200": { "description": "done", "content": { kind: { "schema": schema } } },
-            "400": failed("a parameter is wrong"),
-            "401": failed("no token, or a wrong one"),
-            "403": failed("a token that may only look, or a page of another origin"),
-            "422": failed("the router refuses it"),
+            "400": failed("invalid parameter"),
+            "401": failed("missing or wrong token"),
+            "403": failed("read-only token, or a page of another origin"),
+            "422": failed("refused by the router"),
         },
     });
     let takes = route.takes;
@@ -143,17 +141,21 @@ fn schemas() -> Value {
             "drop_rate",
         ],
     );
+    let (overview, history) = (overview(), history());
     json!({
+        "Overview": overview,
+        "History": history,
         "Error": numbers(&["error"], &[], &["code"]),
         "Version": numbers(&["version", "token"], &["read_only"], &[]),
         "CliAnswer": { "type": "object", "properties": {
-            "output": { "description": "what it printed, as JSON or text" },
+            "output": { "description": "output, as JSON or text" },
             "code": { "type": "number" },
             "error": { "type": ["string", "null"] },
         } },
+        "Words": list(numbers(&["word", "help"], &[], &[])),
         "Sample": { "type": "object", "properties": {
             "time": { "type": "number", "description": "seconds on the router's clock" },
-            "interval": { "type": "number", "description": "seconds of the rates; 0: none" },
+            "interval": { "type": "number", "description": "seconds that rates cover; 0 for none" },
             "threads": list(threads),
             "nodes": list(nodes),
             "edges": list(numbers(&["from", "to"], &[], &["packets", "rate"])),
@@ -161,6 +163,29 @@ fn schemas() -> Value {
             "counters": list(numbers(&["node", "reason", "severity"], &[], &["count", "rate"])),
         } },
     })
+}
+
+/// State of the router: families of numbers by name, and health.
+fn overview() -> Value {
+    json!({ "type": "object", "properties": {
+            "health": { "type": ["object", "null"], "properties": {
+                "healthy": { "type": "boolean" },
+                "findings": { "type": "array", "items": { "type": "object" } },
+            } },
+        }, "additionalProperties": { "type": "array", "items": {
+            "type": "object", "properties": {
+                "labels": { "type": "object", "additionalProperties": { "type": "string" } },
+                "value": { "type": "number" },
+            },
+        } } })
+}
+
+/// Columns of numbers by name.
+fn history() -> Value {
+    json!({ "type": "object", "properties": {
+            "step": { "type": "number", "description": "seconds between two numbers" },
+            "time": { "type": "number", "description": "of the last one, in seconds since 1970" },
+        }, "additionalProperties": { "type": "array", "items": { "type": "number" } } })
 }
 
 #[cfg(test)]

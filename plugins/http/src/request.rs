@@ -1,4 +1,4 @@
-//! What a request says: parameters of its query, or members of its JSON object.
+//! Arguments of a request: parameters of its query, or members of its JSON object.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ impl Input {
         let mut all = BTreeMap::new();
         for (name, value) in given {
             let found = takes.iter().find(|p| p.name == *name);
-            let param = found.ok_or_else(|| format!("there is no parameter `{name}'"))?;
+            let param = found.ok_or_else(|| format!("no parameter `{name}'"))?;
             check(param, value)?;
             if all.insert(param.name, (*value).to_owned()).is_some() {
                 return Err(format!("`{name}' is given twice"));
             }
         }
         match takes.iter().find(|p| p.required && !all.contains_key(p.name)) {
-            Some(param) => Err(format!("`{}' is missing: {}", param.name, param.about)),
+            Some(param) => Err(format!("missing `{}': {}", param.name, param.about)),
             None => Ok(Self(all)),
         }
     }
@@ -36,7 +36,7 @@ impl Input {
             Some((decode(name)?, decode(value)?))
         });
         let decoded: Option<Vec<_>> = decoded.collect();
-        let decoded = decoded.ok_or("the query is not in the encoding of forms")?;
+        let decoded = decoded.ok_or("the query is not form-encoded")?;
         let given: Vec<_> = decoded.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         Self::of(takes, &given)
     }
@@ -46,15 +46,15 @@ impl Input {
         if body.is_empty() {
             return Self::of(takes, &[]);
         }
-        let value = serde_json::from_slice(body).map_err(|e| format!("no JSON: {e}"))?;
-        let Value::Object(object) = value else { return Err("no JSON object".to_owned()) };
+        let value = serde_json::from_slice(body).map_err(|e| format!("invalid JSON: {e}"))?;
+        let Value::Object(object) = value else { return Err("not a JSON object".to_owned()) };
         let mut all = Vec::new();
         for (name, value) in &object {
             let text = match value {
                 Value::Null => continue,
                 Value::String(text) => text.clone(),
                 Value::Bool(_) | Value::Number(_) => value.to_string(),
-                _ => return Err(format!("`{name}' is no text, number or flag")),
+                _ => return Err(format!("`{name}' is not a string, number or boolean")),
             };
             all.push((name.as_str(), text));
         }
@@ -98,11 +98,11 @@ fn check(param: &Param, value: &str) -> Result<(), String> {
         }
         Kind::Flag => (matches!(value, "true" | "false"), "true or false"),
         Kind::Choice(all) => {
-            let text = || format!("`{}' has to be one of: {}", param.name, all.join(", "));
+            let text = || format!("`{}' must be one of: {}", param.name, all.join(", "));
             return if all.contains(&value) { Ok(()) } else { Err(text()) };
         }
     };
-    if fits { Ok(()) } else { Err(format!("`{}' has to be {wanted}", param.name)) }
+    if fits { Ok(()) } else { Err(format!("`{}' must be {wanted}", param.name)) }
 }
 
 /// Decodes `%41` and `+` of a query.
@@ -163,8 +163,8 @@ mod tests {
             ("node=a&node=b", "node"),
             ("count=1", "node"),
             ("node=a&nosuch=1", "nosuch"),
-            ("node=%ff", "encoding"),
-            ("node=%4", "encoding"),
+            ("node=%ff", "form-encoded"),
+            ("node=%4", "form-encoded"),
         ] {
             let why = Input::query(TAKES, query).unwrap_err();
             assert!(why.contains(named), "{query}: {why}");

@@ -1,5 +1,4 @@
-//! The endpoints: what each is called, takes and does. Most carry out one command and answer with
-//! its JSON.
+//! The endpoints: name, parameters and function. Most run one command and answer with its JSON.
 
 use crate::request::Input;
 use crate::work::Form;
@@ -10,15 +9,15 @@ pub struct Route {
     pub method: &'static str,
     /// Its path.
     pub path: &'static str,
-    /// What it does, for the OpenAPI document.
+    /// Its description, for the OpenAPI document.
     pub about: &'static str,
-    /// What it takes: in the query of `GET` and `DELETE`, in the JSON object of `POST`.
+    /// Its parameters: in the query of `GET` and `DELETE`, in the JSON object of `POST`.
     pub takes: &'static [Param],
     /// Whether it changes something: not for tokens that may only look.
     pub changes: bool,
     /// Schema of the answer in the OpenAPI document; empty for the JSON of a command.
     pub answer: &'static str,
-    /// What is to be done.
+    /// The work.
     pub plan: fn(&Input) -> Result<Plan, String>,
 }
 
@@ -47,15 +46,21 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// What is to be done for a request.
+/// The work of a request.
 #[derive(Debug, PartialEq)]
 pub enum Plan {
-    /// Who asks, and what is asked.
+    /// The caller and the version.
     Version,
     /// The OpenAPI document.
     Document,
-    /// The statistics for Prometheus.
+    /// Prometheus metrics.
     Metrics,
+    /// State of the router in numbers.
+    Overview,
+    /// The last hour: of an interface, or of the router.
+    History(Option<String>),
+    /// Words that may follow in a command.
+    Complete(String),
     /// A sample of statistics.
     Sample,
     /// Samples as they come.
@@ -74,7 +79,7 @@ pub enum Plan {
     CaptureEnd,
     /// Whether there is a capture.
     CaptureState,
-    /// Its file.
+    /// Path of the capture file.
     CaptureFile,
 }
 
@@ -128,22 +133,20 @@ const SESSION_KINDS: &[&str] = &["nat44", "nat44-ei", "nat64", "det44", "dslite"
 
 /// All of them, in the order of the document.
 pub const ROUTES: &[Route] = &[
-    get("/api/v1/version", "The router's version, and what this token may do", |_| {
+    get("/api/v1/version", "The router's version, and the rights of this token", |_| {
         Ok(Plan::Version)
     })
     .answers("Version"),
     get("/api/v1/openapi.json", "This document", |_| Ok(Plan::Document)).answers("Document"),
-    post("/api/v1/cli", "Carry out a command, or several lines of them", cli)
+    post("/api/v1/cli", "Run one command, or several lines of commands", cli)
         .takes(&[
             needs("command", Kind::Text, "the command"),
-            may("format", Kind::Choice(&["json", "text"]), "form of its output; json"),
+            may("format", Kind::Choice(&["json", "text"]), "output format; default json"),
         ])
         .answers("CliAnswer"),
-    get(
-        "/api/v1/statistics",
-        "Threads, nodes, edges, interfaces and counters at this moment",
-        |_| Ok(Plan::Sample),
-    )
+    get("/api/v1/statistics", "Current threads, nodes, edges, interfaces and counters", |_| {
+        Ok(Plan::Sample)
+    })
     .answers("Sample"),
     get(
         "/api/v1/statistics/live",
@@ -152,126 +155,162 @@ pub const ROUTES: &[Route] = &[
         |_| Ok(Plan::Live),
     )
     .answers("Live"),
-    get("/api/v1/interfaces", "Interfaces with their counters", |_| command("show interface")),
+    get(
+        "/api/v1/overview",
+        "State of the router as a whole: routes, neighbours, sessions and their limits, protocols, \
+         health, by name of the family in /metrics",
+        |_| Ok(Plan::Overview),
+    )
+    .answers("Overview"),
+    get(
+        "/api/v1/history",
+        "Rates of the last hour every five seconds, of the router or of an interface: packets and \
+         bytes received and sent, drops; of the router also processors in use, the share of the \
+         buffers that is, sessions, and packets a call",
+        |i| Ok(Plan::History(Some(i.word("interface").to_owned()).filter(|name| !name.is_empty()))),
+    )
+    .takes(&[may("interface", Kind::Word, "only this one")])
+    .answers("History"),
+    get("/api/v1/interfaces", "Interfaces with their counters", |i| {
+        Ok(Plan::Command(format!("show interface {}", i.word("name"))))
+    })
+    .takes(&[may("name", Kind::Word, "only this one")]),
     get("/api/v1/interfaces/addresses", "Addresses of interfaces", |_| {
         command("show interface address")
     }),
-    get("/api/v1/node", "A node of the graph, its edges and what leads to it", |i| {
+    get("/api/v1/node", "A node of the graph with its next and previous nodes", |i| {
         Ok(Plan::Command(format!("show node {}", i.word("name"))))
     })
     .takes(&[needs("name", Kind::Word, "the node")]),
     get("/api/v1/runtime", "Clocks and vectors of nodes, by thread", |_| command("show runtime")),
-    get("/api/v1/errors", "Counters of nodes that are not zero", |_| command("show errors")),
-    get("/api/v1/drops", "Where packets are dropped, and why", |_| {
+    get("/api/v1/errors", "Nonzero node counters", |_| command("show errors")),
+    get("/api/v1/drops", "Dropped packets by node and reason", |_| {
         Ok(Plan::Optional("show drops", String::new()))
     }),
-    get("/api/v1/health", "What needs an operator's attention", |_| {
-        Ok(Plan::Optional("show health", String::new()))
-    }),
-    get("/api/v1/fib", "Routes: of a table, or those that an address or prefix finds", fib).takes(
+    get("/api/v1/health", "Current problems", |_| Ok(Plan::Optional("show health", String::new()))),
+    get("/api/v1/fib", "Routes of a table, or those that match an address or prefix", fib).takes(
         &[
-            may("family", Kind::Choice(&["ip4", "ip6"]), "ip4 unless given"),
-            may("table", Kind::Number, "the table's number"),
-            may("address", Kind::Word, "an address or a prefix; all routes without"),
-            may("summary", Kind::Flag, "only how many there are, by length"),
+            may("family", Kind::Choice(&["ip4", "ip6"]), "address family; default ip4"),
+            may("table", Kind::Number, "table ID"),
+            may("address", Kind::Word, "address or prefix; default all routes"),
+            may("summary", Kind::Flag, "only the number of routes by prefix length"),
+            may("after", Kind::Word, "only those behind this prefix, in order"),
+            may("count", Kind::Number, "how many at most"),
         ],
     ),
-    get("/api/v1/neighbors", "Neighbours that are known", |i| {
+    get("/api/v1/neighbors", "Neighbors", |i| {
         Ok(Plan::Command(format!("show ip neighbors {}", i.word("interface"))))
     })
-    .takes(&[may("interface", Kind::Word, "only those on this one")]),
-    get("/api/v1/sessions", "Sessions of translation and of ACLs", |i| {
+    .takes(&[may("interface", Kind::Word, "only on this interface")]),
+    get("/api/v1/sessions", "NAT and ACL sessions", |i| {
         let kind = i.word("kind");
         let found = SESSIONS.iter().find(|(of, _)| *of == kind).map(|(_, command)| *command);
         Ok(Plan::Optional(found.unwrap_or_default(), String::new()))
     })
     .takes(&[needs("kind", Kind::Choice(SESSION_KINDS), "which")]),
+    get("/api/v1/sessions/tables", "Tables of sessions, and how full they are", |_| {
+        Ok(Plan::Optional("show session tables", String::new()))
+    }),
+    get("/api/v1/sessions/list", "Sessions of a table, a page at a time", session_list).takes(&[
+        needs("table", Kind::Word, "its name"),
+        may("from", Kind::Word, "`next` of the page before"),
+        may("count", Kind::Number, "how many at most; 100"),
+        may("address", Kind::Word, "only those with this address"),
+        may("port", Kind::Number, "only those with this port"),
+        may("protocol", Kind::Word, "only those of this protocol: tcp, udp, icmp, or a number"),
+    ]),
+    get("/api/v1/complete", "Words that may follow in a command, with their help", |i| {
+        Ok(Plan::Complete(i.word("line").to_owned()))
+    })
+    .takes(&[needs("line", Kind::Line, "the command so far")])
+    .answers("Words"),
     get("/api/v1/trace", "Traced packets", |i| {
         Ok(Plan::Command(format!("show trace{}", i.with("max", "max"))))
     })
-    .takes(&[may("max", Kind::Number, "how many at most")]),
-    post("/api/v1/trace", "Trace the next packets that an input node brings in", |i| {
+    .takes(&[may("max", Kind::Number, "maximum number")]),
+    post("/api/v1/trace", "Trace the next packets of an input node", |i| {
         Ok(Plan::Command(format!("trace add {} {}", i.word("node"), i.or("count", "10"))))
     })
     .takes(&[
-        needs("node", Kind::Word, "an input node"),
-        may("count", Kind::Number, "packets, on each thread; 10"),
+        needs("node", Kind::Word, "input node"),
+        may("count", Kind::Number, "packets per thread; default 10"),
     ]),
-    get("/api/v1/trace", "Forget the traced packets", |_| command("clear trace")).method("DELETE"),
-    post("/api/v1/explain", "What the router would do with a packet", explain)
+    get("/api/v1/trace", "Clear the packet trace", |_| command("clear trace")).method("DELETE"),
+    post("/api/v1/explain", "Explain how the router would handle a packet", explain)
         .takes(&[
-            needs("interface", Kind::Word, "the interface it comes in on"),
-            needs("packet", Kind::Line, "the packet, as `explain` reads it"),
+            needs("interface", Kind::Word, "receive interface"),
+            needs("packet", Kind::Line, "packet, in the syntax of `explain`"),
         ])
         .only_looks(),
     get("/api/v1/capture", "Whether packets are captured", |_| Ok(Plan::CaptureState)),
-    post("/api/v1/capture", "Begin to capture packets", capture).takes(&[
-        may("rx", Kind::Flag, "packets that come in"),
-        may("tx", Kind::Flag, "packets that go out"),
-        may("drop", Kind::Flag, "packets that are dropped"),
-        may("interface", Kind::Word, "only those of this one"),
-        may("max", Kind::Number, "packets at most; 1000"),
-        may("bytes", Kind::Number, "bytes of a packet at most; 512"),
+    post("/api/v1/capture", "Start a packet capture", capture).takes(&[
+        may("rx", Kind::Flag, "received packets"),
+        may("tx", Kind::Flag, "transmitted packets"),
+        may("drop", Kind::Flag, "dropped packets"),
+        may("interface", Kind::Word, "only on this interface"),
+        may("filter", Kind::Line, "only packets that this chooses, in the language of tcpdump"),
+        may("max", Kind::Number, "maximum packets; default 1000"),
+        may("bytes", Kind::Number, "bytes captured per packet; default 512"),
     ]),
     get("/api/v1/capture", "End the capture", |_| Ok(Plan::CaptureEnd)).method("DELETE"),
-    get("/api/v1/capture/file", "The packets of the last capture, once it has ended", |_| {
+    get("/api/v1/capture/file", "Packets of the last capture, once it has stopped", |_| {
         Ok(Plan::CaptureFile)
     })
     .answers("Capture"),
-    get("/api/v1/configuration", "The configuration, as the commands that make it again", |_| {
+    get("/api/v1/configuration", "The configuration, as commands", |_| {
         command("show configuration")
     }),
-    get("/api/v1/configuration/history", "Configurations that were committed", |_| {
+    get("/api/v1/configuration/history", "Committed configurations", |_| {
         command("show configuration history")
     }),
-    get("/api/v1/configuration/diff", "What has changed since a revision", |i| {
+    get("/api/v1/configuration/diff", "Differences since a revision", |i| {
         Ok(Plan::Command(format!("show configuration diff {}", i.or("revision", "0"))))
     })
-    .takes(&[may("revision", Kind::Number, "its number in the history; 0, the last one")]),
-    post("/api/v1/configuration/diff", "What would change with another configuration", |i| {
+    .takes(&[may("revision", Kind::Number, "revision; 0 is the last commit")]),
+    post("/api/v1/configuration/diff", "Differences to another configuration", |i| {
         Ok(Plan::Configuration("show configuration diff {}".to_owned(), i.word("text").to_owned()))
     })
-    .takes(&[needs("text", Kind::Text, "commands, one a line")])
+    .takes(&[needs("text", Kind::Text, "commands, one per line")])
     .only_looks(),
-    post("/api/v1/configuration/check", "Whether a configuration could be carried out", |i| {
+    post("/api/v1/configuration/check", "Check whether a configuration could be applied", |i| {
         Ok(Plan::Configuration("configure check {}".to_owned(), i.word("text").to_owned()))
     })
-    .takes(&[needs("text", Kind::Text, "commands, one a line")])
+    .takes(&[needs("text", Kind::Text, "commands, one per line")])
     .only_looks(),
     post(
         "/api/v1/configuration/replace",
-        "Go to another configuration, by what is different",
+        "Replace the configuration by applying the differences",
         |i| {
             let words = format!("configure replace {{}}{}", i.with("confirm", "confirm"));
             Ok(Plan::Configuration(words, i.word("text").to_owned()))
         },
     )
     .takes(&[
-        needs("text", Kind::Text, "commands, one a line"),
-        may("confirm", Kind::Number, "minutes after which it is undone unless a commit comes"),
+        needs("text", Kind::Text, "commands, one per line"),
+        may("confirm", Kind::Number, "minutes until rollback unless committed"),
     ]),
-    post("/api/v1/configuration/commit", "Keep the configuration, to go back to", commit).takes(&[
-        may("reason", Kind::Line, "what for"),
-        may("confirm", Kind::Number, "minutes until it is undone unless a commit comes"),
+    post("/api/v1/configuration/commit", "Commit the running configuration", commit).takes(&[
+        may("reason", Kind::Line, "comment in `show configuration history`"),
+        may("confirm", Kind::Number, "minutes until rollback unless committed"),
     ]),
-    post("/api/v1/configuration/rollback", "Go back to a revision", |i| {
+    post("/api/v1/configuration/rollback", "Roll back to a revision", |i| {
         let confirm = i.with("confirm", "confirm");
         Ok(Plan::Command(format!("configure rollback {}{confirm}", i.word("revision"))))
     })
     .takes(&[
-        needs("revision", Kind::Number, "its number in the history"),
-        may("confirm", Kind::Number, "minutes after which this is undone unless a commit comes"),
+        needs("revision", Kind::Number, "revision"),
+        may("confirm", Kind::Number, "minutes until rollback unless committed"),
     ]),
     post("/api/v1/configuration/save", "Save to the file that is loaded at start", |_| {
         command("save")
     }),
-    get("/metrics", "The statistics for Prometheus", |_| Ok(Plan::Metrics)).answers("Metrics"),
+    get("/metrics", "Prometheus metrics", |_| Ok(Plan::Metrics)).answers("Metrics"),
 ];
 
 fn explain(i: &Input) -> Result<Plan, String> {
     let packet = i.word("packet");
     if packet.split_whitespace().any(|word| word == "pcap") {
-        return Err("`packet' has to be in words or hex: no file is read".to_owned());
+        return Err("`packet' must be headers or hex: files are not read".to_owned());
     }
     Ok(Plan::Optional("explain", format!("{} {packet}", i.word("interface"))))
 }
@@ -285,7 +324,16 @@ fn fib(i: &Input) -> Result<Plan, String> {
     let family = if i.word("family") == "ip6" { "ip6" } else { "ip" };
     let summary = if i.is("summary") { " summary" } else { "" };
     let table = i.with("table", "table");
-    Ok(Plan::Command(format!("show {family} fib{table}{summary} {}", i.word("address"))))
+    let page = i.with("after", "after") + &i.with("count", "count");
+    Ok(Plan::Command(format!("show {family} fib{table}{summary}{page} {}", i.word("address"))))
+}
+
+fn session_list(i: &Input) -> Result<Plan, String> {
+    let mut words = i.word("table").to_owned();
+    for name in ["from", "count", "address", "port", "protocol"] {
+        words.push_str(&i.with(name, name));
+    }
+    Ok(Plan::Optional("show session list", words))
 }
 
 fn capture(i: &Input) -> Result<Plan, String> {
@@ -295,11 +343,18 @@ fn capture(i: &Input) -> Result<Plan, String> {
         words.push_str(side);
     }
     if words.is_empty() {
-        return Err("one of rx, tx and drop has to be true".to_owned());
+        return Err("one of rx, tx and drop must be true".to_owned());
     }
-    words.push_str(&i.with("interface", "intfc"));
-    words.push_str(&i.with("max", "max"));
-    words.push_str(&i.with("bytes", "max-bytes-per-pkt"));
+    words.push_str(&i.with("interface", "interface"));
+    let filter = i.word("filter");
+    if filter.contains(['{', '}']) {
+        return Err("`filter' is in the language of tcpdump, without braces".to_owned());
+    }
+    if !filter.is_empty() {
+        words.push_str(&format!(" filter {{ {filter} }}"));
+    }
+    words.push_str(&format!(" packets {}", i.or("max", "1000")));
+    words.push_str(&format!(" snap-length {}", i.or("bytes", "512")));
     Ok(Plan::Capture(words))
 }
 
@@ -307,7 +362,7 @@ fn commit(i: &Input) -> Result<Plan, String> {
     match (i.word("confirm"), i.word("reason")) {
         ("", reason) => Ok(Plan::Command(format!("commit {reason}"))),
         (minutes, "") => Ok(Plan::Command(format!("commit confirm {minutes}"))),
-        _ => Err("a reason belongs to the commit that confirms".to_owned()),
+        _ => Err("a reason is only allowed with the confirming commit".to_owned()),
     }
 }
 
@@ -338,11 +393,26 @@ mod tests {
         };
         let all = [("family", "ip6"), ("table", "7"), ("address", "2001:db8::/32")];
         assert_eq!(words("GET", "/api/v1/fib", &all), "show ip6 fib table 7 2001:db8::/32");
-        let all = [("rx", "true"), ("drop", "true"), ("interface", "pg0"), ("max", "5")];
-        assert_eq!(words("POST", "/api/v1/capture", &all), " rx drop intfc pg0 max 5");
+        let all = [("table", "nat44-ed"), ("count", "50"), ("port", "443")];
+        match plan("GET", "/api/v1/sessions/list", &all) {
+            Ok(Plan::Optional("show session list", words)) => {
+                assert_eq!(words, "nat44-ed count 50 port 443");
+            }
+            other => panic!("{other:?}"),
+        }
+        let all = [("table", "0"), ("after", "10.0.0.0/8"), ("count", "100")];
+        let page = "show ip fib table 0 after 10.0.0.0/8 count 100 ";
+        assert_eq!(words("GET", "/api/v1/fib", &all), page);
+        let words_of_capture =
+            " rx drop interface pg0 filter { tcp port 443 } packets 5 snap-length 512";
+        let filter = ("filter", "tcp port 443");
+        let all = [("rx", "true"), ("drop", "true"), ("interface", "pg0"), filter, ("max", "5")];
+        assert_eq!(words("POST", "/api/v1/capture", &all), words_of_capture);
         let all = [("confirm", "2.5")];
         assert_eq!(words("POST", "/api/v1/configuration/commit", &all), "commit confirm 2.5");
         assert!(plan("POST", "/api/v1/capture", &[("rx", "false")]).is_err());
+        let two = [("rx", "true"), ("filter", "icmp } file /tmp/x { tcp")];
+        assert!(plan("POST", "/api/v1/capture", &two).unwrap_err().contains("filter"));
         assert!(plan("GET", "/api/v1/sessions", &[("kind", "x")]).unwrap_err().contains("kind"));
         let two = [("node", "pg-input 5\nshow version")];
         assert!(plan("POST", "/api/v1/trace", &two).unwrap_err().contains("node"));

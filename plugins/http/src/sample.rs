@@ -22,7 +22,7 @@ pub struct Sample {
     pub edges: Vec<Edge>,
     /// Interfaces.
     pub interfaces: Vec<Interface>,
-    /// Counters of nodes that are not zero.
+    /// Nonzero node counters.
     pub counters: Vec<Counter>,
 }
 
@@ -229,7 +229,7 @@ impl Sample {
     }
 }
 
-/// What came since; a number that was cleared begins at zero.
+/// The difference; a cleared number starts at zero.
 fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }

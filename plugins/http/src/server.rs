@@ -6,7 +6,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use control::cli::io_text;
-use control::stats::prometheus::{self, Format};
-use control::stats::reader::Reader;
+use control::stats::prometheus::{Format, Source};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -30,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::body::{self, Answer, Content, answer};
 use crate::guard::Guard;
+use crate::history::History;
 use crate::live::Live;
 use crate::request::Input;
 use crate::routes::{Plan, ROUTES, Route};
@@ -53,11 +52,12 @@ const HEAD_BYTES: usize = 16 << 10;
 /// Bytes of a request's body at most.
 const BODY_BYTES: usize = 4 << 20;
 
-/// What all connections share.
+/// State shared by all connections.
 struct Site {
     link: Rc<RefCell<Link>>,
     live: Rc<Live>,
-    reader: Reader,
+    statistics: Source,
+    history: History,
     folder: RefCell<Folder>,
     counts: Arc<Counts>,
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
@@ -71,20 +71,48 @@ struct Connection {
     end: Notify,
 }
 
-/// Begins to serve addresses, on a thread of its own; the addresses as they are.
+/// Addresses that are listened on, and the work of the thread that serves them.
+pub struct Ready {
+    /// The addresses as they are.
+    pub served: Vec<String>,
+    serve: Box<dyn FnOnce() + Send>,
+}
+
+impl Ready {
+    /// Begins to serve them, on a thread of its own.
+    ///
+    /// # Errors
+    /// The message.
+    pub fn start(self) -> Result<Vec<String>, String> {
+        let thread = thread::Builder::new().name("http".to_owned()).spawn(self.serve);
+        thread.map_err(|e| format!("http: cannot start a thread: {}", io_text(&e)))?;
+        Ok(self.served)
+    }
+}
+
+/// The router, as far as the server knows it.
+pub struct Known {
+    /// The way to control.
+    pub link: Link,
+    /// Counters, and the state beside them.
+    pub statistics: Source,
+    /// The last hour.
+    pub history: History,
+    /// Numbers of the server.
+    pub counts: Arc<Counts>,
+}
+
+/// Listens on addresses.
 ///
 /// # Errors
 /// The message.
-pub fn start(
+pub fn bind(
     listen: Vec<Listen>,
     loaded: Loaded,
-    link: Link,
-    segment: OwnedFd,
-    counts: Arc<Counts>,
+    known: Known,
     folder: &Path,
-) -> Result<Vec<String>, String> {
+) -> Result<Ready, String> {
     let failed = |what: &str, e: std::io::Error| format!("http: {what}: {}", io_text(&e));
-    let reader = Reader::new(segment).map_err(|e| failed("statistics", e))?;
     let texts = Folder::new(folder).map_err(|e| failed(&folder.display().to_string(), e))?;
     let is_tcp = |l: &Listen| matches!(l, Listen::Tcp(_));
     let made = match &loaded.tokens {
@@ -106,10 +134,11 @@ pub fn start(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| failed("cannot start the event loop", e))?;
     let serve = move || {
+        let Known { link, statistics, history, counts } = known;
         let live = Live::new(Arc::clone(&counts));
         let (link, folder) = (Rc::new(RefCell::new(link)), RefCell::new(texts));
         let connections = RefCell::default();
-        let site = Rc::new(Site { link, live, reader, folder, counts, connections });
+        let site = Rc::new(Site { link, live, statistics, history, folder, counts, connections });
         let tasks = LocalSet::new();
         for (socket, guard, tls) in sockets {
             let (site, guard) = (Rc::clone(&site), Rc::new(guard));
@@ -117,9 +146,7 @@ pub fn start(
         }
         runtime.block_on(tasks);
     };
-    let thread = thread::Builder::new().name("http".to_owned()).spawn(serve);
-    thread.map_err(|e| failed("cannot start a thread", e))?;
-    Ok(served)
+    Ok(Ready { served, serve: Box::new(serve) })
 }
 
 async fn accept(site: Rc<Site>, socket: Bound, guard: Rc<Guard>, tls: Option<TlsAcceptor>) {
@@ -172,8 +199,7 @@ async fn serve(
 }
 
 impl Site {
-    /// A place for a connection. Where all are taken that one ends which is the oldest of those
-    /// that nobody with a token had.
+    /// A place for a connection. If all are taken, the oldest connection without a token is closed.
     fn admit(&self, key: u64) -> Option<Rc<Connection>> {
         let mut all = self.connections.borrow_mut();
         if all.len() >= MOST {
@@ -253,6 +279,12 @@ impl Site {
             Plan::Version => self.version(holder).await,
             Plan::Document => body::json(StatusCode::OK, openapi::document().to_string()),
             Plan::Metrics => self.metrics(Format::Prometheus),
+            Plan::Overview => body::json(StatusCode::OK, self.overview()),
+            Plan::History(interface) => match self.history.json(interface.as_deref()) {
+                Some(found) => body::json(StatusCode::OK, found.to_string()),
+                None => body::error(StatusCode::NOT_FOUND, "there is no such interface"),
+            },
+            Plan::Complete(line) => self.complete(line).await,
             Plan::Sample => match self.live.sample(&self.link).await {
                 Ok(now) => match serde_json::to_string(&*now) {
                     Ok(text) => body::json(StatusCode::OK, text),
@@ -292,20 +324,20 @@ impl Site {
             Plan::Capture(words) => {
                 let file = self.capture_file();
                 let _ = std::fs::remove_file(&file);
-                let text = format!("pcap trace{words} file {}", file.display());
+                let text = format!("capture start name http{words} file {}", file.display());
                 self.command(text, holder, None).await
             }
-            Plan::CaptureEnd => self.command("pcap trace off".to_owned(), holder, None).await,
-            Plan::CaptureState => self.command("pcap trace status".to_owned(), holder, None).await,
+            Plan::CaptureEnd => self.command("capture stop http".to_owned(), holder, None).await,
+            Plan::CaptureState => self.command("show captures".to_owned(), holder, None).await,
             Plan::CaptureFile => match std::fs::read(self.capture_file()) {
-                Ok(packets) => body::bytes("application/vnd.tcpdump.pcap", packets),
+                Ok(packets) => body::bytes("application/x-pcapng", packets),
                 Err(_) => body::error(StatusCode::NOT_FOUND, "no capture has ended yet"),
             },
         }
     }
 
     fn capture_file(&self) -> std::path::PathBuf {
-        self.folder.borrow().file("capture.pcap")
+        self.folder.borrow().file("capture.pcapng")
     }
 
     async fn version(&self, holder: &Holder) -> Answer {
@@ -322,8 +354,30 @@ impl Site {
         body::json(StatusCode::OK, text.to_string())
     }
 
+    /// State of the router but for single interfaces.
+    fn overview(&self) -> String {
+        let state = self.statistics.state();
+        let families = state.families.iter().filter(|(name, _)| !name.starts_with("interface_"));
+        let mut all: serde_json::Map<_, _> = families
+            .map(|(name, family)| ((*name).to_owned(), serde_json::json!(family.samples)))
+            .collect();
+        all.insert("health".to_owned(), state.health.clone());
+        serde_json::Value::Object(all).to_string()
+    }
+
+    async fn complete(&self, line: String) -> Answer {
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        let Ok(wait) = self.link.borrow_mut().complete(line) else {
+            return body::error(unavailable, "the router has too much to do");
+        };
+        match wait.await {
+            Ok(words) => body::json(StatusCode::OK, words),
+            Err(_) => body::error(unavailable, "the router is ending"),
+        }
+    }
+
     fn metrics(&self, format: Format) -> Answer {
-        match prometheus::render(&self.reader, format) {
+        match self.statistics.render(format) {
             Ok(text) => body::bytes(format.content_type(), text),
             Err(e) => body::error(StatusCode::SERVICE_UNAVAILABLE, &io_text(&e)),
         }
@@ -414,7 +468,7 @@ async fn plan(request: Request<Incoming>, route: &Route) -> Result<Plan, (Status
         let late = (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned());
         let body = timeout(BODY, body).await.map_err(|_| late)?;
         let body = body.map_err(|_| {
-            (StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {BODY_BYTES} bytes"))
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("a body is at most {BODY_BYTES} bytes"))
         })?;
         let body = body.to_bytes();
         if !is_json && !body.is_empty() {

@@ -79,7 +79,7 @@ impl Settings {
 
     fn check(&self) -> Result<(), String> {
         if self.certificate.is_some() != self.key.is_some() {
-            return Err("http: certificate and key belong together: one is missing".to_owned());
+            return Err("http: certificate and key are both needed".to_owned());
         }
         let is_open = |l: &&Listen| matches!(l, Listen::Tcp(a) if !a.ip().is_loopback());
         let Some(open) = self.listen.iter().find(is_open) else { return Ok(()) };
@@ -92,7 +92,7 @@ impl Settings {
             return Ok(());
         }
         Err(format!(
-            "http: listen {}: other machines reach this address, which needs {}",
+            "http: listen {}: other machines can reach this address, which needs {}",
             open.text(),
             missing.join(" and ")
         ))
@@ -133,7 +133,7 @@ fn listen(args: &mut Args<'_>) -> Result<Listen, String> {
         return Ok(Listen::Unix(word.into()));
     }
     let address: Result<Endpoint, _> = word.parse();
-    let address = address.map_err(|_| format!("listen '{word}' is no address with a port"))?;
+    let address = address.map_err(|_| format!("listen '{word}' is not an address with a port"))?;
     Ok(Listen::Tcp(address.0))
 }
 
@@ -196,7 +196,7 @@ mod tests {
         assert!(why(&format!("http {{ {listen} token-file /t }}")).ends_with("and key)"));
         assert!(why("http { listen [2001:db8::1]:80 }").contains("other machines"));
         assert!(read(&format!("http {{ {listen} token-file /t {tls} }}")).is_ok());
-        assert!(why("http { listen 80 key /k }").contains("one is missing"));
+        assert!(why("http { listen 80 key /k }").contains("both needed"));
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         let text = "unix { }\nhttp { listen 80 tokn-file /t }";
         let said = "unknown word 'tokn-file' in stanza 'http' (line 2): did you mean `token-file'?";
         assert_eq!(why(text), said);
-        assert!(why("http { listen nowhere }").contains("'nowhere' is no address"));
+        assert!(why("http { listen nowhere }").contains("'nowhere' is not an address"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Http;
 
-/// Show where the API and the console are served, and how much they are used.
+/// Show the HTTP listeners and their usage.
 #[derive(Command)]
 #[command("show http")]
 struct Show;

@@ -72,7 +72,7 @@ impl Socket {
         Ok(match self {
             Self::Tcp(socket) => {
                 let (stream, _) = socket.accept().await?;
-                // Samples are small, and somebody looks at them.
+                // Samples are small, and watched live.
                 let _ = stream.set_nodelay(true);
                 Box::new(stream)
             }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The folder, for nobody but the router.
+/// The folder, private to the router.
 pub struct Folder {
     path: PathBuf,
     count: u64,
@@ -51,7 +51,7 @@ impl TextFile {
 
 impl Drop for TextFile {
     fn drop(&mut self) {
-        // Somebody may have cleaned up already.
+        // The file may have been removed.
         let _ = fs::remove_file(&self.0);
     }
 }

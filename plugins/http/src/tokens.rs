@@ -14,10 +14,10 @@ use subtle::ConstantTimeEq;
 /// Shortest token.
 const SHORTEST: usize = 16;
 
-/// What a client may do, and its name.
+/// Rights and name of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Whether it may only look.
     pub is_read_only: bool,
@@ -33,7 +33,7 @@ impl Tokens {
         let failed = |e| format!("http: cannot read {}: {}", path.display(), io_text(&e));
         let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o007 != 0 {
-            return Err(format!("http: {} can be read by everybody: chmod o=", path.display()));
+            return Err(format!("http: {} is world-readable: chmod o=", path.display()));
         }
         let text = fs::read_to_string(path).map_err(failed)?;
         Self::parse(&text).map_err(|why| format!("http: {}{why}", path.display()))
@@ -46,14 +46,14 @@ impl Tokens {
             let mut words = line.split_whitespace().peekable();
             let Some(token) = words.next() else { continue };
             if token.len() < SHORTEST {
-                return Err(format!(":{}: a token has at least {SHORTEST} characters", at + 1));
+                return Err(format!(":{}: a token needs at least {SHORTEST} characters", at + 1));
             }
             let is_read_only = words.next_if_eq(&"read-only").is_some();
             let name = words.collect::<Vec<_>>().join(" ");
             let name = if name.is_empty() { format!("token {}", all.len() + 1) } else { name };
             all.push((token.to_owned(), Holder { name, is_read_only }));
         }
-        if all.is_empty() { Err(": there is no token in it".to_owned()) } else { Ok(Self(all)) }
+        if all.is_empty() { Err(": no tokens".to_owned()) } else { Ok(Self(all)) }
     }
 
     /// Makes one up and writes it to a file that only its owner can read.
@@ -64,7 +64,7 @@ impl Tokens {
             .and_then(|mut f| f.read_exact(&mut random))
             .map_err(failed)?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Not into a file that somebody else may have open.
+        // Not into a file that another program may have open.
         let _ = fs::remove_file(path);
         let mut options = fs::OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(path);
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn files_without_a_good_token_are_refused() {
         let why = |text: &str| Tokens::parse(text).err().unwrap();
-        assert_eq!(why("# nothing\n"), ": there is no token in it");
-        assert_eq!(why("\nshort\n"), ":2: a token has at least 16 characters");
+        assert_eq!(why("# nothing\n"), ": no tokens");
+        assert_eq!(why("\nshort\n"), ":2: a token needs at least 16 characters");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         assert!(made.holder(token.trim()).is_some());
         assert!(Tokens::read(&path).unwrap().holder(token.trim()).is_some());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(Tokens::read(&path).err().unwrap().contains("by everybody"));
+        assert!(Tokens::read(&path).err().unwrap().contains("is world-readable"));
         fs::remove_file(&path).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! The work for control: commands and samples of statistics that clients over HTTP ask for.
 //!
-//! Requests wait in a bounded queue; control is woken by an event. It carries out a slice of one
-//! command a turn, so that sessions, processes and the binary API get their turns in between.
+//! Requests wait in a bounded queue; control is woken by an event. It runs a slice of one command
+//! per turn, so that sessions, processes and the binary API get their turns in between.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -19,6 +19,8 @@ use crate::sample::{Sample, take as take_sample};
 
 /// Requests that may wait.
 const WAITING: usize = 64;
+/// Words offered for the end of a line.
+const COMPLETED: usize = 50;
 /// Longest time a command that waits for a change goes without looking.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -43,6 +45,7 @@ pub enum Form {
 enum Ask {
     Command { text: String, origin: String, form: Form, reply: oneshot::Sender<Answer> },
     Sample(oneshot::Sender<Result<Sample, String>>),
+    Complete(String, oneshot::Sender<String>),
 }
 
 /// The outcome of a command.
@@ -84,7 +87,7 @@ pub struct Link {
     told: EventSender<Asked>,
 }
 
-/// What there is no answer to.
+/// Reasons for no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
     /// Too much waits already.
@@ -94,7 +97,7 @@ pub enum Unanswered {
 }
 
 impl Link {
-    /// Has a command carried out. Dropping the receiver cancels it.
+    /// Runs a command. Dropping the receiver cancels it.
     pub fn command(
         &mut self,
         text: String,
@@ -106,16 +109,23 @@ impl Link {
         Ok(wait)
     }
 
-    /// Has a sample taken.
+    /// Takes a sample.
     pub fn sample(&mut self) -> Result<oneshot::Receiver<Result<Sample, String>>, Unanswered> {
         let (reply, wait) = oneshot::channel();
         self.ask(Ask::Sample(reply))?;
         Ok(wait)
     }
 
+    /// Asks for the words that may follow in a command, as JSON.
+    pub fn complete(&mut self, line: String) -> Result<oneshot::Receiver<String>, Unanswered> {
+        let (reply, wait) = oneshot::channel();
+        self.ask(Ask::Complete(line, reply))?;
+        Ok(wait)
+    }
+
     fn ask(&mut self, ask: Ask) -> Result<(), Unanswered> {
         self.asks.try_send(ask).map_err(|_| Unanswered::Busy)?;
-        // A full ring says that control was told often enough.
+        // A full ring means that control was notified often enough.
         self.told.send(Asked);
         Ok(())
     }
@@ -130,7 +140,7 @@ struct Work {
     is_due: bool,
 }
 
-/// A command being carried out. Dropping it does not cancel it: [`Job::cancel`] does.
+/// A running command. Dropping it does not cancel it: [`Job::cancel`] does.
 struct Job {
     run: Run<Router>,
     output: Output,
@@ -142,12 +152,12 @@ struct Job {
 }
 
 impl Job {
-    /// Whether a slice is due or nobody waits for it any more.
+    /// Whether a slice is due or the client is gone.
     fn is_ready(&self, now: Instant) -> bool {
         self.due.is_none_or(|due| due <= now) || self.reply.is_closed()
     }
 
-    /// Carries out a slice; itself if there are more.
+    /// Runs a slice; returns itself if there are more.
     fn step(mut self, cli: &Cli<Router>, router: &mut Router, now: Instant) -> Option<Self> {
         let _entered = origin::enter(&self.origin);
         if self.reply.is_closed() {
@@ -161,7 +171,7 @@ impl Job {
                     Form::Json => self.output.to_json().to_string(),
                 };
                 let error = result.err().map(|e| (e.code(), e.to_string()));
-                // Who is gone needs no answer.
+                // A closed connection needs no answer.
                 let _ = self.reply.send(Answer { output, error });
                 return None;
             }
@@ -187,7 +197,7 @@ pub fn link(router: &mut Router) -> Link {
     Link { asks, told: router.events.sender() }
 }
 
-/// Takes what is asked, and carries out a slice of the first command that is due.
+/// Takes requests, and runs a slice of the first command that is due.
 fn take(router: &mut Router) {
     let work = router.own_mut::<Work>();
     let asked = work.asks.as_ref().map(|asks| asks.try_iter().collect::<Vec<_>>());
@@ -197,6 +207,10 @@ fn take(router: &mut Router) {
                 let (run, output, origin) = (Run::new(&text), Output::none(), origin.into());
                 let job = Job { run, output, form, origin, reply, due: None };
                 router.own_mut::<Work>().jobs.push_back(job);
+            }
+            Ask::Complete(line, reply) => {
+                let cli = router.own::<Work>().cli.clone();
+                drop(reply.send(words(&cli, router, &line)));
             }
             Ask::Sample(reply) => drop(reply.send(take_sample(router))),
         }
@@ -218,6 +232,13 @@ fn take(router: &mut Router) {
     {
         router.after(seconds, due, 0);
     }
+}
+
+/// Words that may stand where a line ends, with their help.
+fn words(cli: &Cli<Router>, router: &Router, line: &str) -> String {
+    let found = cli.complete(router, line).into_iter().take(COMPLETED);
+    let word = |c: control::cli::Candidate| serde_json::json!({ "word": c.word, "help": c.help });
+    serde_json::Value::from_iter(found.map(word)).to_string()
 }
 
 fn due(router: &mut Router, _: u64) {

@@ -9,79 +9,79 @@ use net::{InterfaceIndex, Router};
 use super::{Igmp, Mode, Range, Wanted};
 
 control::numbers! {
-    /// Meaning of a list of sources.
+    /// Source filter mode.
     pub enum FilterMode: u32 = "filter_mode" in "" {
         EXCLUDE = 0 => "EXCLUDE",
         INCLUDE = 1 => "INCLUDE",
     }
-    /// Meaning of the groups of a prefix.
+    /// Group prefix type.
     pub enum GroupPrefixType: u32 = "group_prefix_type" in "" {
         ASM = 0 => "ASM",
         SSM = 1 => "SSM",
     }
 }
 
-/// A group and the sources that are wanted of it, or are not.
+/// A group and its included or excluded sources.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct IgmpGroup {
-    /// meaning of the sources
+    /// filter mode
     pub filter: FilterMode,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the group
+    /// group
     pub gaddr: Ipv4Addr,
-    /// the sources
+    /// sources
     #[counted(n_srcs: u8, before = sw_if_index)]
     pub saddrs: Vec<Ipv4Addr>,
 }
 
-/// A prefix of groups.
+/// A group prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct GroupPrefix {
-    /// meaning of its groups
+    /// type
     #[name("type")]
     pub kind: GroupPrefixType,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
 }
 
-/// Join a group on a host interface, change the sources that are wanted, or leave it.
+/// Join or leave a group on a host interface, or change its sources.
 #[derive(Message)]
 pub struct IgmpListen {
-    /// the group; it is left when no source is included
+    /// group; leave it if no source is included
     pub group: IgmpGroup,
 }
 
-/// Take part in IGMP on an interface, or no longer.
+/// Enable or disable IGMP on an interface.
 #[derive(Message)]
 pub struct IgmpEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable: bool,
-    /// 1: as a host; 0: as a router
+    /// 1 for host, 0 for router
     pub mode: u8,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make or delete the proxy of a table.
+/// Add or delete the proxy device of a table.
 #[derive(Message)]
 pub struct IgmpProxyDeviceAddDel {
-    /// or delete it
+    /// true to add, false to delete
     pub add: u8,
-    /// number of the table
+    /// table ID
     pub vrf_id: u32,
-    /// the host interface
+    /// host interface (upstream)
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have the hosts of a router interface be served by a proxy, or no longer.
+/// Add or remove a router interface of a proxy.
 #[derive(Message)]
 pub struct IgmpProxyDeviceAddDelInterface {
-    /// or no longer
+    /// true to enable, false to disable
     pub add: bool,
-    /// number of the table
+    /// table ID
     pub vrf_id: u32,
-    /// the router interface
+    /// router interface (downstream)
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -89,68 +89,68 @@ pub struct IgmpProxyDeviceAddDelInterface {
 #[derive(Message)]
 #[details(IgmpDetails)]
 pub struct IgmpDump {
-    /// only those of this interface; 4294967295 for all
+    /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A source of a group.
 #[derive(Message)]
 pub struct IgmpDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the source; 0.0.0.0 for all
+    /// source; 0.0.0.0 for all
     pub saddr: Ipv4Addr,
-    /// the group
+    /// group
     pub gaddr: Ipv4Addr,
 }
 
-/// Have an interface take part no longer, and forget its groups.
+/// Disable IGMP on an interface and delete its groups.
 #[derive(Message)]
 pub struct IgmpClearInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Get events about groups, or no longer.
+/// Register or unregister for IGMP events.
 #[derive(Message)]
 #[events(IgmpEvent)]
 pub struct WantIgmpEvents {
-    /// 0 for no longer
+    /// 0 to disable
     pub enable: u32,
-    /// the caller's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// Hosts want a source of a group, or no longer.
+/// Membership changed for a source of a group.
 #[derive(Message)]
 #[head(bare)]
 pub struct IgmpEvent {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// include: it is wanted; exclude: no longer
+    /// include: joined; exclude: left
     pub filter: FilterMode,
-    /// the source; 0.0.0.0 for all
+    /// source; 0.0.0.0 for all
     pub saddr: Ipv4Addr,
-    /// the group
+    /// group
     pub gaddr: Ipv4Addr,
 }
 
-/// Say how the groups of a prefix are meant.
+/// Set the type of a group prefix.
 #[derive(Message)]
 pub struct IgmpGroupPrefixSet {
-    /// the prefix
+    /// prefix
     pub gp: GroupPrefix,
 }
 
-/// List prefixes of groups.
+/// List group prefixes.
 #[derive(Message)]
 #[details(IgmpGroupPrefixDetails)]
 pub struct IgmpGroupPrefixDump {}
 
-/// A prefix of groups.
+/// A group prefix.
 #[derive(Message)]
 pub struct IgmpGroupPrefixDetails {
-    /// the prefix
+    /// prefix
     pub gp: GroupPrefix,
 }
 

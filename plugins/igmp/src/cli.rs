@@ -9,16 +9,16 @@ use wire::prefix::Ip4Prefix;
 
 use super::{Igmp, Mode, Range, Timers, Wanted};
 
-/// Take part in IGMP on an interface, or stop.
+/// Enable or disable IGMP on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("igmp")]
 #[stage(Attachments)]
 struct Enable {
-    /// enable or disable it
+    /// enable or disable
     #[positional]
     #[words]
     switch: Switch,
-    /// as a host, or as a router
+    /// host or router
     #[positional]
     #[words]
     mode: Mode,
@@ -30,7 +30,7 @@ struct Enable {
 /// On or off.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 enum Switch {
-    /// On.
+    /// Enable.
     Enable,
     /// Off.
     Disable,
@@ -49,7 +49,7 @@ struct Listen {
 impl Command for Listen {
     const PATHS: &'static [&'static str] = &["igmp listen"];
     const ABOUT: &'static str =
-        "Join a source of a group on a host interface, all but it, or the group of any source";
+        "Join or leave a group on a host interface: from one source, all but one, or any";
     const USAGE: &'static str = "[enable|disable] int <interface> [exclude] \
         [saddr <ip4-address>] gaddr <ip4-address>";
 
@@ -89,7 +89,7 @@ impl Print for Listen {
 }
 
 impl Listen {
-    /// What is wanted of the group with this command carried out.
+    /// The wanted sources of the group after this command.
     fn applied(&self, now: Wanted) -> Wanted {
         let Some(source) = self.source else {
             return Wanted { is_exclude: !self.is_off, ..Wanted::default() };
@@ -121,9 +121,9 @@ impl<const IS_INTERFACE: bool> Command for SetProxy<IS_INTERFACE> {
     const PATHS: &'static [&'static str] =
         if IS_INTERFACE { &["igmp proxy-dev itf"] } else { &["igmp proxy-dev"] };
     const ABOUT: &'static str = if IS_INTERFACE {
-        "Have the hosts of a router interface be served by the proxy of a table, or no longer"
+        "Add or remove a downstream interface of an IGMP proxy"
     } else {
-        "Have a host interface join for the hosts of router interfaces of its table, or no longer"
+        "Add or delete an IGMP proxy with this upstream interface for its table"
     };
     const USAGE: &'static str = "<add|del> vrf-id <table-id> <interface>";
 
@@ -155,21 +155,21 @@ impl<const IS_INTERFACE: bool> Print for SetProxy<IS_INTERFACE> {
     }
 }
 
-/// Set the times of routers in IGMP.
+/// Set the IGMP router timers.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set igmp timers", "test igmp timers")]
 #[undo("=set igmp timers query 125 src 260 leave 2")]
 #[stage(Settings)]
 struct SetTimers {
-    /// seconds between two general queries
+    /// seconds between general queries
     query: Option<u32>,
-    /// seconds after which a source is not wanted any more of which nobody speaks
+    /// seconds until a source without reports is removed
     src: Option<u32>,
-    /// the same when somebody said that it wants it no more
+    /// seconds until a source is removed after a leave
     leave: Option<u32>,
 }
 
-/// Set whether packets to groups are wanted from any source or from named ones.
+/// Set whether groups of a prefix are any-source or source-specific.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set igmp group-prefix")]
 #[undo("=set igmp group-prefix {1} default")]
@@ -178,7 +178,7 @@ struct SetRange {
     /// groups
     #[positional]
     prefix: Ip4Prefix,
-    /// any source, named ones, or as at the start
+    /// any-source, source-specific, or the default
     #[positional]
     #[words]
     range: Sources,
@@ -203,11 +203,11 @@ impl From<Range> for Sources {
     }
 }
 
-/// Have an interface take part in IGMP no longer, and forget its groups.
+/// Disable IGMP on an interface and delete its groups.
 #[derive(Command)]
 #[command("clear igmp")]
 struct Clear {
-    /// the interface
+    /// interface index
     int: InterfaceIndex,
 }
 

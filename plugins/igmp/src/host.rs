@@ -72,7 +72,7 @@ pub fn set(
     Ok(is_new)
 }
 
-/// Says what has changed of a group (section 5.1); of one that is not there, that it was left.
+/// Reports the change of a group (section 5.1); of a missing one, that it was left.
 pub fn report_change(
     router: &mut Router,
     interface: InterfaceIndex,

@@ -1,13 +1,13 @@
 //! Internet group management, version 3 (RFC 3376).
 //!
-//! On an interface of a **host** the router is a member of groups itself: it says which sources of
-//! a group it wants, when that changes and when it is asked. On an interface of a **router** it
-//! asks who is there, keeps the sources of groups that hosts want, and tells clients of the binary
-//! API of changes. A **proxy** (RFC 4605) joins on one host interface whatever the hosts of some
-//! router interfaces want, and forwards those groups to them.
+//! On an interface of a **host** the router is a member of groups itself: it reports the sources of
+//! a group it wants, on changes and on queries. On an interface of a **router** it queries, keeps
+//! the sources of groups that hosts want, and notifies clients of the binary API of changes. A
+//! **proxy** (RFC 4605) joins on one host interface all groups of the hosts of some router
+//! interfaces, and forwards those groups to them.
 //!
-//! Routers keep lists of sources that are wanted, no lists of those that are not: who wants all but
-//! some of a group gets all of it.
+//! Routers keep lists of included sources, none of excluded ones: a host that wants all but some
+//! sources of a group gets all of it.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -49,7 +49,7 @@ pub const MOST_SOURCES: usize = 1 << 16;
 pub enum Mode {
     /// It asks hosts.
     Router,
-    /// It is a host's.
+    /// Host.
     Host,
 }
 
@@ -58,7 +58,7 @@ pub enum Mode {
 pub struct Wanted {
     /// Whether the sources are those that are not wanted.
     pub is_exclude: bool,
-    /// The sources.
+    /// Sources.
     pub sources: BTreeSet<Ipv4Addr>,
 }
 
@@ -78,9 +78,9 @@ impl Wanted {
 pub struct Timers {
     /// Between two general queries.
     pub query: u32,
-    /// After which a source is not wanted any more of which nobody speaks.
+    /// Time after which a source without reports is removed.
     pub source: u32,
-    /// The same when somebody said that it wants it no more.
+    /// Seconds until a source is removed after a leave.
     pub leave: u32,
 }
 
@@ -90,20 +90,20 @@ impl Default for Timers {
     }
 }
 
-/// An interface that takes part.
+/// An interface with the protocol enabled.
 #[derive(Debug)]
 pub struct Port {
     /// The part it plays.
     pub mode: Mode,
     /// The table of its packets.
     pub table: TableIndex,
-    /// What the router wants there.
+    /// Groups wanted by the router.
     pub wanted: BTreeMap<Ipv4Addr, Wanted>,
     /// The groups of these in the order in which they were asked for, as reports name them.
     order: Vec<Ipv4Addr>,
     /// Answers that wait: for a group, or for all of them.
     answers: BTreeMap<Option<Ipv4Addr>, host::Answer>,
-    /// What hosts there want: when that is over, in microseconds, by group and source. The source
+    /// Groups wanted by hosts: their expiry, in microseconds, by group and source. The source
     /// 0.0.0.0 stands for all.
     pub heard: BTreeMap<Ipv4Addr, BTreeMap<Ipv4Addr, u64>>,
     /// Until when another router asks, in microseconds.
@@ -121,7 +121,7 @@ impl Port {
         self.order.extend(Some(group).filter(|_| before.is_none()));
         before
     }
-    /// What the router wants, in the order in which groups were asked for.
+    /// Groups wanted by the router, in order of joining.
     fn in_order(&self) -> impl Iterator<Item = (Ipv4Addr, &Wanted)> {
         self.order.iter().filter_map(|group| Some((*group, self.wanted.get(group)?)))
     }
@@ -132,7 +132,7 @@ impl Port {
 pub enum Range {
     /// From any source.
     Any,
-    /// Of sources that are named: who wants all of them is not heard (RFC 4604).
+    /// Source-specific: reports for all sources are ignored (RFC 4604).
     Specific,
 }
 
@@ -146,7 +146,7 @@ pub struct Igmp {
     pub proxies: BTreeMap<u32, Proxy>,
     /// Prefixes of groups.
     pub ranges: BTreeMap<Ip4Prefix, Range>,
-    /// Groups that are wanted, their sources, and sources that were heard of.
+    /// Joined groups, their sources, and reported sources.
     held: usize,
     source: Source,
     routes: routes::Installed,
@@ -178,16 +178,16 @@ pub enum Error {
     /// IGMP is not enabled on the interface
     #[retval(INVALID_INTERFACE)]
     Off,
-    /// the interface takes part as a host already
+    /// the interface is already a host interface
     #[retval(VALUE_EXIST)]
     IsHost,
-    /// the interface takes part as a router already
+    /// the interface is already a router interface
     #[retval(VALUE_EXIST)]
     IsRouter,
     /// the interface is in another table
     #[retval(INVALID_INTERFACE)]
     OtherTable,
-    /// the group must be a multicast address that routers forward
+    /// the group must be a routable multicast address
     #[retval(INVALID_VALUE)]
     NoGroup,
     /// a source must be a unicast address
@@ -196,13 +196,13 @@ pub enum Error {
     /// groups are IPv4 multicast prefixes
     #[retval(INVALID_VALUE)]
     NoGroups,
-    /// there are too many groups and sources
+    /// too many groups and sources
     #[retval(TABLE_TOO_BIG)]
     Full,
-    /// the table has a proxy on another interface
+    /// the table has a proxy with another upstream interface
     #[retval(VALUE_EXIST)]
     HasProxy,
-    /// there is no such proxy
+    /// no such proxy
     #[retval(NO_SUCH_ENTRY)]
     NoProxy,
     /// times must be 1 to 65535 seconds
@@ -216,7 +216,7 @@ pub(crate) struct ThreadState {
     is_on: bool,
 }
 
-/// Has an interface take part.
+/// Enables IGMP on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -247,7 +247,7 @@ pub fn enable(router: &mut Router, interface: InterfaceIndex, mode: Mode) -> Res
     Ok(())
 }
 
-/// Has an interface take part no longer: its groups are left, and a proxy on it goes.
+/// Disables IGMP on an interface: its groups are left, and a proxy on it is deleted.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -263,17 +263,17 @@ pub fn disable(router: &mut Router, interface: InterfaceIndex, mode: Mode) -> Re
     Ok(())
 }
 
-/// Takes an interface out of all there is of it.
+/// Removes all state of an interface.
 fn leave(router: &mut Router, interface: InterfaceIndex) {
     clear_groups(router, interface);
     proxy::forget(router, interface);
     let igmp = router.own_mut::<Igmp>();
     let Some(gone) = igmp.ports.remove(&interface) else { return };
-    debug_assert!(igmp.held == 0 || !igmp.ports.is_empty(), "{} are held by nobody", igmp.held);
+    debug_assert!(igmp.held == 0 || !igmp.ports.is_empty(), "{} held without a port", igmp.held);
     routes::follow_all(router, gone.table);
 }
 
-/// Has an interface take part no longer, whatever part it played.
+/// Disables IGMP on an interface, in either role.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -324,7 +324,7 @@ pub fn set_range(router: &mut Router, prefix: Ip4Prefix, range: Range) -> Result
     Ok(())
 }
 
-/// Has packets to groups of a prefix be wanted as at the start.
+/// Resets the type of a group prefix.
 ///
 /// # Errors
 /// As of [`set_range`].

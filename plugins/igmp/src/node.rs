@@ -16,12 +16,12 @@ pub(super) const NAME: &str = "igmp-input";
 /// Longest message.
 const LONGEST: usize = 1480;
 
-/// A message that came in.
+/// A received message.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// Where.
     pub interface: InterfaceIndex,
-    /// Its sender.
+    /// Sender.
     pub from: Ipv4Addr,
     /// Whether it is a report, and no query.
     pub is_report: bool,

@@ -11,7 +11,7 @@ use super::{Error, Igmp, Mode, Wanted, host, port, querier, routes};
 /// A proxy of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxy {
-    /// The host interface.
+    /// Host interface (upstream).
     pub upstream: InterfaceIndex,
     /// The router interfaces.
     pub downstream: BTreeSet<InterfaceIndex>,
@@ -70,7 +70,7 @@ fn heard(router: &Router, interface: InterfaceIndex) -> Vec<Ipv4Addr> {
     port(router, interface).map_or_else(|_| Vec::new(), |on| on.heard.keys().copied().collect())
 }
 
-/// Has the hosts of a router interface be served by the proxy of a table, or no longer.
+/// Adds or removes a router interface of a table's proxy.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

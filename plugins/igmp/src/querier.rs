@@ -13,7 +13,7 @@ use super::{Igmp, Mode, Range, is_group, port, port_mut, proxy, routes, send};
 /// The source that stands for all.
 pub const ALL: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// Asks who is there, unless another router does, and again after a while.
+/// Sends queries, unless another router does, and again after a while.
 pub fn ask(router: &mut Router, interface: InterfaceIndex) {
     let Ok(on) = port(router, interface) else { return };
     if on.mode != Mode::Router {
@@ -103,7 +103,7 @@ fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources
     changed(router, interface, group, &new, true);
 }
 
-/// Somebody wants sources no more: asks whether others do, who have to say so soon.
+/// Sources were left: queries for other members, who have to report soon.
 fn doubt(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -126,7 +126,7 @@ fn doubt(
     }
 }
 
-/// Nobody wants a source any more, if that is still so.
+/// Removes an expired source, if it still is.
 pub fn expire(
     router: &mut Router,
     interface: InterfaceIndex,

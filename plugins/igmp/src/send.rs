@@ -27,11 +27,11 @@ const LEAST_MTU: usize = 68;
 /// A record of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What is said of the sources.
+    /// The record type.
     pub kind: RecordType,
-    /// The group.
+    /// Group.
     pub group: Ipv4Addr,
-    /// The sources.
+    /// Sources.
     pub sources: Vec<Ipv4Addr>,
 }
 
@@ -99,7 +99,7 @@ pub fn report(router: &mut Router, interface: InterfaceIndex, records: &[Record]
     }
 }
 
-/// Asks the hosts of a link: who wants any group, or a group, or sources of it.
+/// Queries the hosts of a link: for any group, a group, or sources of it.
 pub fn query(
     router: &mut Router,
     interface: InterfaceIndex,

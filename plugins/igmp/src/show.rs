@@ -10,17 +10,17 @@ use serde::Serialize;
 use super::tasks::{self, SECOND, Task};
 use super::{Igmp, Mode, Range};
 
-/// Show interfaces that take part in IGMP, and their groups.
+/// Show IGMP interfaces and groups.
 #[derive(Command)]
 #[command("show igmp config")]
 struct ShowConfig;
 
-/// Show how prefixes of groups are meant.
+/// Show group prefixes.
 #[derive(Command)]
 #[command("show igmp ssm-ranges")]
 struct ShowRanges;
 
-/// Show the times of routers, and what is to be done when.
+/// Show IGMP timers.
 #[derive(Command)]
 #[command("show igmp timers")]
 struct ShowTimers;

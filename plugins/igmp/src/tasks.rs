@@ -16,17 +16,17 @@ pub const SECOND: u64 = 1_000_000;
 /// A thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Task {
-    /// A router asks who is there.
+    /// A router's query.
     Query(InterfaceIndex),
     /// A host answers, about a group or all of them.
     Answer(InterfaceIndex, Option<Ipv4Addr>),
     /// A host says once more that it joined a group.
     Repeat(InterfaceIndex, Ipv4Addr),
-    /// Nobody wants a source of a group any more.
+    /// A source of a group expires.
     Expire(InterfaceIndex, Ipv4Addr, Ipv4Addr),
 }
 
-/// What is to be done, and when, in microseconds.
+/// Pending tasks and their times, in microseconds.
 #[derive(Debug, Default)]
 pub struct Tasks(BTreeSet<(u64, Task)>);
 
@@ -42,7 +42,7 @@ pub fn now(router: &Router) -> u64 {
     (router.now() * SECOND as f64) as u64
 }
 
-/// Has something done at a time.
+/// Schedules a task.
 pub fn put(router: &mut Router, at: u64, task: Task) {
     let tasks = &mut router.own_mut::<Igmp>().tasks.0;
     let is_first = tasks.first().is_none_or(|first| at < first.0);
@@ -52,13 +52,13 @@ pub fn put(router: &mut Router, at: u64, task: Task) {
     }
 }
 
-/// Has something done at once, by the process.
+/// Schedules a task at once, by the process.
 pub fn soon(router: &mut Router, task: Task) {
     let now = now(router);
     put(router, now, task);
 }
 
-/// Has something not done that was to be done at a time.
+/// Cancels a scheduled task.
 pub fn take(router: &mut Router, at: u64, task: Task) {
     router.own_mut::<Igmp>().tasks.0.remove(&(at, task));
 }

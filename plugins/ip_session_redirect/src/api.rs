@@ -12,61 +12,61 @@ const MATCH: usize = 80;
 /// All tables.
 const ALL: u32 = u32::MAX;
 
-/// Have the packets of a session leave by paths; packets are of the version of the next hops.
+/// Redirect the packets of a session; the address family is that of the next hops.
 #[derive(Message)]
 #[option("deprecated")]
 #[option("status", "in_progress")]
 pub struct IpSessionRedirectAdd {
-    /// the table of the classifier
+    /// classifier table
     pub table_index: u32,
-    /// bytes of the match that count
+    /// bytes of the match in use
     pub match_len: u8,
     #[name("match")]
-    /// bytes of a packet from where the table looks: those left out, then those that are compared
+    /// match data: skipped bytes, then the bytes to match
     pub matched: [u8; MATCH],
     #[preset(4294967295)]
-    /// a number of the client's
+    /// opaque value for the client
     pub opaque_index: u32,
-    /// it is about punted packets
+    /// true for punted packets
     pub is_punt: bool,
-    /// where packets go
+    /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// Have the packets of a session leave by paths.
+/// Redirect the packets of a session.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct IpSessionRedirectAddV2 {
-    /// the table of the classifier
+    /// classifier table
     pub table_index: u32,
     #[preset(4294967295)]
-    /// a number of the client's
+    /// opaque value for the client
     pub opaque_index: u32,
     #[preset(4294967295)]
-    /// the version of the packets; 4294967295 for that of the next hops
+    /// address family of the packets; 4294967295 for that of the next hops
     pub proto: FibPathNhProto,
-    /// it is about punted packets
+    /// true for punted packets
     pub is_punt: bool,
-    /// bytes of the match that count
+    /// bytes of the match in use
     pub match_len: u8,
     #[name("match")]
-    /// bytes of a packet from where the table looks: those left out, then those that are compared
+    /// match data: skipped bytes, then the bytes to match
     pub matched: [u8; MATCH],
-    /// where packets go
+    /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// Redirect the packets of a session no longer.
+/// Delete the redirect of a session.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct IpSessionRedirectDel {
-    /// the table of the classifier
+    /// classifier table
     pub table_index: u32,
     #[counted(match_len: u8)]
     #[name("match")]
-    /// bytes of a packet, as they were given
+    /// match data as configured
     pub matched: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ pub struct IpSessionRedirectDel {
 #[derive(Message)]
 #[details(IpSessionRedirectDetails)]
 pub struct IpSessionRedirectDump {
-    /// the table of the classifier; 4294967295 for all
+    /// classifier table; 4294967295 for all
     pub table_index: u32,
 }
 
@@ -83,20 +83,20 @@ pub struct IpSessionRedirectDump {
 pub struct IpSessionRedirectDetails {
     /// always 0
     pub retval: i32,
-    /// the table of the classifier
+    /// classifier table
     pub table_index: u32,
-    /// a number of the client's
+    /// opaque value for the client
     pub opaque_index: u32,
-    /// it is about punted packets
+    /// true for punted packets
     pub is_punt: bool,
-    /// it is about packets of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ip6: bool,
-    /// bytes of the match that count
+    /// bytes of the match in use
     pub match_length: u32,
     #[name("match")]
-    /// bytes of a packet from where the table looks
+    /// match data
     pub matched: [u8; MATCH],
-    /// where packets go
+    /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{LINKS, NewRedirect, all};
 
-/// `ip session redirect [add|del] [punt] [ip4|ip6] table N match … via …`.
+/// `ip session redirect [add|del] [punt] [ip4|ip6] table N match … [opaque-index N] via …`.
 #[derive(Debug, PartialEq)]
 struct Set {
     is_del: bool,
@@ -20,15 +20,17 @@ struct Set {
     version: Option<usize>,
     table: u32,
     matched: MatchWords,
+    /// Number that clients know it by.
+    opaque: Option<u32>,
     paths: String,
 }
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["ip session redirect"];
     const ABOUT: &'static str =
-        "Have packets that a table of the classifier finds leave by paths, or no longer";
+        "Redirect packets that match a classifier session to paths, or stop";
     const USAGE: &'static str = concat!(
-        "[add] [punt] [ip4|ip6] table <index> match <match> {via ",
+        "[add] [punt] [ip4|ip6] table <index> match <match> [opaque-index <n>] {via ",
         net::path_usage!(),
         "}... | del table <index> match <match>"
     );
@@ -36,6 +38,7 @@ impl Command for Set {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut is_del = false;
         let (mut is_punt, mut version, mut table, mut matched) = (false, None, None, None);
+        let mut opaque = None;
         loop {
             if args.keyword("add") {
                 is_del = false;
@@ -51,6 +54,8 @@ impl Command for Set {
                 table = Some(args.value("table")?);
             } else if args.keyword("match") {
                 matched = Some(args.value("match")?);
+            } else if args.keyword("opaque-index") {
+                opaque = Some(args.value("opaque-index")?);
             } else {
                 break;
             }
@@ -64,7 +69,7 @@ impl Command for Set {
             return Err(args.error("unknown input"));
         }
         let paths = args.rest().to_owned();
-        Ok(Self { is_del, is_punt, version, table, matched, paths })
+        Ok(Self { is_del, is_punt, version, table, matched, opaque, paths })
     }
 }
 
@@ -77,14 +82,15 @@ impl Print for Set {
             line.word(["ip4", "ip6"][version]);
         }
         line.keyword("table", &self.table).keyword("match", &self.matched);
+        line.option("opaque-index", self.opaque.as_ref());
         line.flag(&self.paths, true);
     }
 }
 
 impl Set {
     fn carry_out(self, router: &mut Router) -> Result<(), Error> {
-        let Self { is_del, is_punt, version, table, matched: MatchWords(mut matched), paths } =
-            self;
+        let Self { is_del, is_punt, version, table, opaque, paths, .. } = self;
+        let MatchWords(mut matched) = self.matched;
         // What is not named behind the match is zero.
         if let Some(info) = router.own::<Classifier>().table(table) {
             let len = (info.table.skip + info.table.mask.vectors()) * VECTOR;
@@ -95,10 +101,16 @@ impl Set {
         }
         let version = version.unwrap_or_else(|| version_of(&paths));
         let paths = paths_of(router, RouteOf::Link(LINKS[version]), 0, &paths)?;
-        let opaque = u32::MAX;
+        let opaque = opaque.unwrap_or(u32::MAX);
         let new = NewRedirect { table, matched, opaque, is_punt, version, paths };
         Ok(super::add(router, new)?)
     }
+}
+
+/// Whether a session's match begins with these bytes; zeros behind its end count for nothing.
+fn is_match(matched: &[u8], wanted: &[u8]) -> bool {
+    let len = matched.len().min(wanted.len());
+    matched[..len] == wanted[..len] && wanted[len..].iter().all(|byte| *byte == 0)
 }
 
 /// The version of the next hops in these words.
@@ -124,6 +136,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             version: (version_of(&paths) != r.version).then_some(r.version),
             table: r.table,
             matched: MatchWords(r.matched.clone()),
+            opaque: Some(r.opaque).filter(|opaque| *opaque != u32::MAX),
             paths,
         });
     }
@@ -133,18 +146,23 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 #[derive(Command)]
 #[command("show ip session redirect")]
 struct Show {
-    /// those of all tables, as without it
+    /// all tables; the default
     all: bool,
-    /// only those of this table
+    /// only this table
     table: Option<u32>,
-    /// only those about punted packets
+    /// only punted packets
     punt: bool,
-    /// only those about received packets
+    /// only received packets
     acl: bool,
-    /// only those about packets of IPv4
+    /// only IPv4 packets
     ip4: bool,
-    /// only those about packets of IPv6
+    /// only IPv6 packets
     ip6: bool,
+    /// only those whose match begins so
+    #[keyword("match")]
+    matched: Option<MatchWords>,
+    /// at most so many
+    max: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -177,6 +195,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let rows = all(router, c.table.filter(|_| !c.all))
             .filter(|r| !(c.punt && !r.is_punt || c.acl && r.is_punt))
             .filter(|r| !(c.ip4 && r.version != 0 || c.ip6 && r.version != 1))
+            .filter(|r| c.matched.as_ref().is_none_or(|MatchWords(m)| is_match(&r.matched, m)))
+            .take(c.max.unwrap_or(usize::MAX))
             .map(|r| Row {
                 table: r.table,
                 of: if r.is_punt { "punt" } else { "acl" },

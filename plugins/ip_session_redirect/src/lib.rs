@@ -34,11 +34,11 @@ pub const LINKS: [Link; 2] = [Link::Ip4, Link::Ip6];
 
 /// Destination of the packets of a session.
 pub struct Redirect {
-    /// The table of the classifier.
+    /// Classifier table.
     pub table: u32,
     /// Bytes of a packet: those that the table leaves out, then those that it compares.
     pub matched: Vec<u8>,
-    /// A number of the client's.
+    /// Opaque value for the client.
     pub opaque: u32,
     /// Whether it is about punted packets, as the client says.
     pub is_punt: bool,
@@ -75,10 +75,10 @@ pub enum Error {
     /// {0}
     #[from]
     Session(classify::Error),
-    /// a redirection needs paths
+    /// a redirect needs paths
     #[retval(INVALID_VALUE)]
     NoPaths,
-    /// no way there: {0}
+    /// invalid path: {0}
     #[retval(INVALID_VALUE)]
     Path(fib::Error),
 }
@@ -95,7 +95,7 @@ pub fn all(router: &Router, table: Option<u32>) -> impl Iterator<Item = &Redirec
     })
 }
 
-/// Has the packets of a session leave by paths, or by others than before.
+/// Sets the paths of a session's packets.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

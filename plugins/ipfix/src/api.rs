@@ -11,19 +11,19 @@ use super::Exporter;
 /// An exporter. Where it is set, the highest number is what a field is by default.
 #[derive(Clone, Copy, Fields)]
 pub struct IpfixExporter {
-    /// address of the collector; 0.0.0.0 for none
+    /// collector address; 0.0.0.0 for none
     pub collector_address: Address,
-    /// its port; 65535 for 4739
+    /// collector port; 65535 for 4739
     pub collector_port: u16,
     /// source address
     pub src_address: Address,
-    /// routing table; 4294967295 for the default one
+    /// table; 4294967295 for the default one
     pub vrf_id: u32,
-    /// bytes of a packet; 4294967295 for 512
+    /// maximum packet length; 4294967295 for 512
     pub path_mtu: u32,
     /// seconds between templates; 4294967295 for 20
     pub template_interval: u32,
-    /// datagrams have a checksum
+    /// include a UDP checksum
     pub udp_checksum: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct SetIpfixExporter {
     pub exporter: IpfixExporter,
 }
 
-/// Show the first exporter.
+/// Get the first exporter.
 #[derive(Message)]
 #[details(IpfixExporterDetails)]
 pub struct IpfixExporterDump {}
@@ -48,21 +48,21 @@ pub struct IpfixExporterDetails {
     pub exporter: IpfixExporter,
 }
 
-/// Make an exporter, change the one for this collector, or delete it.
+/// Add, change or delete an exporter.
 #[derive(Message)]
 #[reply(IpfixExporterCreateDeleteReply)]
 pub struct IpfixExporterCreateDelete {
-    /// or deleted
+    /// true to add, false to delete
     pub is_create: bool,
     /// the exporter
     #[flatten]
     pub exporter: IpfixExporter,
 }
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct IpfixExporterCreateDeleteReply {
-    /// number of the exporter
+    /// exporter index
     pub stat_index: u32,
 }
 
@@ -70,14 +70,14 @@ pub struct IpfixExporterCreateDeleteReply {
 #[derive(Message)]
 #[stream(IpfixAllExporterDetails, IpfixAllExporterGetReply)]
 pub struct IpfixAllExporterGet {
-    /// where to go on; 0 at first
+    /// cursor; 0 at first
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct IpfixAllExporterGetReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
@@ -89,7 +89,7 @@ pub struct IpfixAllExporterDetails {
     pub exporter: IpfixExporter,
 }
 
-/// Send the records that wait.
+/// Send pending records.
 #[derive(Message)]
 pub struct IpfixFlush {}
 

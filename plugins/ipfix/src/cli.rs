@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use control::cli::{Arguments, Cli, Command, Error, Print};
+use control::cli::{Arguments, Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
 use net::Router;
 
@@ -13,44 +13,44 @@ use super::Exporter;
 struct Fields {
     /// source address
     src: Option<Ipv4Addr>,
-    /// port of the collector
+    /// collector port
     port: Option<u16>,
-    /// routing table
+    /// table
     fib_id: Option<u32>,
-    /// bytes of a packet
+    /// maximum packet length
     path_mtu: Option<u32>,
     /// seconds between templates
     template_interval: Option<u32>,
-    /// datagrams have a checksum
+    /// include a UDP checksum
     udp_checksum: bool,
 }
 
-/// Set the first exporter of flow information.
+/// Set the first IPFIX exporter.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ipfix exporter")]
 #[undo("=set ipfix exporter collector 0.0.0.0")]
 #[stage(Attachments)]
 struct SetFirst {
-    /// address of the collector; 0.0.0.0 for none
-    collector: Ipv4Addr,
+    /// address of the collector; there is none without it, or with 0.0.0.0
+    collector: Option<Ipv4Addr>,
     #[flatten]
     fields: Fields,
 }
 
-/// Make one more exporter, change the one for this collector, or delete it.
+/// Add, change or delete an IPFIX exporter.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ipfix exporter")]
 #[stage(Attachments)]
 struct SetMore {
-    /// address of the collector
+    /// collector address
     collector: Ipv4Addr,
     #[flatten]
     fields: Fields,
-    /// delete it
+    /// delete
     del: bool,
 }
 
-/// Send the records that wait.
+/// Send pending records.
 #[derive(Command)]
 #[command("ipfix flush")]
 struct Flush;
@@ -87,15 +87,18 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let (collector, fields) = (e.collector, Fields::of(e));
         match number {
             0 if *e == Exporter::default() => (),
-            0 => lines.push(&SetFirst { collector, fields }),
+            0 => lines.push(&SetFirst { collector: Some(collector), fields }),
             _ => lines.push(&SetMore { collector, fields, del: false }),
         }
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: SetFirst| {
-        Ok(super::set_first(router, c.fields.exporter(c.collector))?)
+    cli.command(|router: &mut Router, c: SetFirst| -> Result<Output, Error> {
+        let collector = c.collector.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        super::set_first(router, c.fields.exporter(collector))?;
+        let is_off = collector.is_unspecified();
+        Ok(Output::text(if is_off { "IPFIX Collector is disabled\n" } else { "" }))
     });
     cli.command(|router: &mut Router, c: SetMore| -> Result<(), Error> {
         if c.del {

@@ -1,5 +1,5 @@
-//! Exporters of flow information (IPFIX, RFC 7011) over UDP. The first exporter is always there and
-//! sends nothing until it has a collector; more are told apart by theirs.
+//! Exporters of flow information (IPFIX, RFC 7011) over UDP. The first exporter always exists and
+//! sends nothing until it has a collector; others are identified by theirs.
 //!
 //! A feature makes a [`Stream`] with the fields of its records and hands records over by
 //! [`export`]; they are gathered into messages that fit the path, sent to all collectors within
@@ -30,7 +30,7 @@ pub const PORT: u16 = 4739;
 pub const INTERVAL: u32 = 20;
 /// Bytes of a packet to a collector.
 pub const PATH_MTU: u32 = 512;
-/// What these may be.
+/// Valid values.
 const PATH_MTUS: std::ops::RangeInclusive<u32> = 68..=1450;
 /// Exporters at most.
 const MOST: usize = 256;
@@ -51,13 +51,13 @@ pub const FEATURE: Feature = Feature {
 pub struct Exporter {
     /// The collector's address; unspecified for none.
     pub collector: Ipv4Addr,
-    /// Its port.
+    /// Port.
     pub port: u16,
     /// The source address.
     pub src: Ipv4Addr,
     /// The routing table, if it is not the default one: its number.
     pub vrf: Option<u32>,
-    /// Bytes of a packet.
+    /// Maximum packet length.
     pub path_mtu: u32,
     /// Seconds between templates.
     pub template_interval: u32,
@@ -89,7 +89,7 @@ struct Ipfix {
 /// Reasons why something cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// no routing table {0}
+    /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
     /// an exporter needs a source address
@@ -98,16 +98,16 @@ pub enum Error {
     /// an exporter needs a collector
     #[retval(INVALID_DST_ADDRESS)]
     NoCollector,
-    /// path-mtu {0} is not from 68 to 1450
+    /// path-mtu must be 68 to 1450, not {0}
     #[retval(INVALID_VALUE)]
     PathMtu(u32),
     /// no exporter for collector {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(Ipv4Addr),
-    /// the exporter for collector {0} is the first one, which stays
+    /// the exporter for collector {0} is the first one, which cannot be deleted
     #[retval(INVALID_VALUE)]
     First(Ipv4Addr),
-    /// no more than {MOST} exporters
+    /// at most {MOST} exporters
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }
@@ -178,7 +178,7 @@ fn put(router: &mut Router, number: u32, exporter: Exporter) -> Result<(), Error
     let old = router.own_mut::<Ipfix>().exporters.insert(number, (exporter, table));
     old.into_iter().for_each(|(_, table)| router.use_table_of(Link::Ip4, table, false));
     stream::forget(router, number);
-    // A collector that comes later gets to know what there is.
+    // A later collector gets the templates.
     flush(router);
     Ok(())
 }

@@ -12,7 +12,7 @@ const IS_ENTERPRISE: u16 = 0x8000;
 /// An information element of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its number.
+    /// Index.
     pub id: u16,
     /// Its length in bytes.
     pub len: u16,

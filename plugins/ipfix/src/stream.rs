@@ -13,12 +13,12 @@ use super::{Exporter, Ipfix};
 
 /// The first number of a template.
 const FIRST_TEMPLATE: u16 = 256;
-/// How often somebody looks for templates and records that are due.
+/// Interval of checks for due templates and records.
 const ROUND: Duration = Duration::from_secs(1);
 /// Longest time that a record waits for others.
 const GATHERED: Duration = Duration::from_secs(5);
 
-/// What a collector knows of a stream.
+/// A collector's state of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// When it got the template, in seconds.
@@ -35,7 +35,7 @@ pub struct Stream {
     fields: Vec<Field>,
     /// Records that wait, each of the same length.
     waiting: Vec<u8>,
-    /// When the first of them came, in seconds.
+    /// Time of the first of them, in seconds.
     waiting_since: f64,
     /// By exporter.
     progress: HashMap<u32, Progress>,

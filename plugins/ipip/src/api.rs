@@ -9,43 +9,43 @@ use net::{InterfaceIndex, InterfaceReply, Router};
 
 use super::{Ipip, SixRd, sixrd};
 
-/// An IP in IP tunnel.
+/// An IP-in-IP tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct IpipTunnel {
-    /// number in the interface's name; 4294967295 for the first that is free
+    /// instance number in the name; 4294967295 for the first free one
     pub instance: u32,
-    /// own address
+    /// local address
     pub src: Address,
-    /// far end; unspecified when there are several
+    /// remote address; unspecified if there are several
     pub dst: Address,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub table_id: u32,
-    /// fields that are copied
+    /// fields to copy
     pub flags: EncapDecapFlags,
-    /// one far end or several
+    /// point-to-point or multipoint
     pub mode: TunnelMode,
-    /// code point of outer headers
+    /// DSCP of outer headers
     pub dscp: IpDscp,
 }
 
-/// Make an IP in IP tunnel.
+/// Add an IP-in-IP tunnel.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct IpipAddTunnel {
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: IpipTunnel,
 }
 
-/// Delete an IP in IP tunnel.
+/// Delete an IP-in-IP tunnel.
 #[derive(Message)]
 pub struct IpipDelTunnel {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the IP in IP tunnels.
+/// List IP-in-IP tunnels.
 #[derive(Message)]
 #[details(IpipTunnelDetails)]
 pub struct IpipTunnelDump {
@@ -53,39 +53,39 @@ pub struct IpipTunnelDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// An IP in IP tunnel.
+/// An IP-in-IP tunnel.
 #[derive(Debug, Message)]
 pub struct IpipTunnelDetails {
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: IpipTunnel,
 }
 
-/// Make a tunnel whose far ends are found in IPv6 addresses (6RD).
+/// Add a 6RD tunnel.
 #[derive(Message)]
 #[reply(Ipip6RdAddTunnelReply)]
 #[name("ipip_6rd_add_tunnel")]
 pub struct Ipip6RdAddTunnel {
-    /// the table that carried packets are looked up in
+    /// table to look inner packets up in
     pub ip6_table_id: u32,
-    /// the table that leads to far ends
+    /// table to route outer packets in
     pub ip4_table_id: u32,
-    /// prefix of all IPv6 addresses of the domain
+    /// IPv6 prefix of the domain
     pub ip6_prefix: Ip6Prefix,
-    /// prefix of all IPv4 addresses of the domain
+    /// IPv4 prefix of the domain
     pub ip4_prefix: Ip4Prefix,
-    /// own address
+    /// local address
     pub ip4_src: Ipv4Addr,
-    /// whether sources must be those of the far end
+    /// true to check that inner sources match the outer source
     pub security_check: bool,
-    /// type of service of outer headers; 255 for that of carried packets
+    /// type of service of outer headers; 255 to copy it from inner packets
     pub tc_tos: u8,
 }
 
-/// The tunnel is made.
+/// Reply: index of the tunnel interface.
 #[derive(Debug, Message)]
 #[name("ipip_6rd_add_tunnel_reply")]
 pub struct Ipip6RdAddTunnelReply {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -93,7 +93,7 @@ pub struct Ipip6RdAddTunnelReply {
 #[derive(Message)]
 #[name("ipip_6rd_del_tunnel")]
 pub struct Ipip6RdDelTunnel {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 ip4,
                 ip6_table: m.ip6_table_id,
                 has_check: m.security_check,
-                tos: Some(m.tc_tos).filter(|tos| *tos != u8::MAX),
+                tos: sixrd::tos_of(m.tc_tos),
             };
             let sw_if_index = sixrd::add(router, m.ip4_src, rule, None, m.ip4_table_id)?;
             Ok(Ipip6RdAddTunnelReply { sw_if_index })

@@ -10,52 +10,52 @@ use net::tunnel::{Outer, far_end, show};
 
 use super::{Ipip, sixrd};
 
-/// Make an IP in IP tunnel.
+/// Add an IP-in-IP tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create ipip tunnel")]
 #[undo("delete ipip tunnel ipip{instance}")]
 struct Create {
-    /// own address
+    /// local address
     src: IpAddr,
-    /// far end; left out with p2mp
+    /// remote address; omitted with p2mp
     dst: Option<IpAddr>,
-    /// number in the interface's name
+    /// instance number in the interface name
     instance: Option<u32>,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     #[values("table-id")]
     #[default]
     outer_table_id: u32,
-    /// several far ends, which the TEIB knows
+    /// multipoint: remote addresses come from the TEIB
     #[alias("mp")]
     p2mp: bool,
-    /// one far end, as there is without it
+    /// point-to-point; the default
     p2p: bool,
-    /// code point of outer headers
+    /// DSCP of outer headers
     #[default]
     dscp: u8,
     #[flatten]
     fields: Fields,
 }
 
-/// Delete an IP in IP tunnel.
+/// Delete an IP-in-IP tunnel.
 #[derive(Command)]
 #[command("delete ipip tunnel")]
 struct Delete {
-    /// its interface
+    /// interface
     #[positional]
     interface: Named,
 }
 
-/// Show the IP in IP tunnels.
+/// Show IP-in-IP tunnels.
 #[derive(Command)]
 #[command("show ipip tunnel")]
 struct Show {
-    /// only the one of this instance
+    /// only this instance
     #[positional]
     instance: Option<u32>,
 }
 
-/// Show where packets from far ends of IP in IP tunnels belong.
+/// Show the receive lookup keys of IP-in-IP tunnels.
 #[derive(Command)]
 #[command("show ipip tunnel-hash")]
 struct ShowEnds;
@@ -85,7 +85,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
         if c.p2p && c.p2mp {
-            return Err(control::cli::Error::new("either p2p or p2mp"));
+            return Err(control::cli::Error::new("expected p2p or p2mp"));
         }
         let dst = far_end(c.src, c.dst, c.p2mp)?;
         let table = router.tunnel_table(c.src, c.outer_table_id)?;

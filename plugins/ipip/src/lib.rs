@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use control::feature::Refused;
 use net::adjacency::Link;
-use net::tunnel::{Behind, By, Carrier, Decapsulate, Front, Guard, Kind, Opened, Outer};
+use net::tunnel::{Behind, By, Carrier, Decapsulate, Front, Guard, Kind, MTU, Opened, Outer};
 use net::{Configuration, Feature, Origin, Parts, refuse};
 use wire::{MacAddr, Protocol};
 
@@ -48,6 +48,12 @@ impl Kind for Ipip {
             Link::Ethernet => return None,
         };
         Some(Behind::nothing(protocol))
+    }
+    fn prefix(&self) -> &'static str {
+        if self.sixrd.is_some() { sixrd::PREFIX } else { Self::PREFIX }
+    }
+    fn mtu(&self) -> u32 {
+        if self.sixrd.is_some() { sixrd::MTU } else { MTU }
     }
     fn front(&self, outer: &Outer, link: Link, next_hop: IpAddr) -> Front {
         self.sixrd.map_or(Front::Usual, |rule| Front::Own(rule.chain(outer, link, next_hop)))

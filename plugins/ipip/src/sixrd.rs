@@ -29,9 +29,9 @@ const NETWORK: u8 = 64;
 /// The prefixes from which far ends follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SixRd {
-    /// Prefix of all IPv6 addresses of the domain.
+    /// IPv6 prefix of the domain.
     pub ip6: Ip6Prefix,
-    /// Prefix of all IPv4 addresses of the domain.
+    /// IPv4 prefix of the domain.
     pub ip4: Ip4Prefix,
     /// The table that carried packets are looked up in at first, with the route to the domain.
     pub ip6_table: u32,
@@ -44,13 +44,13 @@ pub struct SixRd {
 /// Reasons why a tunnel is not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// prefix and far end are longer than a network
+    /// prefix and address lengths exceed 64 bits
     #[retval(INVALID_VALUE)]
     TooLong,
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// the interface is no such tunnel
+    /// the interface is not such a tunnel
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
     /// {0}
@@ -59,6 +59,19 @@ pub enum Error {
     /// {0}
     #[retval(TABLE_TOO_BIG)]
     Route(fib::Error),
+}
+
+/// First part of the names of interfaces.
+pub(super) const PREFIX: &str = "ip6ip-6rd";
+/// Longest packets that are carried, unless the interface says: as much as Ethernet has room for
+/// behind the outer header.
+pub(super) const MTU: u32 = 1480;
+/// The type of service that stands for that of what is carried.
+const COPIED: u8 = u8::MAX;
+
+/// The type of service of outer headers; `None` for that of what is carried.
+pub(super) fn tos_of(number: u8) -> Option<u8> {
+    Some(number).filter(|tos| *tos != COPIED)
 }
 
 /// The rule of a domain as a number: what functions on packets get.
@@ -206,42 +219,43 @@ pub(super) fn remove(
     router.remove_tunnel::<Ipip>(interface).map_err(Error::Tunnel)
 }
 
-/// Make a tunnel whose far ends are found in IPv6 addresses.
+/// Add a 6RD tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create 6rd tunnel")]
-#[undo("delete 6rd tunnel ipip{instance}")]
+#[undo("delete 6rd tunnel ip6ip-6rd{instance}")]
 struct Create {
-    /// prefix of all IPv6 addresses of the domain
+    /// IPv6 prefix of the domain
     #[keyword("ip6-pfx")]
     ip6: Ip6Prefix,
-    /// prefix of all IPv4 addresses of the domain
+    /// IPv4 prefix of the domain
     #[keyword("ip4-pfx")]
     ip4: Ip4Prefix,
-    /// own address
+    /// local address
     #[keyword("ip4-src")]
     own: Ipv4Addr,
-    /// table that leads to far ends; 0 unless given
+    /// table to route outer packets in; default 0
     #[values("table-id")]
     #[default]
     ip4_table_id: u32,
-    /// table that carried packets are looked up in; 0 unless given
+    /// table to look inner packets up in; default 0
     #[values("table-id")]
     #[keyword("ip6-table-id")]
     #[default]
     ip6_table: u32,
-    /// sources must be those of the far end
+    /// check that inner sources match the outer source
     security_check: bool,
-    /// type of service of outer headers; that of what is carried unless given
-    tos: Option<u8>,
+    /// type of service of outer headers, 255 for that of what is carried; 0 unless given
+    #[default]
+    tos: u8,
     /// number in the interface's name
     instance: Option<u32>,
 }
 
-/// Delete a tunnel whose far ends are found in IPv6 addresses.
+/// Delete a 6RD tunnel.
 #[derive(Command)]
 #[command("delete 6rd tunnel")]
 struct Delete {
-    /// its interface
+    /// interface
     #[positional]
     interface: Named,
 }
@@ -255,7 +269,7 @@ pub(super) fn print(router: &Router, lines: &mut Lines<'_>, t: &Tunnel<Ipip>, ru
         ip4_table_id: router.tunnel_table_id(&t.outer),
         ip6_table: rule.ip6_table,
         security_check: rule.has_check,
-        tos: rule.tos,
+        tos: rule.tos.unwrap_or(COPIED),
         instance: Some(t.instance),
     };
     command::push(router, lines, t.interface, &create);
@@ -264,7 +278,7 @@ pub(super) fn print(router: &Router, lines: &mut Lines<'_>, t: &Tunnel<Ipip>, ru
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| {
         let Create { ip6, ip4, own, ip4_table_id, ip6_table, .. } = c;
-        let rule = SixRd { ip6, ip4, ip6_table, has_check: c.security_check, tos: c.tos };
+        let rule = SixRd { ip6, ip4, ip6_table, has_check: c.security_check, tos: tos_of(c.tos) };
         let made = add(router, own, rule, c.instance, ip4_table_id)?;
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });

@@ -14,7 +14,7 @@ pub const SPI_AT: usize = 4;
 const NUMBER_AT: usize = 8;
 /// Bytes of headers in front at most: an IPv6 header and extension headers.
 const MOST_IN_FRONT: usize = 256;
-/// Zeros for an integrity check value that is not there yet.
+/// Zeros for a pending integrity check value.
 const ZEROS: [u8; 64] = [0; 64];
 
 /// Bytes of the header of packets that these keys sign: a multiple of 4 over IPv4, of 8 over IPv6.
@@ -36,7 +36,7 @@ struct Front {
 }
 
 impl Front {
-    /// `None`: they are too long, or a router on the way changes them.
+    /// `None`: too long, or changed by routers on the path.
     fn of(headers: &[u8]) -> Option<Self> {
         let (mut bytes, len) = ([0; MOST_IN_FRONT], headers.len());
         let copy = bytes.get_mut(..len)?;
@@ -86,7 +86,7 @@ fn clear_6(headers: &[u8], copy: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Has options that may change on the way be zeros, but for their type and length.
+/// Zeroes options that may change on the path, except for their type and length.
 fn clear_options(mut options: &mut [u8]) -> Option<()> {
     const CHANGES: u8 = 0x20;
     while let Some(kind) = options.first().copied() {

@@ -20,11 +20,22 @@ struct SetSpd {
 
 impl Command for SetSpd {
     const PATHS: &'static [&'static str] = &["ipsec spd"];
-    const ABOUT: &'static str = "Make or delete a database of security policies";
+    const ABOUT: &'static str = "Add or delete a security policy database";
     const USAGE: &'static str = "[add|del] <id>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = !args.keyword("add") && args.keyword("del");
-        Ok(Self { is_del, id: args.value("id")? })
+        let (mut is_del, mut id) = (false, None);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_del = false;
+            } else if args.keyword("del") {
+                is_del = true;
+            } else if id.is_none() {
+                id = Some(args.value("id")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        Ok(Self { is_del, id: id.ok_or_else(|| args.error("expected an id"))? })
     }
 }
 
@@ -35,7 +46,7 @@ impl Print for SetSpd {
     }
 }
 
-/// Apply a database of security policies to an interface, or no longer.
+/// Apply a security policy database to an interface, or remove it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ipsec spd")]
 #[stage(Attachments)]
@@ -43,25 +54,25 @@ struct Apply {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the database
+    /// security policy database
     #[positional]
     id: u32,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Make an interface all of whose packets are protected.
+/// Create an IPsec interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ipsec itf create")]
 #[stage(Interfaces)]
 struct Create {
-    /// number in its name
+    /// instance number in the name
     instance: Option<u32>,
-    /// several far ends
+    /// point-to-multipoint
     p2mp: bool,
 }
 
-/// Delete an interface all of whose packets are protected.
+/// Delete an IPsec interface.
 #[derive(Command)]
 #[command("ipsec itf delete")]
 struct Delete {
@@ -82,7 +93,8 @@ struct Protect {
 
 impl Command for Protect {
     const PATHS: &'static [&'static str] = &["ipsec tunnel protect"];
-    const ABOUT: &'static str = "Protect all packets of a tunnel, or no longer";
+    const ABOUT: &'static str = "Protect a tunnel with security associations, or remove the \
+        protection";
     const USAGE: &'static str =
         "<interface> [input-sa|sa-in <id>]... output-sa|sa-out <id> [[nh] <address>] [add|del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -134,11 +146,11 @@ impl Print for Protect {
     }
 }
 
-/// Have work wait for others to do it, or not.
+/// Enable or disable asynchronous crypto.
 #[derive(Command)]
 #[command("set ipsec async mode")]
 struct SetAsync {
-    /// whether it may
+    /// on or off
     #[positional]
     #[values("on|off")]
     mode: String,
@@ -180,7 +192,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, id) in spd::applied(router) {
         lines.push(&Apply { interface, id, del: false });
     }
-    for t in protect::all(router) {
+    for t in protect::all(router).filter(|t| !protect::is_derived(router, t)) {
         let id = |index: &u32| protect::id_of(router, *index);
         lines.push(&Protect {
             interface: t.interface,

@@ -66,7 +66,7 @@ pub enum Next<const AT: usize> {
 }
 
 impl<const AT: usize> Next<AT> {
-    /// Has congestion marks of the outer header go on with what was in a tunnel (RFC 6040).
+    /// Copies congestion marks of the outer header to the inner packet (RFC 6040).
     #[inline(always)]
     fn take_congestion(self, class: Option<u8>, p: &mut Buffer<'_>) {
         match (class, self) {
@@ -153,7 +153,7 @@ struct Clear {
     lost: u64,
 }
 
-/// Has the IP header in front speak of what it carries now.
+/// Updates the IP header for its new payload.
 fn patch(bytes: &mut [u8], kept: usize, announced_at: usize, next: u8) -> Option<()> {
     let total = bytes.len();
     *bytes.get_mut(announced_at)? = next;

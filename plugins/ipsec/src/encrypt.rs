@@ -144,7 +144,7 @@ impl<const AT: usize> Clone for Encrypt<AT> {
     }
 }
 
-/// Has the sender of a packet behind so many bytes of layer 2 know what is wrong with it.
+/// Sends an error to the sender of a packet behind so many bytes of layer 2.
 #[cold]
 fn tell<const AT: usize>(
     p: &mut Buffer<'_>,
@@ -157,7 +157,7 @@ fn tell<const AT: usize>(
     Ok(Next::Icmp)
 }
 
-/// Has a sealed packet leave by the interface it was for, cut if it does not fit.
+/// Sends an encrypted packet to its interface, fragmented if it does not fit.
 #[inline(always)]
 fn leave<N: Node>(
     p: &mut Packet<'_, N>,

@@ -12,9 +12,9 @@ const ALIGNMENT: usize = 4;
 
 /// The keys of a security association, ready for use.
 pub struct Keys {
-    /// The cipher.
+    /// Encryption algorithm.
     pub cipher: Cipher,
-    /// The keyed hash.
+    /// Integrity algorithm.
     pub mac: Mac,
     /// Bytes in front of the initialization vector that make it a nonce.
     pub salt: [u8; 4],
@@ -22,7 +22,7 @@ pub struct Keys {
     pub has_esn: bool,
 }
 
-/// What is wrong with a packet.
+/// The error of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// Too short for what it has to have.
@@ -101,8 +101,8 @@ impl Keys {
         }
         (aad, HEADER + len)
     }
-    /// Has `work` at the bytes from the header to `end` with the upper half of the number between
-    /// SPI and lower half, as GMAC wants them: for that time four bytes in front are moved.
+    /// Calls `work` with the bytes from the header to `end` with the upper half of the number
+    /// between SPI and lower half, as GMAC needs them: for that time four bytes in front are moved.
     fn with_upper<R>(
         &self,
         bytes: &mut [u8],

@@ -1,5 +1,5 @@
-//! Flows and the policies that they had: each thread remembers its own, in a table of one place
-//! for each hash. Whoever comes to a place that is taken takes it.
+//! Flows and their policies: each thread caches its own, in a table of one place for each hash. A
+//! new flow replaces the one at its place.
 //!
 //! A flow is remembered for a version of its database: it holds while nothing has changed there.
 

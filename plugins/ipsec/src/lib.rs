@@ -38,7 +38,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub use api::*;
 pub use esp::{Flaw, Keys, Opened};
-pub use sa::{Config, Sa};
+pub use protect::{listen, remove as unprotect, update as protect};
+pub use sa::{Config, Sa, add as add_sa, index, remove as remove_sa, replace as replace_sa};
 pub use spd::{Action, Policy};
 
 use flows::Flows;
@@ -66,11 +67,11 @@ const ERRORS: [&str; 16] = [
     "drop_fragments",
 ];
 
-/// What travels with a packet to the node that seals or opens it.
+/// Data that travels with a packet to the node that encrypts or decrypts it.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Work {
-    /// The association.
+    /// Security association.
     sa: u32,
     /// Bytes in front: of layer 2 of a packet to be sealed, of the headers before ESP or AH of one
     /// to be opened.
@@ -97,7 +98,7 @@ impl SaErrors {
     }
 }
 
-/// What nodes read of associations.
+/// Associations as nodes read them.
 #[derive(Clone)]
 struct Associations {
     sas: SlabReader<Sa>,
@@ -156,10 +157,9 @@ struct Ipsec {
     /// Policies added so far.
     added: u64,
     settings: Settings,
-    /// Versions of what comes in and what goes out.
+    /// Versions of inbound and outbound policies.
     versions: [u64; 2],
-    /// Numbers about flows that threads remember, as `flows` says: of what comes in, then of what
-    /// goes out.
+    /// Cache counters of threads, as in `flows`: inbound, then outbound.
     flows: Rows<Counter>,
     /// Numbers of counters given to policies so far, and those given back.
     policies: u32,
@@ -178,10 +178,10 @@ pub enum Error {
     /// security association {0} exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     SaExists(u32),
-    /// no database of security policies {0}
+    /// no security policy database {0}
     #[retval(NO_SUCH_ENTRY)]
     NoSpd(u32),
-    /// database of security policies {0} exists
+    /// security policy database {0} exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     SpdExists(u32),
     /// no such policy
@@ -193,46 +193,46 @@ pub enum Error {
     /// no such algorithm
     #[retval(UNIMPLEMENTED)]
     Algorithm,
-    /// tunnels are protected by ESP only
+    /// only ESP can protect tunnels
     #[retval(UNIMPLEMENTED)]
     Protocol,
-    /// the key is not {0} bytes long
+    /// the key must be {0} bytes
     #[retval(INVALID_VALUE)]
     Key(usize),
-    /// of tunnels for frames those of GRE with one far end are protected
+    /// of Ethernet tunnels, only point-to-point GRE can be protected
     #[retval(UNIMPLEMENTED)]
     Frames,
-    /// algorithms, protocol and mode do not go together
+    /// unsupported combination of algorithms, protocol and mode
     #[retval(INVALID_VALUE)]
     Unfit,
     /// the window is too large
     #[retval(INVALID_VALUE)]
     Window,
-    /// addresses of different families
+    /// different address families
     #[retval(INVALID_ADDRESS_FAMILY)]
     Families,
-    /// the first address or port is behind the last
+    /// the first address or port is after the last
     #[retval(INVALID_VALUE)]
     Range,
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// there is no more room
+    /// table full
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// the system gives no random numbers
+    /// the system provides no random numbers
     #[retval(SYSCALL_ERROR_1)]
     NoRandom,
     /// no such worker
     #[retval(INVALID_WORKER)]
     NoWorker,
-    /// the interface is no tunnel that can be protected
+    /// the interface is not a tunnel that can be protected
     #[retval(INVALID_SW_IF_INDEX)]
     NoTunnel,
     /// the tunnel is not protected
     #[retval(NO_SUCH_ENTRY)]
     NotProtected,
-    /// this is not supported
+    /// not supported
     #[retval(UNIMPLEMENTED)]
     Unsupported,
     /// instance {0} is in use

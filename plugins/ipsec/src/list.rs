@@ -68,7 +68,7 @@ fn insert(rules: &mut Vec<Arc<Rule>>, rule: &Arc<Rule>) {
     rules.insert(at, Arc::clone(rule));
 }
 
-/// What policies of a table ask for.
+/// Fields that policies of a table compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     /// Bits of addresses that they do not ask for.

@@ -23,22 +23,22 @@ pub(super) const COLUMNS: Columns = Columns::growing("ipsec sa", MOST);
 /// Longest key that messages carry.
 const LONGEST_KEY: usize = 128;
 
-/// What an operator says of a security association.
+/// Configuration of a security association.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Number that policies name it by.
+    /// SA ID.
     pub id: u32,
-    /// Security parameters index.
+    /// SPI.
     pub spi: u32,
     /// [`Protocol::ESP`] or [`Protocol::AH`].
     pub protocol: Protocol,
     /// The cipher, by its number.
     pub cipher: u32,
-    /// Its key.
+    /// Key.
     pub cipher_key: Vec<u8>,
     /// The keyed hash, by its number.
     pub mac: u32,
-    /// Its key.
+    /// Key.
     pub mac_key: Vec<u8>,
     /// Bytes in front of the initialization vector.
     pub salt: u32,
@@ -46,7 +46,7 @@ pub struct Config {
     pub has_esn: bool,
     /// Packets are let through once.
     pub has_anti_replay: bool,
-    /// For packets that come in.
+    /// For inbound packets.
     pub is_inbound: bool,
     /// Work may wait, as clients say: accepted, never so.
     pub is_async: bool,
@@ -54,8 +54,10 @@ pub struct Config {
     pub udp: Option<(u16, u16)>,
     /// The outer header in tunnel mode.
     pub tunnel: Option<Outer>,
-    /// Numbers that the window holds.
+    /// Anti-replay window size.
     pub window: u32,
+    /// Another feature made it and makes it again: it is in no configuration.
+    pub is_derived: bool,
 }
 
 impl Config {
@@ -111,7 +113,7 @@ pub struct State {
 /// A security association, as nodes read it.
 #[derive(Clone)]
 pub struct Sa {
-    /// What was said of it.
+    /// Its configuration.
     pub config: Arc<Config>,
     /// Ready for use.
     pub keys: Arc<Keys>,
@@ -153,7 +155,7 @@ impl Sa {
     }
 }
 
-/// What control keeps of an association.
+/// Control's state of an association.
 #[derive(Default)]
 pub(super) struct Kept {
     users: u32,
@@ -189,14 +191,7 @@ pub fn add(router: &mut Router, mut config: Config) -> Result<u32, Error> {
     }
     config.window = Window::new(config.window).size() as u32;
     let keys = Arc::new(config.keys()?);
-    let mut start = [0; 8];
-    if !crypto::fill_random(&mut start) {
-        return Err(Error::NoRandom);
-    }
-    let unique = Numbers::default();
-    unique.set(u64::from_be_bytes(start) >> 1);
-    let (sent, received) = (Numbers::default(), Window::new(config.window));
-    let state = Arc::new(State { sent, received, unique, owner: Owner::new(None) });
+    let state = new_state(config.window)?;
     let (id, followed) = (config.id, follow(router, &config)?);
     let new = made(Arc::new(config), keys, state, followed.as_ref());
     let ipsec = router.own_mut::<Ipsec>();
@@ -243,6 +238,40 @@ pub(super) fn hop(outer: Option<&Outer>, followed: Option<&Followed>) -> Hop {
     }
 }
 
+/// Puts another association in the place of one, with the same id: what uses it uses that from then
+/// on.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn replace(router: &mut Router, mut config: Config) -> Result<(), Error> {
+    let index = index(router, config.id)?;
+    let old = router.own::<Ipsec>().sas.at(index).map(|sa| Arc::clone(&sa.config));
+    config.check()?;
+    config.window = Window::new(config.window).size() as u32;
+    let (keys, state) = (Arc::new(config.keys()?), new_state(config.window)?);
+    let followed = follow(router, &config)?;
+    let new = made(Arc::new(config), keys, state, followed.as_ref());
+    let ipsec = router.own_mut::<Ipsec>();
+    ipsec.sas.replace(index, new);
+    let gone =
+        ipsec.kept.get_mut(&index).and_then(|k| std::mem::replace(&mut k.followed, followed));
+    leave(router, old.as_deref(), gone);
+    protect::refresh(router, index);
+    Ok(())
+}
+
+/// Numbers of an association that begins.
+fn new_state(window: u32) -> Result<Arc<State>, Error> {
+    let mut start = [0; 8];
+    if !crypto::fill_random(&mut start) {
+        return Err(Error::NoRandom);
+    }
+    let unique = Numbers::default();
+    unique.set(u64::from_be_bytes(start) >> 1);
+    let (sent, received) = (Numbers::default(), Window::new(window));
+    Ok(Arc::new(State { sent, received, unique, owner: Owner::new(None) }))
+}
+
 /// Deletes an association; one that is used goes with its last use.
 ///
 /// # Errors
@@ -258,7 +287,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has an association go that was deleted and is not used any more.
+/// Frees a deleted and unused association.
 fn give_up(router: &mut Router, index: u32) {
     let ipsec = router.own_mut::<Ipsec>();
     let is_over = |kept: &Kept| kept.is_orphan && kept.users == 0;

@@ -13,7 +13,7 @@ use super::esp::HEADER;
 use super::outside::Inside;
 use super::sa::Sa;
 
-/// Length of IPv4 packets that nobody cuts (RFC 791 section 3.1).
+/// Length of IPv4 packets that are never fragmented (RFC 791 section 3.1).
 const NEVER_CUT: usize = 576;
 /// Longest IPv4 packet, and payload of one of IPv6.
 const LONGEST: usize = 65_535;
@@ -24,7 +24,7 @@ const KEPT: usize = 32;
 pub enum Fit {
     /// It does.
     Whole,
-    /// It is cut behind its seal, into fragments of so many bytes.
+    /// Fragmented after encryption, into fragments of so many bytes.
     Cut(u16),
     /// It does not, and must not be cut.
     Not(Problem),
@@ -96,7 +96,7 @@ impl Plan {
         }
         if is_6 { Problem::too_big6(fits) } else { Problem::too_big4(fits) }
     }
-    /// Has IP header in front of what is carried now speak of that.
+    /// Updates the IP header in front for its new payload.
     fn patch(&self, bytes: &mut [u8], front: usize, protocol: Protocol) -> Option<()> {
         let total = bytes.len() - front;
         *bytes.get_mut(self.announced_at)? = protocol.0;
@@ -166,7 +166,7 @@ pub fn gather(p: &Buffer<'_>, room: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// Has a packet be these bytes, in as many segments as it takes.
+/// Replaces the packet's bytes, in as many segments as necessary.
 pub fn replace<N: Node>(p: &mut Packet<'_, N>, bytes: &[u8]) -> Option<()> {
     p.truncate_chain(0);
     p.extend(bytes)

@@ -1,6 +1,6 @@
-//! `ipsec4-input-feature`, `ipsec6-input-feature`: protected packets that come in go to be opened,
-//! others are judged by policies; `ipsec4-output-feature`, `ipsec6-output-feature`: those that go
-//! out are judged.
+//! `ipsec4-input-feature`, `ipsec6-input-feature`: protected inbound packets are decrypted, others
+//! are checked by policies; `ipsec4-output-feature`, `ipsec6-output-feature`: outbound ones are
+//! checked.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use super::sa::Sa;
 use super::spd::{Action, Flow, Rule, Spd};
 use super::{Applied, Work};
 
-/// A packet was opened on the interface that it came in by.
+/// A packet was decrypted on its receive interface.
 pub const OPENED: Flags = Flags::feature(1);
 /// A packet was sealed for the interface that it leaves by.
 pub const SEALED: Flags = Flags::feature(2);
 
 /// The nodes.
 pub const INPUT: [&str; 2] = ["ipsec4-input-feature", "ipsec6-input-feature"];
-/// The nodes for packets that go out.
+/// The nodes for outbound packets.
 pub const OUTPUT: [&str; 2] = ["ipsec4-output-feature", "ipsec6-output-feature"];
 
 /// Reads of both kinds of nodes.
@@ -52,7 +52,7 @@ impl Policies {
     }
 }
 
-/// What policies ask of a packet.
+/// Fields of a packet that policies compare.
 #[derive(Clone, Copy)]
 struct Seen {
     protocol: Protocol,
@@ -121,7 +121,7 @@ impl Seen {
     }
 }
 
-/// Judges packets that come in.
+/// Checks inbound packets.
 #[derive(Clone)]
 pub struct Input<const IS_6: bool> {
     pub(super) policies: Policies,
@@ -137,7 +137,7 @@ pub enum InputNext<const IS_6: bool> {
     /// To be opened: AH.
     #[to(["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload = Work)]
     Ah,
-    /// To be put together, and to come in again (RFC 4303 section 3.4.1).
+    /// To be reassembled, and received again (RFC 4303 section 3.4.1).
     #[to(["ip4-full-reassembly-again", "ip6-full-reassembly-again"][IS_6 as usize])]
     Reassemble,
     /// On with the features of the interface.
@@ -278,7 +278,7 @@ impl<const IS_6: bool> Node for Input<IS_6> {
     }
 }
 
-/// Judges packets that go out.
+/// Checks outbound packets.
 pub struct Output<const IS_6: bool> {
     pub(super) policies: Policies,
     pub(super) adjacencies: SlabReader<Adjacency>,
@@ -437,7 +437,7 @@ fn fit<N: Node>(
     done.map_err(|_| OutputError::Failed)
 }
 
-/// What the nodes say of a traced packet.
+/// Trace text of the nodes.
 struct Judged {
     spd: u32,
     spi: Option<u32>,

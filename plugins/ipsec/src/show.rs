@@ -12,26 +12,26 @@ use super::sa::Sa;
 use super::spd::Action;
 use super::{ERRORS, Ipsec, flows, protect, sa, spd};
 
-/// Show the security associations.
+/// Show security associations.
 #[derive(Command)]
 #[command("show ipsec sa")]
 struct ShowSa {
-    /// only the one of this number
+    /// only this one
     #[positional]
     index: Option<u32>,
-    /// all that is known, as is shown anyway
+    /// accepted: details are always shown
     #[keyword("detail")]
     _is_detailed: bool,
 }
 
-/// Show the databases of security policies.
+/// Show security policy databases.
 #[derive(Command)]
 #[command("show ipsec spd")]
 struct ShowSpd {
-    /// only the one of this number
+    /// only this one
     #[positional]
     id: Option<u32>,
-    /// only the interfaces that they are applied to
+    /// only the interfaces they are applied to
     bindings: bool,
 }
 
@@ -40,31 +40,31 @@ struct ShowSpd {
 #[command("show ipsec protect", "show ipsec tunnel")]
 struct ShowProtect;
 
-/// Show by what received packets find their tunnel.
+/// Show the receive lookup keys of protected tunnels.
 #[derive(Command)]
 #[command("show ipsec protect-hash")]
 struct ShowKeys;
 
-/// Show interfaces all of whose packets are protected.
+/// Show IPsec interfaces.
 #[derive(Command)]
 #[command("show ipsec interface")]
 struct ShowItf;
 
-/// Show all about security of IP packets.
+/// Show all IPsec state.
 #[derive(Command)]
 #[command("show ipsec all")]
 struct ShowAll;
 
-/// Set the counters of security associations to zero.
+/// Clear the counters of security associations.
 #[derive(Command)]
 #[command("clear ipsec sa")]
 struct ClearSa {
-    /// only those of this one
+    /// only on this interface
     #[positional]
     index: Option<u32>,
 }
 
-/// Set the counters of associations and policies to zero.
+/// Clear the counters of security associations and policies.
 #[derive(Command)]
 #[command("clear ipsec counters")]
 struct ClearCounters;

@@ -1,5 +1,5 @@
-//! Security policies: what becomes of packets between ranges of addresses and ports (RFC 4301
-//! section 4.4.1). A database of them is applied to interfaces.
+//! Security policies: actions for packets between ranges of addresses and ports (RFC 4301 section
+//! 4.4.1). A database of them is applied to interfaces.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,12 +23,12 @@ pub const MOST: usize = 1 << 20;
 pub const MOST_SPDS: usize = 1 << 16;
 pub(super) const COLUMNS: Columns = Columns::growing("ipsec policy", MOST);
 
-/// What becomes of a packet.
+/// Action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It goes on as it is.
     Bypass,
-    /// It is dropped.
+    /// Discard.
     Discard,
     /// The association of this id protects it.
     Protect(u32),
@@ -37,13 +37,13 @@ pub enum Action {
 /// A policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Greater ones are looked at first.
+    /// Priority; the highest is tried first.
     pub priority: i32,
-    /// For packets that go out.
+    /// True for outbound packets.
     pub is_outbound: bool,
     /// For IPv6.
     pub is_6: bool,
-    /// What becomes of packets.
+    /// Action.
     pub action: Action,
     /// Their protocol; `None` for any.
     pub protocol: Option<Protocol>,
@@ -73,7 +73,7 @@ pub struct Flow {
 /// A policy as nodes read it.
 #[derive(Debug)]
 pub struct Rule {
-    /// What was said of it.
+    /// Its configuration.
     pub policy: Policy,
     /// Its place among others.
     pub rank: Rank,
@@ -90,7 +90,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What becomes of its packets.
+    /// The action.
     #[inline(always)]
     pub fn action(&self) -> Action {
         self.policy.action
@@ -117,11 +117,11 @@ impl Rule {
 #[derive(Clone, Debug, Default)]
 pub struct Spd {
     id: u32,
-    /// The last changes of what comes in and what goes out.
+    /// The last changes of inbound and outbound policies.
     pub versions: [u64; 2],
-    /// For packets that go out, over IPv4 and IPv6.
+    /// For outbound packets, over IPv4 and IPv6.
     pub outbound: [List; 2],
-    /// For packets that come in and are protected.
+    /// For protected inbound packets.
     pub protect: [HashMap<u32, Vec<Arc<Rule>>>; 2],
     /// For those that are let through.
     pub bypass: [List; 2],
@@ -135,7 +135,7 @@ impl Spd {
         let [bypass, discard] = [(); 2].map(|()| settings.in_by_table.map(List::new));
         Self { id, outbound, bypass, discard, ..Self::default() }
     }
-    /// The list of a policy; `None` for those that protect what comes in.
+    /// The list of a policy; `None` for those that protect inbound packets.
     fn list(&mut self, policy: &Policy) -> Option<&mut List> {
         let at = usize::from(policy.is_6);
         match (policy.is_outbound, policy.action) {
@@ -166,7 +166,7 @@ impl Spd {
         let protect = self.protect.iter().flat_map(HashMap::values);
         lists.flat_map(List::iter).chain(protect.flatten())
     }
-    /// The policy that lets through or drops a packet that comes in.
+    /// The policy that bypasses or discards an inbound packet.
     pub fn inbound(&self, is_6: bool, flow: &Flow) -> Option<&Rule> {
         let at = usize::from(is_6);
         self.bypass[at].find(flow).or_else(|| self.discard[at].find(flow))
@@ -183,7 +183,7 @@ impl Spd {
         let lists = if place & 1 == 0 { &self.bypass } else { &self.discard };
         lists[usize::from(is_6)].at(place >> 1)
     }
-    /// Its number.
+    /// Index.
     pub fn id(&self) -> u32 {
         self.id
     }

@@ -12,11 +12,11 @@ const MOST_FLOWS: usize = 1 << 26;
 /// How policies are found. Pairs are of IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// By tables, for what goes out.
+    /// By tables, outbound.
     pub out_by_table: [bool; 2],
-    /// By tables, for what comes in.
+    /// By tables, inbound.
     pub in_by_table: [bool; 2],
-    /// Flows of IPv4 remembered on a thread: what comes in, what goes out; 0 for none.
+    /// Flows of IPv4 cached on a thread: inbound, outbound; 0 for none.
     pub flows: [usize; 2],
 }
 
@@ -54,7 +54,7 @@ pub(super) fn read(parts: &Parts<'_>) -> Result<Settings, Refused> {
                     flows[at] = args.value("buckets").map_err(refuse)?;
                     if !(1..=MOST_FLOWS).contains(&flows[at]) {
                         return Err(refuse(format_args!(
-                            "ipsec: ipv4-{direction}-spd-hash-buckets is 1 to {MOST_FLOWS}"
+                            "ipsec: ipv4-{direction}-spd-hash-buckets must be 1 to {MOST_FLOWS}"
                         )));
                     }
                     continue 'words;

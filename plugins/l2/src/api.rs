@@ -105,7 +105,7 @@ pub(crate) fn tell_heard(router: &mut Router, heard: &Heard) {
     router.clients.send(&L2ArpTermEvent { ip: ip.into(), sw_if_index: interface, mac });
 }
 
-/// Has a client told of learned addresses: one at a time.
+/// Registers a client for learned addresses: one at a time.
 fn want(
     router: &mut Router,
     Caller { client, .. }: Caller,
@@ -126,7 +126,7 @@ fn want(
     bridging.scan.delay = delay.filter(|_| enable).unwrap_or(bridging.scan.delay);
     set_limit(router, limit);
     if enable {
-        // It is told of all that is there, as it is learned anew.
+        // All existing addresses are reported, as they are learned again.
         macs::flush(router, Flush::All)?;
     }
     Ok(())
@@ -270,7 +270,7 @@ fn domains(api: &mut Api<Router>) {
         })
         .dump(|router: &mut Router, m: BdIpMacDump| owners(router, m.bd_id))
         .call_by(|router: &mut Router, caller, m: WantL2ArpTermEvents| {
-            // Whoever begins to listen has heard of nobody.
+            // A new subscriber has no history.
             router.own_mut::<Bridging>().heard = [None; 2];
             router.clients.want::<L2ArpTermEvent>(caller.client, m.pid, m.enable)
         });

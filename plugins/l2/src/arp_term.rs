@@ -24,12 +24,12 @@ pub struct Terminate {
     pub(super) heard: EventSender<Heard>,
 }
 
-/// Somebody who asks, by its own address.
+/// A host that speaks about its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Its address.
+    /// MAC address.
     pub ip: IpAddr,
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: MacAddr,
     /// The interface it is on.
     pub interface: InterfaceIndex,
@@ -40,10 +40,10 @@ impl Event for Heard {}
 /// Edges of [`Terminate`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// It is for others to answer.
+    /// For others to answer.
     #[along]
     Others,
-    /// The answer.
+    /// Reply.
     #[to("l2-output")]
     Output,
     /// The answer to this router.
@@ -90,7 +90,7 @@ impl Node for Terminate {
                 p.trace(|p| FrameTrace::of("arp-term-l2bd", rx, p));
                 let is_answered = match packet::ethertype(p) {
                     Some(EtherType::ARP) => self.arp(p, epoch)?,
-                    Some(EtherType::IP6) => self.solicitation(p, epoch).unwrap_or(false),
+                    Some(EtherType::IP6) => self.discovery(p, epoch).unwrap_or(false),
                     _ => false,
                 };
                 replies += u64::from(is_answered);
@@ -122,7 +122,7 @@ impl Terminate {
         let bytes = p.bytes().get(at..).unwrap_or(&[]);
         let (request, _) = arp::Header::ref_from_prefix(bytes).map_err(|_| Error::NotEthernet)?;
         let request = *request;
-        if request.operation != Operation::REQUEST {
+        if ![Operation::REQUEST, Operation::REPLY].contains(&request.operation) {
             return Ok(false);
         }
         if !request.is_ethernet_ip4() {
@@ -138,6 +138,10 @@ impl Terminate {
         let (ip, interface) = (sender.addr().into(), InterfaceIndex(p.rx()));
         self.heard.send(Heard { ip, mac: source, interface });
         let target = request.target.addr();
+        // All are to hear of one that announces its own address.
+        if request.operation != Operation::REQUEST || target == sender.addr() {
+            return Ok(false);
+        }
         let owner = self.owner(p, target.into(), epoch).filter(|mac| *mac != sender.mac);
         let Some(mac) = owner else { return Ok(false) };
         let reply = request.reply(mac);
@@ -146,34 +150,32 @@ impl Terminate {
         place.into_iter().for_each(|place| place.copy_from_slice(reply.as_bytes()));
         Ok(true)
     }
-    /// `None` where it is no solicitation that is right in every respect.
-    fn solicitation(&mut self, p: &mut Packet<'_, Self>, epoch: Epoch<'_>) -> Option<bool> {
+    /// `None` where it is no message about neighbours that is right in every respect.
+    fn discovery(&mut self, p: &mut Packet<'_, Self>, epoch: Epoch<'_>) -> Option<bool> {
         let at = packet::header_len(p);
         let source = p.header::<Header>()?.src;
         let (ip, rest) = ip6::Header::ref_from_prefix(p.bytes().get(at..)?).ok()?;
         let (asked, _) = NeighborSolicitation::ref_from_prefix(rest).ok()?;
-        let is_one = ip.next_header == Protocol::ICMP6
-            && ip.hop_limit == 255
-            && asked.icmp.kind == icmp6::Type::NEIGHBOR_SOLICITATION;
-        let (target, asker) = (asked.target_addr(), ip.src_addr());
-        if !is_one || target.is_multicast() {
+        let is_right = ip.next_header == Protocol::ICMP6 && ip.hop_limit == 255;
+        let (target, asker, kind) = (asked.target_addr(), ip.src_addr(), asked.icmp.kind);
+        let speaker = match kind {
+            icmp6::Type::NEIGHBOR_SOLICITATION => asker,
+            icmp6::Type::NEIGHBOR_ADVERTISEMENT => target,
+            _ => return Some(false),
+        };
+        // One that looks for duplicates has no address yet: its owner is to hear of it.
+        if !is_right || target.is_multicast() || speaker.is_unspecified() {
             return Some(false);
         }
-        let is_probe = asker.is_unspecified();
-        if !is_probe {
-            let interface = InterfaceIndex(p.rx());
-            self.heard.send(Heard { ip: asker.into(), mac: source, interface });
+        let interface = InterfaceIndex(p.rx());
+        self.heard.send(Heard { ip: speaker.into(), mac: source, interface });
+        if kind != icmp6::Type::NEIGHBOR_SOLICITATION {
+            return Some(false);
         }
         let owner = self.owner(p, target.into(), epoch).filter(|mac| *mac != source);
         let Some(mac) = owner else { return Some(false) };
-        // Who looks for duplicates has no address yet: all hosts are told.
-        let (to, dst, flags) = match is_probe {
-            true => (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1), None, OVERRIDE),
-            false => (asker, Some(source), SOLICITED | OVERRIDE),
-        };
-        let packet = advertisement(target, to, mac, flags);
-        let dst = dst.unwrap_or_else(|| MacAddr::for_ip6_group(to));
-        answer(p, mac, dst);
+        let packet = advertisement(target, asker, mac, SOLICITED | OVERRIDE);
+        answer(p, mac, source);
         p.truncate_chain(at);
         p.append(&packet)?;
         Some(true)

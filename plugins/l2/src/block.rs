@@ -10,7 +10,7 @@ use super::fib::{self, Entry};
 /// Keys of source and destination of a frame; 0 for one that goes node by node.
 pub type Keys = [u64; 2];
 
-/// What is known of a block of frames.
+/// Keys of a block of frames.
 #[derive(Clone, Copy)]
 pub struct Block {
     /// Whether all of them have keys.
@@ -69,7 +69,7 @@ impl Lookups {
         let keys = (&self.keys[..len], &self.buckets[..len]);
         view.find_all(keys, &mut self.entries[..len]);
     }
-    /// What the first entries say of where to go, when all say the same.
+    /// The egress of the first entries, if all agree.
     #[inline(always)]
     pub fn one_egress(&self, len: usize) -> Option<Entry> {
         let entries = &self.entries[..len];

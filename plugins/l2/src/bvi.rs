@@ -25,7 +25,7 @@ pub enum Refused {
     /// no such BVI
     #[retval(INVALID_SW_IF_INDEX)]
     NoBvi,
-    /// the interface cannot be made
+    /// the interface cannot be created
     #[retval(INVALID_VALUE)]
     Interface,
 }
@@ -59,7 +59,7 @@ fn delete(router: &mut Router, interface: InterfaceIndex) -> Result<(), Refused>
     Ok(())
 }
 
-/// Has the address in the domain be that of the interface.
+/// Makes the domain's address that of the interface.
 pub(crate) fn follow_mac(router: &mut Router, interface: InterfaceIndex) {
     let Some((id, Role::Bvi, _)) = router.own::<Bridging>().domain_of(interface) else { return };
     let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
@@ -68,42 +68,42 @@ pub(crate) fn follow_mac(router: &mut Router, interface: InterfaceIndex) {
     debug_assert!(done.is_ok(), "it is a port of the domain and its address was one");
 }
 
-/// Create a bridge's virtual interface.
+/// Create a bridge virtual interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("bvi create")]
 #[undo("bvi delete bvi{instance}")]
 #[stage(Interfaces)]
 struct Create {
-    /// its address; b0:b0:00:00:<instance> if not given
+    /// MAC address; default b0:b0:00:00:<instance>
     mac: Option<MacAddr>,
-    /// number in its name; the lowest free one if not given
+    /// instance number in the name; by default the lowest free one
     instance: Option<u32>,
 }
 
-/// Delete a bridge's virtual interface.
+/// Delete a bridge virtual interface.
 #[derive(Command)]
 #[command("bvi delete")]
 struct Delete {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
 }
 
-/// Make a bridge's virtual interface.
+/// Create a bridge virtual interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct BviCreate {
-    /// its address; zero for one made from its number
+    /// MAC address; zero for one derived from the instance number
     pub mac: MacAddr,
-    /// the number in its name; 4294967295 for the lowest free one
+    /// instance number in the name; 4294967295 for the lowest free one
     #[preset(4294967295)]
     pub user_instance: u32,
 }
 
-/// Delete a bridge's virtual interface.
+/// Delete a bridge virtual interface.
 #[derive(Message)]
 pub struct BviDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

@@ -12,37 +12,39 @@ use super::domain::{self, DEFAULT_BITS};
 use super::scan;
 use super::state::Bridging;
 
-/// Make a bridge domain, or delete it.
+/// Create or delete a bridge domain.
 #[derive(Command, Print, Debug, Default, PartialEq)]
 #[command("create bridge-domain")]
 #[stage(Objects)]
 pub(super) struct Create {
-    /// its number
+    /// its number; one that is free when it is left out
     #[positional]
-    pub bridge_domain_id: u32,
+    pub bridge_domain_id: Option<u32>,
     /// learn addresses
     pub learn: Option<u8>,
-    /// forward what is for known addresses
+    /// forward known unicast
     pub forward: Option<u8>,
-    /// flood what is for unknown addresses
+    /// flood unknown unicast
     pub uu_flood: Option<u8>,
-    /// flood broadcasts and multicasts
+    /// flood broadcast and multicast frames
     pub flood: Option<u8>,
-    /// answer ARP requests for known owners
+    /// ARP termination
     pub arp_term: Option<u8>,
-    /// ARP requests go to the interface for unknown addresses
+    /// send ARP requests to the unknown-unicast interface
     pub arp_ufwd: Option<u8>,
-    /// minutes after which addresses are forgotten; 0 for never
+    /// MAC age in minutes; 0 for no ageing
     pub mac_age: Option<u8>,
-    /// tag of the operator
+    /// operator-defined tag
     pub bd_tag: Option<Text>,
-    /// delete it
+    /// delete
     pub del: bool,
 }
 
 fn create(router: &mut Router, c: Create) -> Result<Output, Error> {
-    if c.del {
-        domain::remove(router, c.bridge_domain_id)?;
+    let is_bare = c == Create::default();
+    if c.del || is_bare {
+        let id = c.bridge_domain_id.ok_or("missing bridge-domain-id")?;
+        domain::remove(router, id)?;
         return Ok(Output::none());
     }
     let features = [
@@ -60,7 +62,7 @@ fn create(router: &mut Router, c: Create) -> Result<Output, Error> {
     };
     let bits = features.into_iter().fold(DEFAULT_BITS, set);
     let age = c.mac_age.unwrap_or(0);
-    let id = domain::add(router, Some(c.bridge_domain_id), bits, age)?;
+    let id = domain::add(router, c.bridge_domain_id, bits, age)?;
     domain::change(router, id, |domain| domain.tag = c.bd_tag.unwrap_or_default().0)?;
     Ok(Output::text(format!("bridge-domain {id}\n")))
 }
@@ -81,7 +83,7 @@ macro_rules! switches {
                 $(#[$what])*
                 #[positional]
                 pub $id: $ty,
-                /// no longer
+                /// disable
                 pub disable: bool,
             }
         )*
@@ -105,92 +107,92 @@ fn set_port(router: &mut Router, i: InterfaceIndex, bits: [u32; 2], on: bool) ->
 }
 
 switches! {
-    /// Learn addresses in a bridge domain.
+    /// Enable or disable MAC learning in a bridge domain.
     DomainLearn("set bridge-domain learn") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::LEARN, on);
-    /// Forward what is for known addresses in a bridge domain.
+    /// Enable or disable unicast forwarding in a bridge domain.
     DomainForward("set bridge-domain forward") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::FWD, on);
-    /// Flood broadcasts and multicasts in a bridge domain.
+    /// Enable or disable broadcast and multicast flooding in a bridge domain.
     DomainFlood("set bridge-domain flood") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::FLOOD, on);
-    /// Flood what is for unknown addresses in a bridge domain.
+    /// Enable or disable unknown-unicast flooding in a bridge domain.
     DomainUuFlood("set bridge-domain uu-flood") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::UU_FLOOD, on);
-    /// Answer ARP requests in a bridge domain for addresses with known owners.
+    /// Enable or disable ARP termination in a bridge domain.
     DomainArpTerm("set bridge-domain arp term") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::ARP_TERM, on);
-    /// Send ARP requests of a bridge domain to its interface for unknown addresses.
+    /// Enable or disable sending ARP requests to the unknown-unicast interface.
     DomainArpUfwd("set bridge-domain arp-ufwd") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| set_domain(router, at, input::ARP_UFWD, on);
-    /// Rewrite frames of a bridge domain, where their interface says how.
+    /// Enable or disable frame rewrite in a bridge domain.
     DomainRewrite("set bridge-domain rewrite") {
-        /// the domain
+        /// bridge domain
         bridge_domain_id: u32
     } |router, on, at| Ok(domain::change(router, at, |domain| domain.rewrites = on)?);
-    /// Learn addresses of an interface's frames.
+    /// Enable or disable MAC learning on an interface.
     PortLearn("set interface l2 learn") {
-        /// the interface
+        /// interface
         interface: InterfaceIndex
     } |router, on, at| set_port(router, at, [input::LEARN, 0], on);
-    /// Forward an interface's frames for known addresses.
+    /// Enable or disable unicast forwarding on an interface.
     PortForward("set interface l2 forward") {
-        /// the interface
+        /// interface
         interface: InterfaceIndex
     } |router, on, at| set_port(router, at, [input::FWD, 0], on);
-    /// Flood an interface's broadcasts and multicasts.
+    /// Enable or disable broadcast and multicast flooding on an interface.
     PortFlood("set interface l2 flood") {
-        /// the interface
+        /// interface
         interface: InterfaceIndex
     } |router, on, at| set_port(router, at, [input::FLOOD, 0], on);
-    /// Let out of an interface only frames that it would take in.
+    /// Enable or disable the egress filter: transmit only frames the interface would accept.
     PortFilter("set interface l2 efp-filter") {
-        /// the interface
+        /// interface
         interface: InterfaceIndex
     } |router, on, at| set_port(router, at, [0, 1 << 6], on);
 }
 
-/// Set after how many minutes a bridge domain forgets addresses.
+/// Set the MAC age of a bridge domain.
 #[derive(Command)]
 #[command("set bridge-domain mac-age")]
 struct SetAge {
-    /// the domain
+    /// bridge domain
     #[positional]
     bridge_domain_id: u32,
-    /// minutes; 0 for never
+    /// minutes; 0 for no ageing
     #[positional]
     mins: u8,
 }
 
-/// Set how many addresses a bridge domain learns at most.
+/// Set the MAC learn limit of a bridge domain.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain learn-limit")]
 #[undo("=set bridge-domain learn-limit {1} default")]
 #[stage(Objects)]
 pub(super) struct SetLimit {
-    /// the domain
+    /// bridge domain
     #[positional]
     pub bridge_domain_id: u32,
-    /// as many as new bridge domains
+    /// the limit of new bridge domains
     pub default: bool,
     /// addresses
     #[positional]
     pub learn_limit: Option<u32>,
 }
 
-/// Set how many addresses new bridge domains learn at most.
+/// Set the MAC learn limit of new bridge domains.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set bridge-domain default-learn-limit")]
 #[undo("=set bridge-domain default-learn-limit 16777216")]
@@ -222,7 +224,7 @@ impl Print for SetOwner {
 
 impl Command for SetOwner {
     const PATHS: &'static [&'static str] = &["set bridge-domain arp entry"];
-    const ABOUT: &'static str = "Say who has an address, for requests in a bridge domain";
+    const ABOUT: &'static str = "Add or delete an ARP termination entry of a bridge domain";
     const USAGE: &'static str = "<bridge-domain-id> {<ip-addr> <mac-addr> [del] | del-all}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let id = args.value("bridge domain")?;

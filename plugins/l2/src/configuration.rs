@@ -57,7 +57,7 @@ fn made(bridging: &Bridging, id: u32, domain: &Domain, lines: &mut Lines<'_>) {
     let changed = (domain.bits ^ DEFAULT_BITS) & input::OWN;
     let set = |bit| (changed & bit != 0).then_some(u8::from(domain.bits & bit != 0));
     lines.push(&Create {
-        bridge_domain_id: id,
+        bridge_domain_id: Some(id),
         learn: set(input::LEARN),
         forward: set(input::FWD),
         uu_flood: set(input::UU_FLOOD),

@@ -24,10 +24,10 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// no such interface to connect to
+    /// no such peer interface
     #[retval(INVALID_SW_IF_INDEX_2)]
     NoPeer,
-    /// the interface carries no frames
+    /// not an Ethernet interface
     #[retval(INVALID_INTERFACE)]
     NoEthernet,
     /// no such bridge domain
@@ -42,13 +42,13 @@ pub enum Error {
     /// bridge domain 0 cannot be changed
     #[retval(BD_NOT_MODIFIABLE)]
     Zero,
-    /// a bridge domain has a number of at most 16777215
+    /// a bridge domain ID is at most 16777215
     #[retval(BD_ID_EXCEED_MAX)]
     Id,
-    /// the bridge domain has a BVI
+    /// the bridge domain already has a BVI
     #[retval(BD_ALREADY_HAS_BVI)]
     HasBvi,
-    /// there are as many as there may be
+    /// limit reached
     #[retval(TABLE_TOO_BIG)]
     Full,
     /// no such entry
@@ -57,10 +57,10 @@ pub enum Error {
     /// the interface is not in the bridge domain
     #[retval(INVALID_SW_IF_INDEX)]
     NotMember,
-    /// an interface is not connected to itself
+    /// an interface cannot be connected to itself
     #[retval(INVALID_SW_IF_INDEX_2)]
     Itself,
-    /// no address of one host
+    /// not a unicast MAC address
     #[retval(INVALID_VALUE)]
     Mac,
 }
@@ -120,7 +120,7 @@ pub fn add(router: &mut Router, id: Option<u32>, bits: u32, age: u8) -> Result<u
     bridging.domains.insert(id, domain);
     bridging.by_index.insert(index, id);
     publish_domain(router, id);
-    router.note(format_args!("bridge domain {id}: made"));
+    router.note(format_args!("bridge domain {id}: created"));
     super::scan::wake(router);
     Ok(id)
 }
@@ -147,11 +147,11 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     bridging.flush_domain(index);
     hide_domain(router, index);
     macs::forget(router, Gone::Domain(index));
-    router.note(format_args!("bridge domain {id}: gone"));
+    router.note(format_args!("bridge domain {id}: deleted"));
     Ok(())
 }
 
-/// Puts an interface into a bridge domain, which is made if it is not there.
+/// Adds an interface to a bridge domain, which is created if necessary.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -315,7 +315,7 @@ pub(crate) fn forget(router: &mut Router, interface: InterfaceIndex) {
     }
 }
 
-/// Has all frames of an interface leave by another one, or no longer.
+/// Makes all frames of an interface leave by another one, or stops.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -333,7 +333,7 @@ pub fn set_patch(
     Ok(())
 }
 
-/// Says who has an address in a domain, for requests that are answered there, or that nobody has.
+/// Adds or deletes the owner of an address in a domain, for ARP termination.
 ///
 /// # Errors
 /// [`Error`].
@@ -390,7 +390,7 @@ pub fn bits(router: &Router, interface: InterfaceIndex) -> Result<[u32; 2], Erro
     Ok([on | own[0], arcs::bits_on(router, &L2_OUTPUT, interface) | own[1]])
 }
 
-/// Has an interface rewrite tags.
+/// Sets the tag rewrite of an interface.
 ///
 /// # Errors
 /// [`rewrite::Error`]; nothing has changed then.

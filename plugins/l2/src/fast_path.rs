@@ -52,7 +52,7 @@ impl Part<EthernetInput> for FastPath {
     }
 }
 
-/// Edges of `l2-output`, once it is there.
+/// Edges of `l2-output`, once it exists.
 type Edges = Reader<Option<EdgesReader>>;
 
 impl FastPath {

@@ -19,13 +19,13 @@ const VALID: u64 = 1;
 pub const STATIC: u64 = 1 << 1;
 /// Frames for it are dropped.
 pub const FILTER: u64 = 1 << 2;
-/// It is the address of the bridge's virtual interface.
+/// The address of the bridge virtual interface.
 pub const BVI: u64 = 1 << 3;
-/// It was learned, and no client has been told.
+/// Learned, and not reported to clients yet.
 pub const NEW: u64 = 1 << 4;
-/// It has moved, and no client has been told.
+/// Moved, and not reported to clients yet.
 pub const MOVED: u64 = 1 << 5;
-/// Bits of the minute it was heard of last.
+/// Bits of the minute it was heard last.
 const AGE: u64 = 0xff << 8;
 
 /// The key of an address, in the order of [`crate::packet::source`].
@@ -111,11 +111,11 @@ impl Entry {
     pub fn sequence(self) -> u16 {
         (self.0 >> 16) as u16
     }
-    /// Minutes since it was heard of, at most 255.
+    /// Minutes since it was heard, at most 255.
     pub fn age(self, minute: u8) -> u8 {
         minute.wrapping_sub((self.0 >> 8) as u8)
     }
-    /// Without what clients are still to be told.
+    /// Without the bits of pending reports.
     #[inline(always)]
     pub fn told(self) -> Self {
         Self(self.0 & !(NEW | MOVED))

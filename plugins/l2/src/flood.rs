@@ -162,7 +162,7 @@ fn copy(p: &mut Packet<'_, Flood>, bytes: &[u8], to: u32) -> Option<()> {
     Some(())
 }
 
-/// Forwards frames that nobody knows the destination of.
+/// Forwards frames to unknown destinations.
 #[derive(Clone)]
 pub struct UnknownForward {
     pub(super) tables: Tables,

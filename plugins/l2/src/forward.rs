@@ -24,7 +24,7 @@ pub struct Forward {
 /// Edges of [`Forward`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// Nobody knows where it is: what is to be done with such frames.
+    /// Unknown destination: treatment of such frames.
     #[along]
     Unknown,
     /// To an interface.
@@ -207,7 +207,7 @@ impl Forward {
         p.say(|p| {
             let host = packet::address(packet::destination(p.bytes()));
             move |names| match is_known {
-                false => format!("nobody knows where {host} is"),
+                false => format!("unknown destination {host}"),
                 true if entry.has(fib::FILTER) => format!("frames for {host} are dropped"),
                 true => format!("{host} is on {}", names.name("interface", entry.interface())),
             }

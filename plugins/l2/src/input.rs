@@ -1,4 +1,4 @@
-//! `l2-input`: what each frame of a bridged or cross-connected interface is to meet.
+//! `l2-input`: the features for each frame of a bridged or cross-connected interface.
 
 use std::convert::Infallible;
 
@@ -75,7 +75,7 @@ fn note(p: &mut Buffer<'_>, port: &PortSeen, features: u64, group: u8) -> Option
     Some(features.trailing_zeros())
 }
 
-/// As [`note`], for a frame that may be for several or ask for somebody.
+/// As [`note`], for a frame that may be for several or a request.
 fn note_any(p: &mut Buffer<'_>, port: &PortSeen, bits: u64) -> Option<u32> {
     let is_many = p.bytes().first()? & 1 != 0;
     let asking = if is_many { asks(p) } else { None };

@@ -9,7 +9,7 @@ use super::fib::{self, Entry};
 use super::packet::{self, FrameTrace, Layer2};
 use super::state::Tables;
 
-/// Learns addresses.
+/// MAC learning enabled.
 #[derive(Clone)]
 pub struct Learn {
     pub(super) tables: Tables,
@@ -72,7 +72,7 @@ fn key(p: &Buffer<'_>) -> u64 {
     fib::key(p.payload::<Layer2>().domain, packet::source(p.bytes()))
 }
 
-/// Entry of a source that has not moved and was heard of this minute.
+/// Entry of a source that has not moved and was heard this minute.
 #[inline(always)]
 fn expected(p: &Buffer<'_>, minute: u8) -> Entry {
     Entry::learned(p.rx(), p.payload::<Layer2>().sequence, minute)
@@ -161,13 +161,12 @@ fn say(p: &mut Packet<'_, Learn>, old: Entry, is_here: bool, is_refused: bool) {
         move |names| {
             let (here, there) = (names.name("interface", rx), old.interface());
             match old.0 {
-                0 if is_refused => format!("{source} is not learned: there are as many as may be"),
-                0 => format!("would learn that {source} is on {here}"),
-                _ if is_here => format!("{source} is known to be on {here}"),
-                _ => format!(
-                    "would learn that {source}, which was on {}, is on {here}",
-                    names.name("interface", there)
-                ),
+                0 if is_refused => format!("{source} is not learned: the limit is reached"),
+                0 => format!("would learn {source} on {here}"),
+                _ if is_here => format!("{source} is known on {here}"),
+                _ => {
+                    format!("would move {source} from {} to {here}", names.name("interface", there))
+                }
             }
         }
     });
@@ -191,7 +190,7 @@ fn foretell(
     done.limit += u64::from(is_refused);
 }
 
-/// Update for a source that is new, was heard of before this minute, has moved, or is set.
+/// Update for a source that is new, was heard before this minute, has moved, or is set.
 #[inline(never)]
 fn update(
     tables: &Tables,
@@ -239,7 +238,7 @@ fn update(
         if now.has(fib::STATIC) {
             return Change::Nothing;
         }
-        // What was flushed is learned anew, wherever it was.
+        // Flushed addresses are learned again, wherever they were.
         let is_new = now.sequence() >> 8 != new.sequence() >> 8;
         let is_moved = !is_new && now.interface() != new.interface();
         done.moves += u64::from(is_moved);

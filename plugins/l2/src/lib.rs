@@ -140,7 +140,7 @@ fn add_patch(router: &mut Router) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Has ports follow their interfaces.
+/// Makes ports follow their interfaces.
 fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     match change {
         Change::Deleting => domain::forget(router, interface),

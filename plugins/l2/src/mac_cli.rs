@@ -33,7 +33,7 @@ impl Print for AddMac {
 
 impl Command for AddMac {
     const PATHS: &'static [&'static str] = &["l2fib add"];
-    const ABOUT: &'static str = "Set an address of a bridge domain";
+    const ABOUT: &'static str = "Add a MAC address to a bridge domain";
     const USAGE: &'static str = "<mac> <bridge-domain-id> {filter | <interface> [static | bvi]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mac, id) = (args.value("MAC address")?, args.value("bridge domain")?);
@@ -50,41 +50,41 @@ impl Command for AddMac {
     }
 }
 
-/// Take an address out of a bridge domain.
+/// Delete a MAC address of a bridge domain.
 #[derive(Command)]
 #[command("l2fib del")]
 struct DelMac {
     /// the address
     #[positional]
     mac: MacAddr,
-    /// the domain
+    /// bridge domain
     #[positional]
     bridge_domain_id: u32,
 }
 
-/// Set many addresses of a bridge domain, or take them out or look whether they are there.
+/// Add, delete or check many MAC addresses of a bridge domain.
 #[derive(Command)]
 #[command("test l2fib")]
 struct Test {
-    /// set them
+    /// add
     add: bool,
-    /// take them out
+    /// delete
     del: bool,
-    /// look
+    /// check
     check: bool,
-    /// the first one
+    /// first address
     mac: MacAddr,
-    /// the domain
+    /// bridge domain
     #[keyword("bd_id")]
     domain: u32,
-    /// interface that they are behind
+    /// interface of the addresses
     #[keyword("intfc")]
     interface: Option<InterfaceIndex>,
     /// number of addresses
     count: Option<u32>,
-    /// frames for them are dropped
+    /// drop frames to them
     filter: bool,
-    /// never forgotten
+    /// static: never aged
     #[keyword("static")]
     is_static: bool,
 }
@@ -119,35 +119,35 @@ fn test(router: &mut Router, c: &Test) -> Result<Output, Error> {
     })
 }
 
-/// Forget all addresses of all bridge domains.
+/// Delete all MAC addresses of all bridge domains.
 #[derive(Command)]
 #[command("clear l2fib")]
 struct Clear {}
 
-/// Forget what was learned.
+/// Delete all learned MAC addresses.
 #[derive(Command)]
 #[command("l2fib flush-mac all")]
 struct FlushAll {}
 
-/// Forget what was learned in a bridge domain.
+/// Delete the learned MAC addresses of a bridge domain.
 #[derive(Command)]
 #[command("l2fib flush-mac bridge-domain")]
 struct FlushDomain {
-    /// the domain
+    /// bridge domain
     #[positional]
     bd_id: u32,
 }
 
-/// Forget what was learned on an interface.
+/// Delete the learned MAC addresses of an interface.
 #[derive(Command)]
 #[command("l2fib flush-mac interface")]
 struct FlushPort {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
 }
 
-/// Set how often clients are told of learned addresses.
+/// Set the interval of MAC learning events.
 #[derive(Command)]
 #[command("set l2fib scan-delay")]
 struct SetDelay {

@@ -5,7 +5,7 @@ use net::InterfaceIndex;
 use wire::MacAddr;
 
 control::numbers! {
-    /// Change of an address.
+    /// MAC address event.
     pub enum MacEventAction: u32 = "mac_event_action" in "vnet/l2/l2.api" {
         ADD = 0 => "MAC_EVENT_ACTION_API_ADD",
         DELETE = 1 => "MAC_EVENT_ACTION_API_DELETE",
@@ -13,127 +13,127 @@ control::numbers! {
     }
 }
 
-/// An address in an event.
+/// A MAC address in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct MacEntry {
-    /// interface that it is behind
+    /// interface of the address
     pub sw_if_index: InterfaceIndex,
     /// the address
     pub mac_addr: MacAddr,
-    /// change
+    /// event
     pub action: MacEventAction,
     /// nothing
     pub flags: u8,
 }
 
-/// List the addresses of a domain.
+/// List the MAC addresses of a bridge domain.
 #[derive(Message)]
 #[details(L2FibTableDetails)]
 pub struct L2FibTableDump {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
 }
 
 /// An address.
 #[derive(Message)]
 pub struct L2FibTableDetails {
-    /// its domain
+    /// bridge domain ID
     pub bd_id: u32,
     /// the address
     pub mac: MacAddr,
-    /// interface that it is behind
+    /// interface of the address
     pub sw_if_index: InterfaceIndex,
-    /// it was set, not learned
+    /// static, not learned
     pub static_mac: bool,
-    /// its frames are dropped
+    /// drop frames to or from it
     pub filter_mac: bool,
-    /// it is the router's own
+    /// the router's own
     pub bvi_mac: bool,
 }
 
-/// Forget all addresses.
+/// Delete all MAC addresses.
 #[derive(Message)]
 pub struct L2FibClearTable {}
 
-/// Forget what was learned.
+/// Delete all learned MAC addresses.
 #[derive(Message)]
 pub struct L2fibFlushAll {}
 
-/// Forget what was learned in a domain.
+/// Delete the learned MAC addresses of a bridge domain.
 #[derive(Message)]
 pub struct L2fibFlushBd {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
 }
 
-/// Forget what was learned on an interface.
+/// Delete the learned MAC addresses of an interface.
 #[derive(Message)]
 pub struct L2fibFlushInt {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set an address, or take it out.
+/// Add or delete a MAC address.
 #[derive(Message)]
 pub struct L2fibAddDel {
     /// the address
     pub mac: MacAddr,
-    /// its domain
+    /// bridge domain ID
     pub bd_id: u32,
-    /// interface that it is behind
+    /// interface of the address
     pub sw_if_index: InterfaceIndex,
-    /// set
+    /// true to add, false to delete
     #[preset("true")]
     pub is_add: bool,
-    /// never forgotten
+    /// static: never aged
     pub static_mac: bool,
-    /// its frames are dropped
+    /// drop frames to or from it
     pub filter_mac: bool,
-    /// it is the router's own
+    /// the router's own
     pub bvi_mac: bool,
 }
 
-/// Register for events about learned addresses, or withdraw.
+/// Register or unregister for MAC learning events.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(WantL2MacsEventsReply)]
 #[events(L2MacsEvent)]
 pub struct WantL2MacsEvents {
-    /// addresses learned at most
+    /// maximum learned addresses
     #[preset(1000)]
     pub learn_limit: u32,
-    /// hundredths of a second between two events
+    /// hundredths of a second between events
     #[preset(10)]
     pub scan_delay: u8,
-    /// tens of addresses in an event at most
+    /// maximum addresses in an event, in tens
     #[preset(10)]
     pub max_macs_in_event: u8,
-    /// register
+    /// true to register, false to unregister
     #[preset("true")]
     pub enable_disable: bool,
-    /// returned in each event
+    /// process ID, echoed in events
     pub pid: u32,
 }
 
-/// It will be so.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct WantL2MacsEventsReply {}
 
-/// Register for events about learned addresses, or withdraw.
+/// Register or unregister for MAC learning events.
 #[derive(Message)]
 pub struct WantL2MacsEvents2 {
-    /// tens of addresses in an event at most
+    /// maximum addresses in an event, in tens
     #[preset(10)]
     pub max_macs_in_event: u8,
-    /// register
+    /// true to register, false to unregister
     #[preset("true")]
     pub enable_disable: bool,
-    /// returned in each event
+    /// process ID, echoed in events
     pub pid: u32,
 }
 
-/// Set the interval between events about learned addresses.
+/// Set the interval of MAC learning events.
 #[derive(Message)]
 pub struct L2fibSetScanDelay {
     /// hundredths of a second
@@ -141,7 +141,7 @@ pub struct L2fibSetScanDelay {
     pub scan_delay: u16,
 }
 
-/// Addresses were learned, moved or forgotten.
+/// MAC addresses were learned, moved or aged out.
 #[derive(Debug, PartialEq, Message)]
 pub struct L2MacsEvent {
     /// addresses

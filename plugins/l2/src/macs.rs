@@ -33,7 +33,7 @@ impl Gone {
     }
 }
 
-/// Has entries taken out soon.
+/// Removes entries soon.
 pub(crate) fn forget(router: &mut Router, gone: Gone) {
     router.own_mut::<Bridging>().scan.gone.push(gone);
     super::scan::soon(router);
@@ -105,9 +105,9 @@ pub(crate) fn set_entry(router: &mut Router, domain: u16, mac: MacAddr, entry: E
 pub enum Target {
     /// Frames for it and from it are dropped.
     Filter,
-    /// It is on an interface: static, or as if it was learned.
+    /// On an interface: static, or as if learned.
     On(InterfaceIndex, bool),
-    /// It is the router's own, on the domain's virtual interface.
+    /// The router's own, on the domain's virtual interface.
     Bvi(InterfaceIndex),
 }
 
@@ -168,7 +168,7 @@ pub enum Flush {
     Port(InterfaceIndex),
 }
 
-/// Has learned addresses count no longer, from the next frame on.
+/// Invalidates learned addresses, from the next frame on.
 ///
 /// # Errors
 /// [`Error`].

@@ -12,7 +12,7 @@ control::numbers! {
         BVI = 1 => "L2_API_PORT_TYPE_BVI",
         UU_FWD = 2 => "L2_API_PORT_TYPE_UU_FWD",
     }
-    /// Features of a domain.
+    /// Bridge domain features.
     pub enum BdFlags: u32 = "bd_flags" in "vnet/l2/l2.api" {
         NONE = 0 => "BRIDGE_API_FLAG_NONE",
         LEARN = 1 => "BRIDGE_API_FLAG_LEARN",
@@ -22,7 +22,7 @@ control::numbers! {
         ARP_TERM = 16 => "BRIDGE_API_FLAG_ARP_TERM",
         ARP_UFWD = 32 => "BRIDGE_API_FLAG_ARP_UFWD",
     }
-    /// Features of a port.
+    /// Port features.
     pub enum L2IntfFeatFlags: u32 = "l2_intf_feat_flags" in "vnet/l2/l2.api" {
         NONE = 0 => "L2_INTF_FEAT_NONE",
         LEARN = 1 => "L2_INTF_FEAT_LEARN",
@@ -34,29 +34,29 @@ control::numbers! {
     }
 }
 
-/// A port in an answer.
+/// A port of a bridge domain.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct BridgeDomainSwIf {
     /// nothing
     pub context: u32,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// its split horizon group
+    /// split horizon group
     pub shg: u8,
 }
 
-/// Owner of an IP address.
+/// MAC address of an IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct BdIpMac {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
     /// the address
     pub ip: Address,
-    /// its address of layer 2
+    /// MAC address
     pub mac: MacAddr,
 }
 
-/// List the cross-connects.
+/// List cross-connects.
 #[derive(Message)]
 #[details(L2XconnectDetails)]
 pub struct L2XconnectDump {}
@@ -64,168 +64,168 @@ pub struct L2XconnectDump {}
 /// A cross-connect.
 #[derive(Message)]
 pub struct L2XconnectDetails {
-    /// interface that frames come in by
+    /// receive interface
     pub rx_sw_if_index: InterfaceIndex,
-    /// interface that they leave by
+    /// transmit interface
     pub tx_sw_if_index: InterfaceIndex,
 }
 
-/// Switch features of a port on or off.
+/// Enable or disable port features.
 #[derive(Message)]
 #[reply(L2FlagsReply)]
 pub struct L2Flags {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// on
+    /// true to enable, false to disable
     pub is_set: bool,
-    /// bits of the features
+    /// feature bits
     pub feature_bitmap: u32,
 }
 
-/// Flags that are on.
+/// Flags that are set.
 #[derive(Message)]
 pub struct L2FlagsReply {
     /// all input features
     pub resulting_feature_bitmap: u32,
 }
 
-/// Ask for the features of an interface.
+/// Get the features of an interface.
 #[derive(Message)]
 #[reply(L2FlagsGetReply)]
 pub struct L2FlagsGet {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Flags that are on.
+/// Flags that are set.
 #[derive(Message)]
 pub struct L2FlagsGetReply {
-    /// features of received frames
+    /// input features
     pub input_feature_bitmap: u32,
-    /// features of sent frames
+    /// output features
     pub output_feature_bitmap: u32,
 }
 
-/// Switch features of an interface on or off.
+/// Enable or disable interface features.
 #[derive(Message)]
 pub struct L2FlagsSet {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// on
+    /// true to enable, false to disable
     pub is_set: bool,
-    /// features of received frames
+    /// input features
     pub input_feature_bitmap: u32,
-    /// features of sent frames
+    /// output features
     pub output_feature_bitmap: u32,
 }
 
-/// Ask for the features of a port.
+/// Get the features of a port.
 #[derive(Message)]
 #[reply(L2InterfaceFeatFlagsGetReply)]
 pub struct L2InterfaceFeatFlagsGet {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Flags that are on.
+/// Flags that are set.
 #[derive(Message)]
 pub struct L2InterfaceFeatFlagsGetReply {
-    /// the features
+    /// features
     pub flags: L2IntfFeatFlags,
 }
 
-/// Switch features of a port on or off.
+/// Enable or disable port features.
 #[derive(Message)]
 pub struct L2InterfaceFeatFlagsSet {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// on
+    /// true to enable, false to disable
     pub is_set: bool,
-    /// the features
+    /// features
     pub flags: L2IntfFeatFlags,
 }
 
-/// Set after how many minutes a domain forgets addresses.
+/// Set the MAC age of a bridge domain.
 #[derive(Message)]
 pub struct BridgeDomainSetMacAge {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
-    /// minutes; 0 for never
+    /// minutes; 0 for no ageing
     pub mac_age: u8,
 }
 
-/// Set how many addresses new domains learn at most.
+/// Set the MAC learn limit of new bridge domains.
 #[derive(Message)]
 pub struct BridgeDomainSetDefaultLearnLimit {
     /// addresses
     pub learn_limit: u32,
 }
 
-/// Set how many addresses a domain learns at most.
+/// Set the MAC learn limit of a bridge domain.
 #[derive(Message)]
 pub struct BridgeDomainSetLearnLimit {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
     /// addresses
     pub learn_limit: u32,
 }
 
-/// What a bridge domain is made to be.
+/// Fields of a bridge domain.
 #[derive(Fields)]
 pub struct DomainFields {
-    /// flood broadcasts and multicasts
+    /// flood broadcast and multicast frames
     pub flood: bool,
-    /// flood frames to unknown addresses
+    /// flood unknown unicast
     pub uu_flood: bool,
-    /// forward frames to known addresses
+    /// forward known unicast
     pub forward: bool,
-    /// learn addresses
+    /// learn MAC addresses
     pub learn: bool,
     /// answer ARP requests
     pub arp_term: bool,
-    /// ARP requests go to the interface for unknown addresses
+    /// Send ARP requests to the unknown-unicast interface
     pub arp_ufwd: bool,
-    /// minutes after which addresses are forgotten
+    /// MAC age in minutes
     pub mac_age: u8,
-    /// tag of the operator
+    /// operator-defined tag
     pub bd_tag: Text<64>,
-    /// make it
+    /// true to create, false to delete
     #[preset("true")]
     pub is_add: bool,
 }
 
-/// Make or delete a bridge domain.
+/// Create or delete a bridge domain.
 #[derive(Message)]
 #[option("deprecated")]
 #[reply(BridgeDomainAddDelReply)]
 pub struct BridgeDomainAddDel {
-    /// its number
+    /// index
     pub bd_id: u32,
-    /// what it is
+    /// domain
     #[flatten]
     pub domain: DomainFields,
 }
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct BridgeDomainAddDelReply {}
 
-/// Make or delete a bridge domain.
+/// Create or delete a bridge domain.
 #[derive(Message)]
 #[reply(BridgeDomainAddDelV2Reply)]
 pub struct BridgeDomainAddDelV2 {
-    /// its number; 4294967295 for the lowest free one
+    /// bridge domain ID; 4294967295 for the lowest free one
     pub bd_id: u32,
-    /// what it is
+    /// domain
     #[flatten]
     pub domain: DomainFields,
 }
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 pub struct BridgeDomainAddDelV2Reply {
-    /// its number
+    /// index
     pub bd_id: u32,
 }
 
@@ -236,7 +236,7 @@ pub struct BridgeDomainDump {
     /// only this one
     #[preset(4294967295)]
     pub bd_id: u32,
-    /// only that of this interface
+    /// only this interface
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
 }
@@ -244,60 +244,60 @@ pub struct BridgeDomainDump {
 /// A bridge domain.
 #[derive(Message)]
 pub struct BridgeDomainDetails {
-    /// its number
+    /// index
     pub bd_id: u32,
-    /// floods broadcasts and multicasts
+    /// broadcast and multicast flooding
     pub flood: bool,
-    /// floods frames to unknown addresses
+    /// unknown-unicast flooding
     pub uu_flood: bool,
-    /// forwards frames to known addresses
+    /// unicast forwarding
     pub forward: bool,
-    /// learns addresses
+    /// MAC learning enabled
     pub learn: bool,
-    /// answers ARP requests
+    /// ARP termination
     pub arp_term: bool,
-    /// sends ARP requests to the interface for unknown addresses
+    /// ARP requests to the unknown-unicast interface
     pub arp_ufwd: bool,
-    /// minutes after which addresses are forgotten
+    /// MAC age in minutes
     pub mac_age: u8,
-    /// tag of the operator
+    /// operator-defined tag
     pub bd_tag: Text<64>,
-    /// the router's own port
+    /// bridge virtual interface
     pub bvi_sw_if_index: InterfaceIndex,
-    /// interface for frames to unknown addresses
+    /// unknown-unicast interface
     pub uu_fwd_sw_if_index: InterfaceIndex,
-    /// its ports
+    /// ports
     #[counted(n_sw_ifs: u32)]
     pub sw_if_details: Vec<BridgeDomainSwIf>,
 }
 
-/// Switch features of a domain on or off.
+/// Enable or disable bridge domain features.
 #[derive(Message)]
 #[reply(BridgeFlagsReply)]
 pub struct BridgeFlags {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
-    /// on
+    /// true to enable, false to disable
     pub is_set: bool,
-    /// the features
+    /// features
     pub flags: BdFlags,
 }
 
-/// Flags that are on.
+/// Flags that are set.
 #[derive(Message)]
 pub struct BridgeFlagsReply {
     /// all features
     pub resulting_feature_bitmap: u32,
 }
 
-/// Rewrite the tags of an interface's frames.
+/// Set the VLAN tag rewrite of an interface.
 #[derive(Message)]
 pub struct L2InterfaceVlanTagRewrite {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// 0 for packets as they are
+    /// operation; 0 for none
     pub vtr_op: u32,
-    /// first tag of 802.1Q instead of 802.1ad
+    /// true if the first tag is 802.1Q, false for 802.1ad
     pub push_dot1q: u32,
     /// first tag
     pub tag1: u32,
@@ -305,134 +305,135 @@ pub struct L2InterfaceVlanTagRewrite {
     pub tag2: u32,
 }
 
-/// Put headers of provider backbone bridging before an interface's frames, or take them off.
+/// Set the provider backbone bridging rewrite of an interface.
 #[derive(Message)]
 pub struct L2InterfacePbbTagRewrite {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// 0 for none
     pub vtr_op: u32,
-    /// VLAN of the outer tag
+    /// Outer VLAN ID
     pub outer_tag: u16,
-    /// destination
+    /// destination address
     pub b_dmac: MacAddr,
-    /// source
+    /// source address
     pub b_smac: MacAddr,
-    /// VLAN
+    /// VLAN ID
     pub b_vlanid: u16,
-    /// service
+    /// service identifier
     pub i_sid: u32,
 }
 
-/// Send all frames of an interface out of another one, before anything else is done.
+/// Add or delete a patch: transmit all frames of an interface on another, without further
+/// processing.
 #[derive(Message)]
 pub struct L2PatchAddDel {
-    /// interface that frames come in by
+    /// receive interface
     pub rx_sw_if_index: InterfaceIndex,
-    /// interface that they leave by
+    /// transmit interface
     pub tx_sw_if_index: InterfaceIndex,
-    /// do so
+    /// true to add, false to delete
     #[preset("true")]
     pub is_add: bool,
 }
 
-/// Have what an interface receives pass a virtual path, or no longer. There is none.
+/// Accepted: there are no virtual paths.
 #[derive(Message)]
 pub struct SwInterfaceSetVpath {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// do so
+    /// true to enable, false to disable
     #[preset(4294967295)]
     pub enable: bool,
 }
 
-/// Send all frames of an interface out of another one.
+/// Cross-connect an interface with another.
 #[derive(Message)]
 pub struct SwInterfaceSetL2Xconnect {
-    /// interface that frames come in by
+    /// receive interface
     pub rx_sw_if_index: InterfaceIndex,
-    /// interface that they leave by
+    /// transmit interface
     pub tx_sw_if_index: InterfaceIndex,
-    /// do so
+    /// true to enable, false to disable
     #[preset("true")]
     pub enable: bool,
 }
 
-/// Put an interface into a bridge domain, or take it out.
+/// Add an interface to a bridge domain, or remove it.
 #[derive(Message)]
 pub struct SwInterfaceSetL2Bridge {
-    /// the interface
+    /// interface index
     pub rx_sw_if_index: InterfaceIndex,
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
-    /// role of the port
+    /// port type
     pub port_type: L2PortType,
     /// split horizon group; 0 for none
     pub shg: u8,
-    /// put it in
+    /// true to add, false to remove
     #[preset("true")]
     pub enable: bool,
 }
 
-/// Set the owner of an IP address in a bridge domain, or forget it.
+/// Add or delete an ARP termination entry of a bridge domain.
 #[derive(Message)]
 pub struct BdIpMacAddDel {
-    /// say so
+    /// true to add, false to delete
     #[preset("true")]
     pub is_add: bool,
     /// the address
     pub entry: BdIpMac,
 }
 
-/// Forget the owners of all addresses of a bridge domain.
+/// Delete all ARP termination entries of a bridge domain.
 #[derive(Message)]
 pub struct BdIpMacFlush {
-    /// the domain
+    /// bridge domain
     pub bd_id: u32,
 }
 
-/// Owner of an address.
+/// An ARP termination entry.
 #[derive(Message)]
 pub struct BdIpMacDetails {
     /// the address
     pub entry: BdIpMac,
 }
 
-/// List the owners of addresses.
+/// List ARP termination entries.
 #[derive(Message)]
 #[details(BdIpMacDetails)]
 pub struct BdIpMacDump {
-    /// the domain; 4294967295 for all
+    /// bridge domain; 4294967295 for all
     pub bd_id: u32,
 }
 
-/// Let out of an interface only frames that it would take in.
+/// Enable or disable the egress filter: transmit only frames the interface would accept.
 #[derive(Message)]
 pub struct L2InterfaceEfpFilter {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// do so
+    /// true to enable, false to disable
     #[preset("true")]
     pub enable_disable: bool,
 }
 
-/// Register for events about questions for addresses in bridge domains, or withdraw.
+/// Register or unregister for ARP termination events.
 #[derive(Message)]
 #[events(L2ArpTermEvent)]
 pub struct WantL2ArpTermEvents {
-    /// register
+    /// true to register, false to unregister
     pub enable: bool,
-    /// returned in each event
+    /// process ID, echoed in events
     pub pid: u32,
 }
 
-/// A question for an address.
+/// An ARP request or neighbor solicitation in a bridge domain.
 #[derive(Debug, PartialEq, Message)]
 pub struct L2ArpTermEvent {
-    /// its own address
+    /// own address
     pub ip: Address,
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// its address of layer 2
+    /// MAC address
     pub mac: MacAddr,
 }

@@ -1,4 +1,4 @@
-//! `l2-output`: what is done to every frame before it leaves; `l2-input-vtr` and `l2-efp-filter`.
+//! `l2-output`: output processing of every frame; `l2-input-vtr` and `l2-efp-filter`.
 
 use graph::{Buffer, Continue, Frame, Node, Slot};
 use infra::rcu::SlabReader;

@@ -20,8 +20,8 @@ pub struct Layer2 {
     pub features: u64,
     /// Place of its bridge domain; 0 while it is cross-connected.
     pub domain: u16,
-    /// Sequence numbers of the domain and of the interface it came in on: addresses learned under
-    /// other ones count no longer.
+    /// Sequence numbers of the domain and of the receive interface: addresses learned under other
+    /// ones are invalid.
     pub sequence: u16,
     /// Split horizon group it came from; 0 for none.
     pub group: u8,
@@ -68,8 +68,8 @@ pub fn ethertype(p: &Buffer<'_>) -> Option<EtherType> {
     Some(EtherType::new(u16::from_be_bytes(*bytes.first_chunk()?)))
 }
 
-/// Has bytes that begin with a frame's header be a frame of no domain, on its way to `l2-output`;
-/// `None` where the header is cut off.
+/// Turns bytes that start with a frame's header into a frame without a domain, bound for
+/// `l2-output`; `None` if the header is truncated.
 pub fn enter(p: &mut Buffer<'_>) -> Option<()> {
     let tags = Tagged::read(p.bytes())?.count;
     let at = p.offset();
@@ -94,13 +94,13 @@ pub enum Protocol {
 /// Reasons why a frame cannot be given to the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotOurs {
-    /// It is for another address.
+    /// Another address.
     Mac,
-    /// It is of another protocol.
+    /// Another protocol.
     Type,
 }
 
-/// Has a frame come in on a bridge's virtual interface: it is counted there and loses its header.
+/// Receives a frame on a bridge virtual interface: it is counted there and loses its header.
 pub fn receive(
     p: &mut Buffer<'_>,
     bvi: u32,

@@ -75,16 +75,15 @@ pub struct Pass<'a> {
     pub stages: Stages,
     /// The only interface whose packets are meant, if not those of all.
     pub only: Option<u32>,
-    /// Whether nobody has noted yet where the headers of frames are, which have no tags then.
+    /// Whether the headers of frames were not noted yet; they have no tags then.
     pub notes: bool,
-    /// The port that packets come in by; `None` when its frames pass other nodes.
+    /// The receive port; `None` if its frames pass other nodes.
     pub rx: u32,
     pub port: Option<&'a PortSeen>,
     /// The entry of a source of which nothing is to be learned, and the key of the last one.
     pub expected: Entry,
     pub known: u64,
-    /// The last interfaces that packets of its domain and group went out by, each at a place of
-    /// its number.
+    /// The latest transmit interfaces of its domain and group, each at a place of its number.
     pub exits: [Egress; EXITS],
     pub outputs: Outputs<'a>,
 }
@@ -169,8 +168,8 @@ impl<'a> Pass<'a> {
             }
         }
     }
-    /// Reads the keys of a block of frames that come in by one port, are each for one address, and
-    /// have no tags if those are to be noted; false where they are not so.
+    /// Reads the keys of a block of frames received on one port, each to one address, and without
+    /// tags if those are to be noted; false if they differ.
     #[inline(always)]
     fn read_alike<N: Node>(
         &self,
@@ -377,7 +376,7 @@ impl<'a> Pass<'a> {
         let entry = Entry(if looks_up { self.view.find(destination) } else { 0 });
         if is_known { self.exit(ahead, entry) } else { None }
     }
-    /// The interface that a frame goes out by, and the exit there.
+    /// The transmit interface of a frame, and the exit there.
     #[inline(always)]
     fn exit(&mut self, ahead: Ahead<'_>, entry: Entry) -> Option<(u32, Exit)> {
         let (to, is_set) = match self.stages.forward {

@@ -9,46 +9,46 @@ use super::domain;
 use super::rewrite::pbb;
 use super::state::Role;
 
-/// Put an interface into a bridge domain.
+/// Add an interface to a bridge domain.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 bridge")]
 #[undo("=set interface l3 {1}")]
 #[stage(Attachments)]
 pub(super) struct SetBridge {
-    /// the interface
+    /// interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// the domain, which is made if it is not there
+    /// bridge domain; created if it does not exist
     #[positional]
     pub bridge_domain_id: u32,
     /// split horizon group
     #[positional]
     pub shg: Option<u8>,
-    /// it is the router's own port
+    /// bridge virtual interface: the router's own port
     pub bvi: bool,
-    /// frames for unknown addresses go there
+    /// unknown-unicast interface
     pub uu_fwd: bool,
 }
 
-/// Send all frames of an interface out of another one.
+/// Cross-connect an interface with another.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 xconnect")]
 #[undo("=set interface l3 {1}")]
 #[stage(Attachments)]
 pub(super) struct SetCrossConnect {
-    /// interface that frames come in by
+    /// receive interface
     #[positional]
     pub interface: InterfaceIndex,
-    /// interface that they leave by
+    /// transmit interface
     #[positional]
     pub peer: InterfaceIndex,
 }
 
-/// Give an interface back to layer 3.
+/// Return an interface to layer 3.
 #[derive(Command)]
 #[command("set interface l3")]
 struct SetRouted {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
 }
@@ -89,7 +89,7 @@ impl Print for SetTags {
 
 impl Command for SetTags {
     const PATHS: &'static [&'static str] = &["set interface l2 tag-rewrite"];
-    const ABOUT: &'static str = "Rewrite the tags of an interface's frames";
+    const ABOUT: &'static str = "Set the VLAN tag rewrite of an interface";
     const USAGE: &'static str = "<interface> {disable | pop {1|2} | push {dot1q|dot1ad} <tag> \
         [<tag>] | translate {1-1|1-2|2-1|2-2} {dot1q|dot1ad} <tag> [<tag>]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -161,25 +161,20 @@ impl Print for SetBackbone {
 
 impl Command for SetBackbone {
     const PATHS: &'static [&'static str] = &["set interface l2 pbb-tag-rewrite"];
-    const ABOUT: &'static str = "Put headers of backbone bridging before an interface's frames";
+    const ABOUT: &'static str = "Set the provider backbone bridging rewrite of an interface";
     const USAGE: &'static str = "<interface> {disable | pop | push | translate_pbb_stag \
         <outer-tag>} [dmac <mac-addr>] [smac <mac-addr>] [s_id <n>] [b_vlanid <n>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let interface = args.value("interface")?;
         let mut wanted = TagRewrite { is_backbone: true, ..TagRewrite::default() };
-        if args.keyword("disable") {
-            return Ok(Self { interface, wanted });
-        } else if args.keyword("pop") {
-            wanted.op = pbb::POP;
-        } else if args.keyword("push") {
-            wanted.op = pbb::PUSH;
-        } else if args.keyword("translate_pbb_stag") {
-            (wanted.op, wanted.outer_tag) = (pbb::TRANSLATE, args.value("tag")?);
-        } else {
-            return Err(args.unknown());
-        }
+        let (mut interface, mut is_said) = (None, false);
         while !args.is_empty() {
-            if args.keyword("dmac") {
+            let ops = [("disable", 0), ("pop", pbb::POP), ("push", pbb::PUSH)];
+            if let Some((_, op)) = ops.into_iter().find(|(word, _)| args.keyword(word)) {
+                (wanted.op, is_said) = (op, true);
+            } else if args.keyword("translate_pbb_stag") {
+                (wanted.op, wanted.outer_tag) = (pbb::TRANSLATE, args.value("tag")?);
+                is_said = true;
+            } else if args.keyword("dmac") {
                 wanted.b_dmac = args.value("address")?;
             } else if args.keyword("smac") {
                 wanted.b_smac = args.value("address")?;
@@ -187,24 +182,34 @@ impl Command for SetBackbone {
                 wanted.i_sid = args.value("service")?;
             } else if args.keyword("b_vlanid") {
                 wanted.b_vlanid = args.value("VLAN")?;
+            } else if interface.is_none() {
+                interface = Some(args.value("interface")?);
             } else {
                 return Err(args.unknown());
             }
+        }
+        let interface = interface.ok_or_else(|| args.error("expected an interface"))?;
+        if !is_said {
+            return Err(args.error("expected disable, pop, push or translate_pbb_stag"));
+        }
+        if wanted.op == 0 {
+            wanted = TagRewrite { is_backbone: true, ..TagRewrite::default() };
         }
         Ok(Self { interface, wanted })
     }
 }
 
-/// Send all frames of an interface out of another one, before anything else is done.
+/// Add or delete a patch: transmit all frames of an interface on another, without further
+/// processing.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("test l2patch")]
 #[stage(Attachments)]
 pub(super) struct SetPatch {
-    /// interface that frames come in by
+    /// receive interface
     pub rx: InterfaceIndex,
-    /// interface that they leave by
+    /// transmit interface
     pub tx: InterfaceIndex,
-    /// no longer
+    /// delete
     pub del: bool,
 }
 

@@ -1,5 +1,5 @@
-//! VLAN tag rewrite: what a bridged frame's tags become when it comes in on an interface, and the
-//! reverse when it goes out (IEEE 802.1Q, 802.1ah for the headers of provider backbone bridging).
+//! VLAN tag rewrite: the edit of a bridged frame's tags on receive, and the reverse on transmit
+//! (IEEE 802.1Q, 802.1ah for the headers of provider backbone bridging).
 
 use graph::{Buffer, Flags};
 use net::interface::{Interface, TagRewrite};
@@ -29,7 +29,7 @@ pub struct Edit {
     push: [u8; PBB as usize],
 }
 
-/// Edits of frames that come in, and the reverse for those that go out.
+/// Edits of received frames, and the reverse for transmitted ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewrite {
     /// For received frames, in order.
@@ -47,13 +47,13 @@ pub enum Error {
     /// no such operation
     #[retval(INVALID_VALUE_2)]
     NoOperation,
-    /// a VLAN is at most 4095
+    /// a VLAN ID is at most 4095
     #[retval(INVALID_VLAN)]
     Vlan,
-    /// a service is at most 16777215
+    /// a service identifier is at most 16777215
     #[retval(INVALID_VALUE)]
     Service,
-    /// the interface does not match exactly so many tags
+    /// the interface does not match so many tags
     #[retval(INVALID_VLAN)]
     TagCount,
 }
@@ -69,9 +69,9 @@ pub fn pushed(op: u32) -> usize {
 
 /// Operations of backbone bridging, in the numbers of clients.
 pub mod pbb {
-    /// Frames come in without its header and leave with it.
+    /// Frames are received without its header and transmitted with it.
     pub const PUSH: u32 = 2;
-    /// Frames come in with its header and leave without.
+    /// Frames are received with its header and transmitted without it.
     pub const POP: u32 = 4;
     /// Its header becomes a tag.
     pub const TRANSLATE: u32 = 7;
@@ -147,7 +147,7 @@ pub fn vlan(i: &Interface, wanted: &TagRewrite) -> Result<Rewrite, Error> {
     let popped = match pop {
         0 => Vec::new(),
         // Only what is known can be put in again.
-        _ if !sub.is_exact || sub.tags < pop => return Err(Error::TagCount),
+        _ if sub.tags < pop => return Err(Error::TagCount),
         1 => vec![tag(sub.is_dot1ad, outer.ok_or(Error::TagCount)?)],
         _ => vec![
             tag(sub.is_dot1ad, outer.ok_or(Error::TagCount)?),

@@ -30,7 +30,7 @@ const LOOK: u64 = 0;
 /// A client that gets events about addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Its number.
+    /// Index.
     pub client: u32,
     /// Number given back with each event.
     pub pid: u32,
@@ -80,12 +80,12 @@ pub(crate) fn spawn(router: &mut Router) {
     router.processes.spawn(NAME, Box::new(run));
 }
 
-/// Has the process see that there is something to do.
+/// Wakes the process.
 pub(crate) fn wake(router: &mut Router) {
     router.processes.signal(NAME, LOOK);
 }
 
-/// Has what was flushed forgotten.
+/// Deletes flushed entries soon.
 pub(crate) fn soon(router: &mut Router) {
     router.processes.signal(NAME, SOON);
 }

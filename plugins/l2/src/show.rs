@@ -12,26 +12,42 @@ use super::fib::{self, Entry};
 use super::output::Patched;
 use super::state::{self, Bridging, Domain, Place, Role};
 
-/// `show bridge-domain [ID [detail|int|arp|bd-tag]]`.
+/// Show bridge domains.
+#[derive(Command)]
+#[command("show bridge-domain")]
 struct ShowDomains {
-    id: Option<u32>,
-    has_ports: bool,
-    has_features: bool,
-    has_owners: bool,
-    has_tag: bool,
+    /// only this one
+    #[positional]
+    bridge_domain_id: Option<u32>,
+    /// all that is known of it
+    #[alias("det")]
+    detail: bool,
+    /// its interfaces
+    int: bool,
+    /// the hosts for which it answers ARP requests
+    arp: bool,
+    /// its tag
+    bd_tag: bool,
 }
 
-impl Command for ShowDomains {
-    const PATHS: &'static [&'static str] = &["show bridge-domain"];
-    const ABOUT: &'static str = "Show bridge domains";
-    const USAGE: &'static str = "[<bridge-domain-id> [detail|det|int|arp|bd-tag]]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let id = if args.is_empty() { None } else { Some(args.value("bridge domain")?) };
-        let detail = args.keyword("detail") || args.keyword("det");
-        let has_ports = detail || args.keyword("int");
-        let has_owners = detail || args.keyword("arp");
-        let has_tag = detail || args.keyword("bd-tag");
-        Ok(Self { id, has_ports, has_features: detail, has_owners, has_tag })
+/// Show how tags of frames are rewritten.
+#[derive(Command)]
+#[command("show interface vtr")]
+struct ShowRewrites {
+    /// interfaces; all when none is given
+    #[positional]
+    interfaces: Vec<InterfaceIndex>,
+}
+
+#[derive(Serialize)]
+struct Rewrite {
+    interface: String,
+    tag_rewrite: String,
+}
+
+impl fmt::Display for Rewrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:  VTR {}", self.interface, self.tag_rewrite)
     }
 }
 
@@ -114,14 +130,14 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
         learned: bridging.learned.at(domain.index.into()),
         limit: domain.limit,
         bvi: domain.bvi.map_or("N/A".to_owned(), name),
-        features: show.has_features.then(|| {
+        features: show.detail.then(|| {
             let all = features | input::XCONNECT;
             arcs::features(&net::ethernet::L2_INPUT, all).collect()
         }),
-        ports: show.has_ports.then(|| domain.ports().map(port).collect()),
-        unknown_to: domain.unknown.filter(|_| show.has_ports).map(name),
-        owners: show.has_owners.then(|| owners.collect()),
-        tag: show.has_tag.then(|| domain.tag.clone()),
+        ports: (show.int || show.detail).then(|| domain.ports().map(port).collect()),
+        unknown_to: domain.unknown.filter(|_| show.int || show.detail).map(name),
+        owners: (show.arp || show.detail).then(|| owners.collect()),
+        tag: (show.bd_tag || show.detail).then(|| domain.tag.clone()),
     }
 }
 
@@ -230,7 +246,7 @@ struct ShowFib {
 
 impl Command for ShowFib {
     const PATHS: &'static [&'static str] = &["show l2fib"];
-    const ABOUT: &'static str = "Show the addresses of bridge domains";
+    const ABOUT: &'static str = "Show the MAC addresses of bridge domains";
     const USAGE: &'static str = "[verbose | all] [bd_id <nn> | bd_index <nn>] [learn | add] [raw]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut show = Self::default();
@@ -349,16 +365,16 @@ impl fmt::Display for FibShown {
     }
 }
 
-/// Show what is done with the frames of interfaces.
+/// Show the layer 2 mode of interfaces.
 #[derive(Command)]
 #[command("show mode")]
 struct ShowMode {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     interfaces: Vec<InterfaceIndex>,
 }
 
-/// Show which interfaces' frames leave by another one untouched.
+/// Show patches.
 #[derive(Command)]
 #[command("show l2patch")]
 struct ShowPatches {}
@@ -368,7 +384,7 @@ struct ShowPatches {}
 struct ModeRow {
     interface: String,
     mode: &'static str,
-    /// The domain, what it is there, and its group.
+    /// The domain, its role there, and its group.
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<(u32, &'static str, u8)>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -433,14 +449,26 @@ impl fmt::Display for PatchRow {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, show: ShowDomains| {
         let bridging = router.own::<Bridging>();
-        if show.id.is_some_and(|id| !bridging.domains.contains_key(&id)) {
+        if show.bridge_domain_id.is_some_and(|id| !bridging.domains.contains_key(&id)) {
             return Err(domain::Error::NoDomain.into());
         }
-        let meant = bridging.domains.iter().filter(|(id, _)| show.id.is_none_or(|i| i == **id));
+        let meant = bridging
+            .domains
+            .iter()
+            .filter(|(id, _)| show.bridge_domain_id.is_none_or(|i| i == **id));
         let rows = meant.map(|(id, domain)| domain_row(router, *id, domain, &show)).collect();
         Ok(Output::of(Domains(rows)))
     });
     cli.command(|router: &mut Router, show: ShowFib| Ok(Output::of(show_fib(router, &show))));
+    cli.command(|router: &mut Router, show: ShowRewrites| {
+        let all = || router.interfaces.iter().map(|i| i.index).collect();
+        let meant: Vec<_> = if show.interfaces.is_empty() { all() } else { show.interfaces };
+        let row = |index: InterfaceIndex| Rewrite {
+            interface: router.interfaces.name(index.0).to_owned(),
+            tag_rewrite: rewrite_text(router, index),
+        };
+        Ok(Output::of(Rows(meant.into_iter().map(row).collect(), "")))
+    });
     cli.command(|router: &mut Router, show: ShowMode| {
         let all = || router.interfaces.iter().map(|i| i.index).collect();
         let meant: Vec<_> = if show.interfaces.is_empty() { all() } else { show.interfaces };

@@ -23,12 +23,12 @@ use super::scan;
 pub const MOST_DOMAINS: usize = 1 << 16;
 /// Largest number of a domain.
 pub const MAX_ID: u32 = 0x00ff_ffff;
-/// Addresses learned at most unless told otherwise, in all and in a domain.
+/// Default learn limit, in all and per domain.
 pub const DEFAULT_LIMIT: u32 = 1 << 24;
 /// Room for addresses at first.
 const FIRST_ROOM: usize = 1 << 14;
 
-/// Addresses of IP and who has them.
+/// Addresses of IP and their owners.
 pub type Owners = BTreeMap<IpAddr, MacAddr>;
 
 /// The role of a port in its domain.
@@ -74,15 +74,15 @@ pub struct Domain {
     pub bits: u32,
     /// Whether its frames may be rewritten.
     pub rewrites: bool,
-    /// Minutes after which what is not heard of is forgotten; 0 for never.
+    /// MAC age in minutes; 0 for no ageing.
     pub mac_age: u8,
     /// Its identifier, as operators give it.
     pub tag: String,
-    /// Addresses learned at most.
+    /// Maximum learned addresses.
     pub limit: u32,
     /// Its virtual interface.
     pub bvi: Option<InterfaceIndex>,
-    /// Interface for frames to unknown addresses.
+    /// Unknown-unicast interface.
     pub unknown: Option<InterfaceIndex>,
     /// Its other ports, in the order they came, and their split horizon groups.
     pub members: Vec<(InterfaceIndex, u8)>,
@@ -97,9 +97,9 @@ pub struct PortSeen {
     pub domain: u16,
     /// Sequence numbers of domain and interface.
     pub sequence: u16,
-    /// Its split horizon group.
+    /// Split horizon group.
     pub group: u8,
-    /// It is the router's own.
+    /// The router's own.
     pub is_bvi: bool,
     /// Interface that its frames go to while it is cross-connected.
     pub peer: u32,
@@ -113,11 +113,11 @@ pub struct PortSeen {
     pub input: Vec<Edit>,
     /// Edits of frames to be sent.
     pub output: Vec<Edit>,
-    /// Its frames go out as they are.
+    /// Its frames are sent unchanged.
     pub is_plain: bool,
-    /// Nothing goes out.
+    /// Nothing is sent.
     pub is_blocked: bool,
-    /// Only frames that it would take itself go out.
+    /// Only frames that it would accept itself are sent.
     pub is_filtered: bool,
 }
 
@@ -127,9 +127,9 @@ pub struct DomainSeen {
     /// Members that get a copy of what is flooded, and their groups; the router's own port is the
     /// last.
     pub members: Vec<(u32, u8)>,
-    /// The router's own port.
+    /// Bridge virtual interface.
     pub bvi: Option<u32>,
-    /// Interface for frames to unknown addresses.
+    /// Unknown-unicast interface.
     pub unknown: Option<u32>,
     /// Addresses learned at most, in all and in the domain.
     pub limits: [u64; 2],
@@ -149,7 +149,7 @@ pub struct Bridging {
     pub fib: Exact,
     /// Addresses learned: all of them at 0, those of each domain at its place.
     pub learned: Tally,
-    /// Addresses learned at most.
+    /// Maximum learned addresses.
     pub limit: u32,
     /// Addresses that a new domain learns at most.
     pub default_limit: u32,
@@ -163,7 +163,7 @@ pub struct Bridging {
     seen_domains: SharedSlab<DomainSeen>,
     /// Edges of `l2-output` to the output of each interface, once the node is there.
     pub(crate) output_edges: Shared<Option<EdgesReader>>,
-    /// The last host that clients were told of, and when, by ARP and by neighbour discovery.
+    /// The last host that was reported to clients, and when, by ARP and by neighbor discovery.
     pub(crate) heard: [Option<(Heard, f64)>; 2],
 }
 
@@ -223,12 +223,12 @@ impl Bridging {
     pub fn port_sequence(&self, interface: InterfaceIndex) -> u8 {
         self.port_sequences.get(&interface).copied().unwrap_or(0)
     }
-    /// Has addresses learned in a domain count no longer.
+    /// Invalidates addresses learned in a domain.
     pub(crate) fn flush_domain(&mut self, index: u16) {
         let sequence = self.domain_sequences.entry(index).or_default();
         *sequence = sequence.wrapping_add(1);
     }
-    /// Has addresses learned on an interface count no longer.
+    /// Invalidates addresses learned on an interface.
     pub(crate) fn flush_port(&mut self, interface: InterfaceIndex) {
         let sequence = self.port_sequences.entry(interface).or_default();
         *sequence = sequence.wrapping_add(1);
@@ -244,7 +244,8 @@ impl Bridging {
     pub fn effective(&self, port: &Port) -> u32 {
         match port.place {
             Place::CrossConnect(_) => input::XCONNECT,
-            Place::Lent(_) => 0,
+            // Nothing is taken from where unknown addresses are.
+            Place::Lent(_) | Place::Bridge(_, Role::Unknown, _) => 0,
             Place::Bridge(id, ..) => {
                 let domain = self.domains.get(&id);
                 domain.map_or(0, |domain| port.input & domain.shown_bits() & input::OWN)
@@ -277,7 +278,7 @@ pub(crate) fn is_flooded(router: &Router, domain: &Domain, member: InterfaceInde
     !is(member, Flooding::WithoutMaster) || !has_master()
 }
 
-/// Has nodes see a domain and its ports as they are now.
+/// Publishes a domain and its ports to nodes.
 pub(crate) fn publish_domain(router: &mut Router, id: u32) {
     let Some(domain) = router.own::<Bridging>().domains.get(&id) else { return };
     let members = domain.members.iter().filter(|m| is_flooded(router, domain, m.0));
@@ -298,12 +299,12 @@ pub(crate) fn publish_domain(router: &mut Router, id: u32) {
     all.into_iter().for_each(|port| publish_port(router, port));
 }
 
-/// Has nodes find no domain at a place any more.
+/// Removes the domain at a place from nodes.
 pub(crate) fn hide_domain(router: &mut Router, index: u16) {
     router.own_mut::<Bridging>().seen_domains.put(index.into(), None);
 }
 
-/// Has nodes see a port as it is now, and switches its features.
+/// Publishes a port to nodes, and sets its features.
 pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
     let bridging = router.own::<Bridging>();
     let Some(port) = bridging.ports.get(&interface).copied() else {
@@ -349,7 +350,7 @@ pub(crate) fn publish_port(router: &mut Router, interface: InterfaceIndex) {
         arcs::switch(router, &L2_INPUT, interface, bit, on);
     }
     router.own_mut::<Bridging>().seen_ports.put(interface.0, Some(seen));
-    // It was there when it became a port, and whoever deletes it takes it out before.
+    // It existed when it became a port, and its deletion removes it before.
     let _ = router.set_mode(interface, mode);
 }
 

@@ -9,44 +9,44 @@ use serde::Serialize;
 
 use super::{Entry, NONE, Rewritten};
 
-/// Make an entry by which bytes of frames are rewritten, change or delete it.
+/// Add, change or delete a rewrite entry.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("l2 rewrite entry")]
 #[stage(Objects)]
 struct SetEntry {
-    /// its number; a new one unless given
+    /// entry index; default a new one
     index: Option<u32>,
-    /// bits that change
+    /// bits to rewrite
     mask: Option<Hex>,
-    /// their new value
+    /// new value
     value: Option<Hex>,
-    /// bytes left out before
+    /// bytes to skip
     #[default]
     skip: usize,
-    /// delete it
+    /// delete
     del: bool,
 }
 
-/// Rewrite the frames that a bridged interface receives.
+/// Enable or disable rewriting on a bridged interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 rewrite")]
 #[stage(Attachments)]
 struct SetInterface {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// table of the classifier whose sessions name entries
+    /// classifier table whose sessions select entries
     table: Option<u32>,
     /// entry for frames without a session
     miss_index: Option<u32>,
 }
 
-/// Show the entries by which bytes of frames are rewritten.
+/// Show rewrite entries.
 #[derive(Command)]
 #[command("show l2 rewrite entries")]
 struct ShowEntries {}
 
-/// Show how the frames of interfaces are rewritten.
+/// Show interfaces with rewriting.
 #[derive(Command)]
 #[command("show l2 rewrite interfaces")]
 struct ShowInterfaces {}

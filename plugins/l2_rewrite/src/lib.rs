@@ -35,11 +35,11 @@ pub const FEATURE: Feature = Feature {
 /// Bits that become others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Bytes left out before.
+    /// Bytes to skip.
     pub skip: usize,
-    /// Bits that change.
+    /// Bits to rewrite.
     pub mask: Vec<u8>,
-    /// Their new value.
+    /// New value.
     pub value: Vec<u8>,
 }
 
@@ -74,13 +74,13 @@ pub enum Error {
     /// the entry is in use
     #[retval(IN_USE)]
     InUse,
-    /// mask and value have the same length
+    /// mask and value must have the same length
     #[retval(INVALID_VALUE)]
     Length,
-    /// no more than 1024 bytes
+    /// at most 1024 bytes
     #[retval(INVALID_VALUE)]
     Long,
-    /// no more than 65536 entries
+    /// at most 65536 entries
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }

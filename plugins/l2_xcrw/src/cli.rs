@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Rewritten;
 
-/// Have all frames of an interface go to a node, with bytes in front, or no longer.
+/// Send all frames of an interface to a node, with bytes prepended, or stop.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface l2 xcrw")]
 #[stage(Attachments)]
@@ -17,15 +17,15 @@ struct Set {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the node
+    /// node
     next: Option<String>,
-    /// bytes that are put in front, in hexadecimal digits
+    /// bytes to prepend, in hexadecimal
     rw: Option<Hex>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Show whose frames go to a node, with bytes in front.
+/// Show interfaces whose frames go to a node.
 #[derive(Command)]
 #[command("show l2xcrw")]
 struct Show {}

@@ -13,7 +13,7 @@ use infra::rcu::SlabReader;
 use net::interface::{AttachedAt, Change, DEVICE_INPUT, NoInterface};
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 
-/// The node.
+/// Node.
 const NODE: &str = "l2-xcrw";
 /// Longest bytes that are put in front.
 const LONGEST: usize = 128;
@@ -34,7 +34,7 @@ pub const FEATURE: Feature = Feature {
 pub struct CrossConnect {
     /// The edge to the node.
     slot: Slot,
-    /// The node.
+    /// Node.
     node: String,
     /// The interface whose output it is.
     tx: Option<u32>,
@@ -56,7 +56,7 @@ pub enum Error {
     /// no such node: {0}
     #[retval(NO_SUCH_NODE)]
     NoNode(String),
-    /// at most 128 bytes are put in front, not {0}
+    /// at most 128 bytes can be prepended, not {0}
     #[retval(INVALID_VALUE)]
     TooLong(usize),
     /// the interface has no such cross-connect
@@ -75,7 +75,7 @@ impl CrossConnect {
     }
 }
 
-/// Has frames of an interface go to a node with these bytes in front.
+/// Sends frames of an interface to a node with these bytes in front.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -98,7 +98,7 @@ pub fn set(
     Ok(router.put(interface, Rewritten(Some(connect)))?)
 }
 
-/// Has frames of an interface go on as usual.
+/// Restores the usual path of an interface's frames.
 ///
 /// # Errors
 /// [`Error::Unknown`].

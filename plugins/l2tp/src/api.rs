@@ -9,7 +9,7 @@ use net::{InterfaceIndex, InterfaceReply, Router};
 use super::{By, L2tp};
 
 control::numbers! {
-    /// By what of a packet its session is known.
+    /// Lookup key of sessions.
     pub enum LookupKey: u8 = "l2t_lookup_key" in "" {
         SRC_ADDR = 0 => "L2T_LOOKUP_KEY_API_SRC_ADDR",
         DST_ADDR = 1 => "L2T_LOOKUP_KEY_API_DST_ADDR",
@@ -17,36 +17,36 @@ control::numbers! {
     }
 }
 
-/// Make a session.
+/// Create a session.
 #[derive(Clone, Copy, Message)]
 #[replies(InterfaceReply)]
 pub struct L2tpv3CreateTunnel {
-    /// far end
+    /// client address
     pub client_address: Address,
-    /// own address
+    /// local address
     pub our_address: Address,
-    /// number in packets that are received
+    /// local session ID
     pub local_session_id: u32,
-    /// number in packets that are sent
+    /// remote session ID
     pub remote_session_id: u32,
-    /// cookie in packets that are received
+    /// local cookie
     pub local_cookie: Secret<u64>,
-    /// cookie in packets that are sent
+    /// remote cookie
     pub remote_cookie: Secret<u64>,
-    /// whether the layer 2 sublayer follows
+    /// true if a layer 2 sublayer header is present
     pub l2_sublayer_present: bool,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
 }
 
-/// Change the cookies of a session: the local one before stays valid.
+/// Change the cookies of a session; the previous local one stays valid.
 #[derive(Message)]
 pub struct L2tpv3SetTunnelCookies {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// new cookie in packets that are received
+    /// new local cookie
     pub new_local_cookie: Secret<u64>,
-    /// new cookie in packets that are sent
+    /// new remote cookie
     pub new_remote_cookie: Secret<u64>,
 }
 
@@ -58,39 +58,39 @@ pub struct SwIfL2tpv3TunnelDump {}
 /// A session.
 #[derive(Debug, Message)]
 pub struct SwIfL2tpv3TunnelDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// name of its interface
+    /// interface name
     pub interface_name: Text<64>,
-    /// far end
+    /// client address
     pub client_address: Address,
-    /// own address
+    /// local address
     pub our_address: Address,
-    /// number in packets that are received
+    /// local session ID
     pub local_session_id: u32,
-    /// number in packets that are sent
+    /// remote session ID
     pub remote_session_id: u32,
-    /// cookies in packets that are received, the new one first
+    /// local cookies, the newest first
     pub local_cookie: Secret<[u64; 2]>,
-    /// cookie in packets that are sent
+    /// remote cookie
     pub remote_cookie: Secret<u64>,
-    /// whether the layer 2 sublayer follows
+    /// true if a layer 2 sublayer header is present
     pub l2_sublayer_present: bool,
 }
 
-/// Take packets of sessions on an interface, whatever address they are for, or no longer.
+/// Enable or disable L2TPv3 reception on an interface, for any destination address.
 #[derive(Message)]
 pub struct L2tpv3InterfaceEnableDisable {
-    /// they are taken
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// the interface they come in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Say by what of a packet its session is known.
+/// Set the lookup key of sessions.
 #[derive(Message)]
 pub struct L2tpv3SetLookupKey {
-    /// by what
+    /// lookup key
     pub key: LookupKey,
 }
 

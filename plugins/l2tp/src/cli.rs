@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-use control::Secret;
 use control::cli::{Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
+use control::{HIDDEN, Secret};
 use net::tunnel::{Outer, command, show};
 use net::{InterfaceIndex, Router};
 
@@ -30,28 +30,28 @@ impl fmt::Display for Cookie {
     }
 }
 
-/// Make an L2TPv3 session.
+/// Create an L2TPv3 session.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create l2tpv3 tunnel")]
 #[undo("delete l2tpv3 tunnel client {client} our {our} local-session {local-session}")]
 struct Create {
-    /// far end
+    /// remote address
     client: Ipv6Addr,
-    /// own address
+    /// local address
     our: Ipv6Addr,
-    /// cookie in packets that are received
+    /// local cookie
     local_cookie: Option<Secret<Cookie>>,
-    /// cookie in packets that are sent
+    /// remote cookie
     remote_cookie: Option<Secret<Cookie>>,
-    /// number in packets that are received
+    /// local session ID
     #[alias("local-session-id")]
     local_session: u32,
-    /// number in packets that are sent
+    /// remote session ID
     #[alias("remote-session-id")]
     remote_session: u32,
-    /// the layer 2 sublayer follows
+    /// with a layer 2 sublayer header
     l2_sublayer_present: bool,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     #[alias("fib-id")]
     encap_vrf_id: Option<u32>,
 }
@@ -60,11 +60,11 @@ struct Create {
 #[derive(Command)]
 #[command("delete l2tpv3 tunnel")]
 struct Delete {
-    /// far end
+    /// remote address
     client: Ipv6Addr,
-    /// own address
+    /// local address
     our: Ipv6Addr,
-    /// number in packets that are received
+    /// local session ID
     local_session: u32,
 }
 
@@ -81,7 +81,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
     Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
 }
 
-/// Change the cookies of an L2TPv3 session: the local one before stays valid.
+/// Change the cookies of an L2TPv3 session; the previous local one stays valid.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set l2tpv3 tunnel cookie")]
 #[stage(Attachments)]
@@ -89,13 +89,13 @@ struct SetCookies {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// cookie in packets that are received
+    /// local cookie
     local: Secret<Cookie>,
-    /// cookie in packets that are sent
+    /// remote cookie
     remote: Secret<Cookie>,
 }
 
-/// Take packets of L2TPv3 sessions on an interface, whatever address they are for.
+/// Enable or disable L2TPv3 reception on an interface, for any destination address.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 l2tpv3")]
 #[stage(Attachments)]
@@ -103,19 +103,20 @@ struct Take {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Show the L2TPv3 sessions.
+/// Show L2TPv3 sessions.
 #[derive(Command)]
 #[command("show l2tpv3")]
 struct Show {
     /// with what they carried
+    #[alias("v")]
     verbose: bool,
 }
 
-/// Set what L2TPv3 sessions carried to zero.
+/// Clear the counters of L2TPv3 sessions.
 #[derive(Command)]
 #[command("clear l2tp counters")]
 struct Clear;
@@ -160,7 +161,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 && t.kind.sessions.0 == c.local_session
         };
         let found = super::sessions(router).find(is_it).map(|t| t.interface);
-        let interface = found.ok_or("there is no such session")?;
+        let interface = found.ok_or("no such session")?;
         Ok::<_, Error>(super::remove(router, interface)?)
     });
     cli.command(|router: &mut Router, c: SetCookies| {
@@ -178,9 +179,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(show::all::<L2tp>(router, "L2TPv3", |t| {
             let L2tp { sessions, local_cookies: [now, before], remote_cookie, .. } = t.kind;
             let sublayer = if t.kind.has_sublayer { " l2-sublayer" } else { "" };
+            let [now, before, theirs] = [now, before, remote_cookie].map(shown);
             let mut more = format!(
-                "session local {} remote {} cookie local 0x{now:x} (before 0x{before:x}) \
-                 remote 0x{remote_cookie:x}{sublayer}",
+                "session local {} remote {} cookie local {now} (before {before}) \
+                 remote {theirs}{sublayer}",
                 sessions.0, sessions.1
             );
             if c.verbose {
@@ -191,4 +193,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             more
         }))
     });
+}
+
+/// A cookie as it is shown: whether there is one.
+fn shown(cookie: u64) -> &'static str {
+    if cookie == 0 { "0x0" } else { HIDDEN }
 }

@@ -22,9 +22,9 @@ const SUBLAYER: usize = 4;
 /// A session.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Its interface.
+    /// Interface.
     pub interface: u32,
-    /// Its number.
+    /// Index.
     pub session: u32,
     /// Cookies that its packets may have.
     pub cookies: [u64; 2],

@@ -96,7 +96,7 @@ impl Encapsulate for L2tp {
     const ENCAPSULATED: EncapCount = EncapCount::Sent;
 }
 
-/// By what of a packet its session is known.
+/// Lookup key of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Its source.
@@ -129,10 +129,10 @@ pub struct TakesAny(pub bool);
 /// Reasons why something is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// {0} is no address of IPv6
+    /// {0} is not an IPv6 address
     #[retval(INVALID_ADDRESS_FAMILY)]
     Family(IpAddr),
-    /// there are sessions that would not be known apart
+    /// existing sessions would become indistinguishable
     #[retval(INSTANCE_IN_USE)]
     InUse,
 }
@@ -163,7 +163,7 @@ fn table(router: &Router, by: By) -> Option<HashMap<u128, Known>> {
     Some(all)
 }
 
-/// Has nodes know the sessions there are, by the same or by something else.
+/// Publishes the sessions to nodes, by the same or another key.
 fn publish(router: &mut Router, by: By) -> Result<(), Error> {
     let all = table(router, by).ok_or(Error::InUse)?;
     router.own_mut::<Lookup>().0.publish(Sessions { by, all });
@@ -186,7 +186,7 @@ pub fn add(router: &mut Router, outer: Outer, l2tp: L2tp) -> Result<InterfaceInd
         return Err(TunnelError::Exists);
     }
     let made = router.add_tunnel(None, outer, l2tp)?;
-    publish(router, by).expect("the key is nobody's");
+    publish(router, by).expect("the key is unused");
     Ok(made)
 }
 
@@ -201,7 +201,7 @@ pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), Tunn
     Ok(())
 }
 
-/// Has far ends change to a new cookie, which is valid beside the old one, and sends another one.
+/// Sets a new local cookie, which is valid beside the old one, and another remote one.
 ///
 /// # Errors
 /// The interface is no session's.
@@ -218,7 +218,7 @@ pub fn set_cookies(
     Ok(())
 }
 
-/// Has packets of sessions taken on an interface, whatever address they are for, or no longer.
+/// Receives packets of sessions on an interface, for any destination address, or stops.
 ///
 /// # Errors
 /// There is no such interface.

@@ -8,7 +8,7 @@ use wire::IpVersion;
 
 use super::Key;
 
-/// Ask for the version of the feature.
+/// Get the version of the feature.
 #[derive(Message)]
 #[reply(L3xcPluginGetVersionReply)]
 pub struct L3xcPluginGetVersion {}
@@ -17,9 +17,9 @@ pub struct L3xcPluginGetVersion {}
 #[derive(Message)]
 #[head(details)]
 pub struct L3xcPluginGetVersionReply {
-    /// that of what is incompatible with others
+    /// major version
     pub major: u32,
-    /// that of what was added
+    /// minor version
     pub minor: u32,
 }
 
@@ -27,51 +27,51 @@ pub struct L3xcPluginGetVersionReply {
 #[derive(Clone, Debug, PartialEq, Eq, Record)]
 #[file("")]
 pub struct L3xc {
-    /// the interface whose packets are sent on
+    /// interface to cross-connect
     pub sw_if_index: InterfaceIndex,
-    /// those of IPv6, else those of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ip6: bool,
     /// paths
     #[counted(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// Have packets of an interface leave by these paths, instead of others if it has some.
+/// Set the layer 3 cross-connect of an interface.
 #[derive(Message)]
 #[reply(L3xcUpdateReply)]
 pub struct L3xcUpdate {
-    /// the cross-connect
+    /// cross-connect
     pub l3xc: L3xc,
 }
 
-/// They do.
+/// Reply: success.
 #[derive(Message)]
 pub struct L3xcUpdateReply {
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
 }
 
-/// Have packets of an interface routed again.
+/// Delete the layer 3 cross-connect of an interface.
 #[derive(Message)]
 pub struct L3xcDel {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// those of IPv6, else those of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ip6: bool,
 }
 
-/// List the cross-connects.
+/// List cross-connects.
 #[derive(Message)]
 #[details(L3xcDetails)]
 pub struct L3xcDump {
-    /// only those of this interface; 4294967295 for all
+    /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A cross-connect.
 #[derive(Message)]
 pub struct L3xcDetails {
-    /// the cross-connect
+    /// cross-connect
     pub l3xc: L3xc,
 }
 

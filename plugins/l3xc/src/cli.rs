@@ -23,13 +23,14 @@ struct Set {
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["l3xc"];
-    const ABOUT: &'static str = "Have all IP packets of an interface leave by given paths";
+    const ABOUT: &'static str = "Set or delete the layer 3 cross-connect of an interface";
     const USAGE: &'static str = "[add|del] <interface> [ip4|ip6] {via [<next-hop>] [<interface>] \
         [next-hop-table <table-id>] [weight <n:0-255>] [preference <n:0-255>] \
-        [resolve-via-host] [resolve-via-attached] [via-label <label>] [out-labels <label>...] | \
+        [resolve-via-host] [resolve-via-attached] [via-label <label>] [out-labels <label>...] \
+        [control-word|pop-pw-cw] | \
         [via] {drop|local | lookup in table <table-id> | ip4-lookup-in-table <table-id> | \
         ip6-lookup-in-table <table-id> | mpls-lookup-in-table <table-id> | \
-        rx-ip4 <interface> | rx-ip6 <interface> | udp-encap <id>}}...";
+        rx-ip4 <interface> | rx-ip6 <interface> | udp-encap <id> | src-lookup}}...";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut interface, mut is_del, mut version) = (None, false, None);
@@ -67,7 +68,7 @@ impl Print for Set {
     }
 }
 
-/// Show where the packets of cross-connected interfaces go.
+/// Show layer 3 cross-connects.
 #[derive(Command)]
 #[command("show l3xc")]
 struct Show;

@@ -41,7 +41,7 @@ pub struct Balances([Option<u32>; 2]);
 /// A cross-connect: an interface, and its packets of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// The version of the packets.
     pub version: IpVersion,
@@ -69,13 +69,12 @@ pub enum Error {
     /// no such cross-connect
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// no way there: {0}
+    /// invalid path: {0}
     #[retval(INVALID_VALUE)]
     Path(fib::Error),
 }
 
-/// Has an interface's packets leave by these paths, instead of others if it has some; returns the
-/// load balance that counts them.
+/// Sets the paths of an interface's packets; returns the load balance that counts them.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -98,7 +97,7 @@ pub fn set(router: &mut Router, key: Key, paths: Vec<Path>) -> Result<u32, Error
     Ok(balance)
 }
 
-/// Has an interface's packets routed again.
+/// Routes an interface's packets again.
 ///
 /// # Errors
 /// [`Error::Unknown`].

@@ -11,7 +11,7 @@ use super::Balances;
 
 /// A version whose packets are cross-connected.
 pub trait Crossed: Version {
-    /// Name of the node.
+    /// Node name.
     const NODE: &'static str;
 }
 
@@ -39,10 +39,10 @@ impl<V: Crossed> Input<V> {
 /// Counters of [`Input`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// packets that were sent on.
+    /// packets forwarded.
     #[name("matched")]
     Matched,
-    /// packets whose interface is not connected any more.
+    /// packets of an interface without a cross-connect.
     #[name("no match")]
     NoMatch,
 }

@@ -6,51 +6,51 @@ use wire::MacAddr;
 
 use super::{Ports, Speaking};
 
-/// List members of bonds in mode lacp.
+/// List LACP members.
 #[derive(Message)]
 #[details(SwInterfaceLacpDetails)]
 pub struct SwInterfaceLacpDump {}
 
-/// A member of a bond in mode lacp.
+/// An LACP member.
 #[derive(Debug, Message)]
 pub struct SwInterfaceLacpDetails {
-    /// the member
+    /// member interface
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
     /// receive machine: initialize, port disabled, expired, disabled, defaulted, current
     pub rx_state: u32,
-    /// transmission machine
+    /// transmit machine
     pub tx_state: u32,
     /// mux machine: detached, waiting, attached, collecting and distributing
     pub mux_state: u32,
     /// periodic transmission machine: none, fast, slow, now
     pub ptx_state: u32,
-    /// the bond
+    /// bond interface
     pub bond_interface_name: Text<64>,
-    /// priority of the member's system; less is more
+    /// actor system priority; the lowest wins
     pub actor_system_priority: u16,
-    /// the system of the member
+    /// actor system
     pub actor_system: MacAddr,
-    /// ports of one key can be one link
+    /// aggregation key
     pub actor_key: u16,
-    /// preference of the port; less is more
+    /// port priority; the lowest wins
     pub actor_port_priority: u16,
-    /// the port
+    /// port
     pub actor_port_number: u16,
-    /// bits of its state
+    /// state bits
     pub actor_state: u8,
-    /// priority of the other end's system; less is more
+    /// partner system priority; the lowest wins
     pub partner_system_priority: u16,
-    /// the system of the other end
+    /// partner system
     pub partner_system: MacAddr,
-    /// ports of one key can be one link
+    /// aggregation key
     pub partner_key: u16,
-    /// preference of the port; less is more
+    /// port priority; the lowest wins
     pub partner_port_priority: u16,
-    /// the port
+    /// port
     pub partner_port_number: u16,
-    /// bits of its state
+    /// state bits
     pub partner_state: u8,
 }
 

@@ -1,9 +1,9 @@
 //! Link aggregation control (IEEE 802.1AX section 6): members of bonds in mode `lacp` carry packets
 //! when the other end of their link agrees.
 //!
-//! A bond is an aggregator, a member a port. A bond has one group of ports: those whose other ends
-//! are of one system and key. The first one that is heard of chooses it; when no port is left in it
-//! another one does. A port of which nothing is heard carries nothing.
+//! A bond is an aggregator, a member a port. A bond has one group of ports: those whose partners
+//! have one system and key. The first one heard selects it; when no port is left in it another one
+//! does. A port without a partner carries nothing.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -68,7 +68,7 @@ struct DebugsAll(bool);
 /// Reasons for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// the interface is no member of a bond in mode lacp
+    /// the interface is not an LACP member
     #[retval(INVALID_INTERFACE)]
     NoPort,
 }
@@ -80,8 +80,8 @@ fn gauges([bond, member]: [InterfaceIndex; 2]) -> [String; 2] {
 
 /// A member joined a bond that speaks.
 fn joined(router: &mut Router, interface: InterfaceIndex) {
-    let Some((member, bond)) = router.own::<Bonds>().of(interface) else { return };
-    let (at, key) = (member.bond, bond.id as u16);
+    let Some((member, _)) = router.own::<Bonds>().of(interface) else { return };
+    let (at, key) = (member.bond, member.bond.0 as u16);
     let mut bits = state::AGGREGATION;
     bits |= if member.is_passive { 0 } else { state::ACTIVITY };
     bits |= if member.is_long_timeout { 0 } else { state::TIMEOUT };
@@ -114,7 +114,7 @@ fn leaves(router: &mut Router, interface: InterfaceIndex) {
         say(router, interface, Pdu::new(gone.port.actor, gone.port.partner).as_bytes());
     }
     for name in gauges([gone.bond, interface]) {
-        // One that found no room is not there.
+        // One without room does not exist.
         let _ = router.stats.remove(&name);
     }
     router.put(interface, Seen::default()).expect("members are interfaces");
@@ -144,11 +144,11 @@ fn select(router: &mut Router, bond: InterfaceIndex) {
         of.port.is_selected = Some(of.port.group()) == group;
     }
     run(router, |of| of.bond == bond);
-    // Whoever waits for time has the process look again.
+    // A machine that waits for time makes the process check again.
     router.processes.signal(PROCESS, 0);
 }
 
-/// Has machines follow, frames sent and bonds told what changed.
+/// Updates machines, sends frames and notifies bonds of changes.
 fn run(router: &mut Router, is_meant: impl Fn(&Speaking) -> bool) {
     let now = router.now();
     let (mut done, debugs_all) = (Vec::new(), router.own::<DebugsAll>().0);
@@ -183,7 +183,11 @@ fn run(router: &mut Router, is_meant: impl Fn(&Speaking) -> bool) {
 
 fn say(router: &mut Router, interface: InterfaceIndex, what: &[u8]) {
     let Some((member, _)) = router.own::<Bonds>().of(interface) else { return };
-    let header = Header::new(SLOW_PROTOCOLS, member.mac, EtherType::SLOW_PROTOCOLS);
+    say_from(router, interface, member.mac, what);
+}
+
+fn say_from(router: &mut Router, interface: InterfaceIndex, mac: MacAddr, what: &[u8]) {
+    let header = Header::new(SLOW_PROTOCOLS, mac, EtherType::SLOW_PROTOCOLS);
     neighbor::send(router, interface, [header.as_bytes(), what].concat());
 }
 
@@ -220,10 +224,12 @@ fn heard(router: &mut Router, heard: Heard) {
             let _ = router.put(interface, Seen { system, last: hash });
             select(router, bond);
         }
-        // Section 6.5.4.
+        // Section 6.5.4. As in the original an answer comes from the address of the bond.
         Heard::Marker { interface, marker } => {
-            let answer = Marker { kind: Marker::ANSWER, ..marker };
-            say(router, interface, answer.as_bytes());
+            let bond = router.own::<Bonds>().of(interface).map(|(member, _)| member.bond);
+            let Some(bond) = bond.and_then(|bond| router.interfaces.at(bond)) else { return };
+            let (mac, answer) = (bond.mac, Marker { kind: Marker::ANSWER, ..marker });
+            say_from(router, interface, mac, answer.as_bytes());
         }
     }
 }
@@ -250,16 +256,16 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// Log the changes of a port, or of all ports without one; or stop.
+/// Enable or disable logging of LACP state changes.
 #[derive(Command)]
 #[command("debug lacp")]
 struct Debug {
-    /// member; all, also later ones, if not given
+    /// member; default all, including later ones
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// log them
+    /// enable logging
     on: bool,
-    /// stop
+    /// disable
     off: bool,
 }
 
@@ -286,7 +292,7 @@ pub const FEATURE: Feature = Feature {
     default_enabled: true,
     requires: &["bond"],
     register,
-    configuration: Configuration::None("what members are told is kept with bonds"),
+    configuration: Configuration::None("member settings are saved with the bonds"),
 };
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

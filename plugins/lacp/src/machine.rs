@@ -1,5 +1,5 @@
 //! The machines of a port (IEEE 802.1AX section 6.4): receive, periodic transmission, mux and
-//! transmission. They know neither packets nor interfaces, and time is what they are told.
+//! transmission. They know neither packets nor interfaces, and time is an argument.
 
 use wire::lacp::{Party, Pdu, state};
 
@@ -8,8 +8,8 @@ const FAST: f64 = 1.0;
 const SLOW: f64 = 30.0;
 /// Times of these after which nothing was heard for too long.
 const TIMEOUT: f64 = 3.0;
-/// Seconds for which a port waits for others before it is attached.
-const AGGREGATE_WAIT: f64 = 2.0;
+/// Seconds for which a port waits for others before it is attached: none, as in the original.
+const AGGREGATE_WAIT: f64 = 0.0;
 /// Frames sent within [`FAST`] at most.
 const BURST: usize = 3;
 
@@ -107,13 +107,19 @@ pub struct Port {
     said: [f64; BURST],
 }
 
+/// What is taken for the other end while nothing is known of it: one like this end, of no system.
+fn unknown(actor: &Party) -> Party {
+    Party { system: wire::MacAddr::ZERO, state: 0, ..*actor }
+}
+
 impl Port {
     /// A port whose link is down. `actor` says what it is, whether it begins, and how often it
     /// wants to hear.
-    pub fn new(actor: Party) -> Self {
+    pub fn new(mut actor: Party) -> Self {
+        actor.set(state::DEFAULTED, true);
         Self {
             actor,
-            partner: Party::default(),
+            partner: unknown(&actor),
             rx: Rx::PortDisabled,
             mux: Mux::Detached,
             periodic: Periodic::NoPeriodic,
@@ -141,7 +147,7 @@ impl Port {
         let Party { system_priority, system, key, .. } = self.partner;
         (system_priority.get(), system, key.get())
     }
-    /// Gives it another identity; the other end hears of it.
+    /// Gives it another identity, and informs the partner.
     pub fn set_system(&mut self, system: wire::MacAddr) {
         self.actor.system = system;
         (self.is_selected, self.needs_to_say) = (false, true);
@@ -173,7 +179,7 @@ impl Port {
     fn forget(&mut self) {
         self.rx = Rx::Defaulted;
         self.current_until = None;
-        let unknown = Party::default();
+        let unknown = unknown(&self.actor);
         if !self.partner.is_same(&unknown) {
             self.is_selected = false;
         }
@@ -270,7 +276,7 @@ impl Port {
             _ => SLOW,
         };
         let is_due = self.say_at.is_none_or(|at| at <= now);
-        // Whoever wants to hear more often hears at once.
+        // A partner that wants a faster rate is sent a frame at once.
         let is_sooner = self.periodic == Periodic::SlowPeriodic && every == FAST;
         if is_due || is_sooner {
             self.needs_to_say = true;

@@ -1,4 +1,4 @@
-//! `lacp-input`: what the other end of a link says.
+//! `lacp-input`: frames of the partner.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "lacp-input";
 pub enum Heard {
     /// Description of both ends.
     Pdu {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
         /// The message.
         pdu: Pdu,
@@ -27,7 +27,7 @@ pub enum Heard {
     },
     /// A request to be answered.
     Marker {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
         /// The request.
         marker: Marker,

@@ -9,15 +9,15 @@ use wire::lacp::{Party, state};
 
 use super::{Ports, Speaking};
 
-/// Show members of bonds in mode lacp and what they know of the other end.
+/// Show LACP members and their partners.
 #[derive(Command)]
 #[command("show lacp")]
 struct Show {
-    /// interfaces; all when none is given
+    /// interfaces; default all
     #[positional]
     #[values("interface")]
     interface: Vec<Word>,
-    /// as clients see it
+    /// in detail
     details: bool,
 }
 

@@ -16,21 +16,21 @@ use crate::{servers, show};
 /// Protocols that VIPs have.
 const PROTOCOLS: [(&str, Protocol); 2] = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
 
-/// Set what holds for all VIPs
+/// Set the global load balancer parameters
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("lb conf")]
 #[stage(Settings)]
 #[undo("=lb conf ip4-src-address 0.0.0.0 ip6-src-address :: buckets 1024 timeout 40")]
 struct SetConf {
-    /// source of packets in GRE over IPv4; 0.0.0.0 for none
+    /// source address of GRE over IPv4; 0.0.0.0 for none
     ip4_src_address: Option<Ipv4Addr>,
-    /// source of packets in GRE over IPv6; :: for none
+    /// source address of GRE over IPv6; :: for none
     ip6_src_address: Option<Ipv6Addr>,
-    /// buckets of four known flows on each thread, a power of two
+    /// sticky buckets of four flows per thread, a power of 2
     buckets: Option<u32>,
     /// its binary logarithm
     buckets_log2: Option<u32>,
-    /// seconds of silence after which a flow is over
+    /// inactive timeout in seconds
     timeout: Option<u32>,
 }
 
@@ -47,10 +47,24 @@ fn port(args: &mut Args<'_>) -> Result<Option<(Protocol, u16)>, Error> {
     Ok(Some((protocol, args.value("port")?)))
 }
 
-/// A prefix, and a protocol and port if they come next.
-fn key(args: &mut Args<'_>) -> Result<Key, Error> {
-    let prefix: Prefix = args.value("prefix")?;
-    Ok(Key { prefix: prefix.network(), port: port(args)? })
+/// Reads a prefix, a protocol with its port, and what `take` knows, in any order.
+fn key(
+    args: &mut Args<'_>,
+    mut take: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
+) -> Result<Key, Error> {
+    let (mut prefix, mut of) = (None, None);
+    while !args.is_empty() {
+        if let Some(port) = port(args)? {
+            of = Some(port);
+        } else if !take(args)? {
+            if prefix.is_some() {
+                return Err(args.unknown());
+            }
+            prefix = Some(args.value::<Prefix>("prefix")?.network());
+        }
+    }
+    let prefix = prefix.ok_or_else(|| args.error("expected a prefix"))?;
+    Ok(Key { prefix, port: of })
 }
 
 fn print_key(line: &mut Line<'_>, key: &Key) {
@@ -69,50 +83,44 @@ struct SetVip {
 
 impl Command for SetVip {
     const PATHS: &'static [&'static str] = &["lb vip"];
-    const ABOUT: &'static str = "Add a prefix, or a port of it, whose packets go to servers";
+    const ABOUT: &'static str = "Add or delete a VIP: a prefix, or a port of it, balanced over \
+        servers";
     const USAGE: &'static str = "<prefix> [protocol (tcp|udp) port <n>] \
         [encap (gre6|gre4|l3dsr|nat4|nat6)] [dscp <n>] \
         [type (nodeport|clusterip) target_port <n>] [node_port <n>] [new_len <n>] \
         [src_ip_sticky] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut vip = Vip {
-            key: key(args)?,
-            encap: Encap::default(),
-            dscp: 0,
-            service: Service::ClusterIp,
-            target_port: 0,
-            places: PLACES,
-            is_sticky: false,
-        };
-        let (mut del, mut is_node_port, mut node_port) = (false, false, None);
-        while !args.is_empty() {
+        let (mut encap, mut dscp, mut target_port, mut places) = (Encap::default(), 0, 0, PLACES);
+        let (mut is_sticky, mut del, mut is_node_port, mut node_port) = (false, false, false, None);
+        let key = key(args, |args| {
             if args.keyword("encap") {
                 let found = Encap::ALL.into_iter().find(|(_, word)| args.keyword(word));
                 let all = "expected gre4, gre6, l3dsr, nat4 or nat6";
-                (vip.encap, _) = found.ok_or_else(|| args.error(all))?;
+                (encap, _) = found.ok_or_else(|| args.error(all))?;
             } else if args.keyword("dscp") {
-                vip.dscp = args.value("dscp")?;
+                dscp = args.value("dscp")?;
             } else if args.keyword("type") {
                 is_node_port = args.keyword("nodeport");
                 if !is_node_port && !args.keyword("clusterip") {
                     return Err(args.error("expected nodeport or clusterip"));
                 }
             } else if args.keyword("target_port") {
-                vip.target_port = args.value("target_port")?;
+                target_port = args.value("target_port")?;
             } else if args.keyword("node_port") {
                 node_port = Some(args.value("node_port")?);
             } else if args.keyword("new_len") {
-                vip.places = args.value("new_len")?;
+                places = args.value("new_len")?;
             } else if args.keyword("src_ip_sticky") {
-                vip.is_sticky = true;
-            } else if args.keyword("del") {
-                del = true;
-            } else if let Some(port) = port(args)? {
-                vip.key.port = Some(port);
+                is_sticky = true;
             } else {
-                return Err(args.unknown());
+                let is_del = args.keyword("del");
+                del |= is_del;
+                return Ok(is_del);
             }
-        }
+            Ok(true)
+        })?;
+        let service = Service::ClusterIp;
+        let mut vip = Vip { key, encap, dscp, service, target_port, places, is_sticky };
         if is_node_port {
             let own = vip.key.port.map_or(0, |(_, port)| port);
             vip.service = Service::NodePort(node_port.unwrap_or(own));
@@ -158,21 +166,22 @@ impl Command for SetServers {
     const USAGE: &'static str = "<vip-prefix> [protocol (tcp|udp) port <n>] \
         [<address> ...] [weight <n:0-100>] [del] [flush]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let key = key(args)?;
-        let mut new = Self { key, addrs: Vec::new(), weight: None, del: false, flush: false };
-        while !args.is_empty() {
+        let (mut addrs, mut weight, mut del, mut flush) = (Vec::new(), None, false, false);
+        let key = key(args, |args| {
             if args.keyword("weight") {
-                new.weight = Some(args.value("weight")?);
+                weight = Some(args.value("weight")?);
             } else if args.keyword("del") {
-                new.del = true;
+                del = true;
             } else if args.keyword("flush") {
-                new.flush = true;
-            } else if let Some(port) = port(args)? {
-                new.key.port = Some(port);
+                flush = true;
+            } else if let Some(addr) = args.optional() {
+                addrs.push(addr);
             } else {
-                new.addrs.push(args.value("address")?);
+                return Ok(false);
             }
-        }
+            Ok(true)
+        })?;
+        let new = Self { key, addrs, weight, del, flush };
         if new.addrs.is_empty() {
             return Err(args.error("expected the address of a server"));
         }
@@ -196,10 +205,10 @@ struct Flush(Key);
 
 impl Command for Flush {
     const PATHS: &'static [&'static str] = &["lb flush vip"];
-    const ABOUT: &'static str = "End the known flows of a VIP, or of all VIPs of a prefix";
+    const ABOUT: &'static str = "Delete the known flows of a VIP, or of all VIPs in a prefix";
     const USAGE: &'static str = "<prefix> [protocol (tcp|udp) port <n>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        key(args).map(Self)
+        key(args, |_| Ok(false)).map(Self)
     }
 }
 
@@ -210,9 +219,9 @@ macro_rules! translating {
         #[command($path)]
         #[stage(Attachments)]
         struct $name {
-            /// the interface
+            /// interface index
             r#in: InterfaceIndex,
-            /// no longer
+            /// delete
             del: bool,
         }
     )*};
@@ -220,12 +229,12 @@ macro_rules! translating {
 
 translating! {
     SetNat4, "lb set interface nat4", 0,
-        "Have answers of servers that an interface receives translated, or no longer";
+        "Enable or disable translation of server replies on an interface";
     SetNat6, "lb set interface nat6", 1,
-        "Have answers of IPv6 servers that an interface receives translated, or no longer";
+        "Enable or disable translation of IPv6 server replies on an interface";
 }
 
-/// End all known flows
+/// Delete all known flows
 #[derive(Command)]
 #[command("test lb flowtable flush")]
 struct ForgetFlows {}
@@ -283,7 +292,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetConf| {
         let SetConf { ip4_src_address: ip4, ip6_src_address: ip6, buckets, timeout, .. } = c;
         let power = |n: u32| {
-            let bad = || Error::new(format!("buckets-log2 is less than 32, not {n}"));
+            let bad = || Error::new(format!("buckets-log2 must be below 32, not {n}"));
             1u32.checked_shl(n).ok_or_else(bad)
         };
         let buckets = c.buckets_log2.map(power).transpose()?.or(buckets);

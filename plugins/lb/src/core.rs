@@ -1,4 +1,4 @@
-//! What the nodes share, and control's end of it.
+//! Data shared by the nodes, and control's end of it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,15 +38,15 @@ const NAMES: [&str; 4] = ["/lb/vip/known", "/lb/vip/new", "/lb/vip/untracked", "
 pub struct VipView {
     /// The server, by number, that has each place of the table of new flows; empty without any.
     pub places: Vec<u32>,
-    /// The DSCP of L3DSR.
+    /// DSCP of L3DSR.
     pub dscp: u8,
     /// Whether all flows of a source go to one server.
     pub is_sticky: bool,
     /// The protocol; any other where the VIP has all.
     pub protocol: Protocol,
-    /// The port of servers, where packets are translated.
+    /// Server port, for NAT.
     pub target_port: u16,
-    /// What answers of servers get as their source.
+    /// Source of server replies.
     pub answers_from: (IpAddr, u16),
 }
 
@@ -59,7 +59,7 @@ pub struct ServerView {
     pub balance: u32,
     /// A number that no other server of this place had, and this one only since its flows ended.
     pub generation: u32,
-    /// The VIP.
+    /// VIP.
     pub vip: u32,
 }
 
@@ -101,7 +101,7 @@ pub fn answer_key(addr: IpAddr, port: u16, protocol: Protocol) -> u64 {
     Flow6::new((bits(addr), port), ([0; 16], 0), protocol, version).hash(0x6c62).max(1)
 }
 
-/// What the nodes share.
+/// Data shared by the nodes.
 #[derive(Clone)]
 pub struct Core {
     /// VIPs.

@@ -14,7 +14,7 @@ use crate::state::Lb;
 use crate::sticky::Entry;
 use crate::vip::Key;
 
-/// How often somebody looks.
+/// Interval of checks.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 /// Entries of a thread's table that are looked at in one visit.
 const VISIT: usize = 16_384;
@@ -55,8 +55,8 @@ pub fn count_flows(router: &mut Router) -> BTreeMap<u32, u64> {
     current.map(|((at, _), count)| (at, count)).collect()
 }
 
-/// Has all threads that stay know the flows of all, as far as there is room: nobody knows which of
-/// them gets their packets from then on. Those of threads that go are the first one's.
+/// Gives all remaining threads the flows of all, as far as there is room: their new threads are
+/// unknown. Flows of ended threads go to the first one.
 ///
 /// # Errors
 /// Threads that do not answer.

@@ -7,7 +7,7 @@ use control::api::{Fields, Message, Record};
 use net::InterfaceIndex;
 
 control::numbers! {
-    /// How packets get to servers.
+    /// Encapsulation to servers.
     pub enum LbEncapType: u32 = "lb_encap_type" in "plugins/lb/lb_types.api" {
         GRE4 = 0 => "LB_API_ENCAP_TYPE_GRE4",
         GRE6 = 1 => "LB_API_ENCAP_TYPE_GRE6",
@@ -16,7 +16,7 @@ control::numbers! {
         NAT6 = 4 => "LB_API_ENCAP_TYPE_NAT6",
         N_TYPES = 5 => "LB_API_ENCAP_N_TYPES",
     }
-    /// Where a VIP that translates is met.
+    /// Service type of a NAT VIP.
     pub enum LbSrvType: u32 = "lb_srv_type" in "plugins/lb/lb_types.api" {
         CLUSTERIP = 0 => "LB_API_SRV_TYPE_CLUSTERIP",
         NODEPORT = 1 => "LB_API_SRV_TYPE_NODEPORT",
@@ -24,13 +24,13 @@ control::numbers! {
     }
 }
 
-/// The lengths of prefixes.
+/// Range of prefix lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct PrefixMatcher {
-    /// at most; 0 for no such limit
+    /// maximum length; 0 for no limit
     pub le: u8,
-    /// at least; 0 for no such limit
+    /// minimum length; 0 for no limit
     pub ge: u8,
 }
 
@@ -38,69 +38,69 @@ pub struct PrefixMatcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 #[file("plugins/lb/lb_types.api")]
 pub struct LbVip {
-    /// the prefix
+    /// prefix
     pub pfx: AddressWithPrefix,
-    /// the protocol; 255 for all
+    /// protocol; 255 for all
     pub protocol: IpProto,
-    /// the port; 0 for all
+    /// port; 0 for all
     pub port: u16,
 }
 
-/// Set what holds for all VIPs.
+/// Set the global load balancer parameters.
 #[derive(Message)]
 pub struct LbConf {
-    /// source of packets in GRE over IPv4
+    /// source address of GRE over IPv4
     pub ip4_src_address: Ipv4Addr,
-    /// source of packets in GRE over IPv6
+    /// source address of GRE over IPv6
     pub ip6_src_address: Ipv6Addr,
-    /// buckets of four known flows on each thread, a power of two; 4294967295 for those there are
+    /// sticky buckets of four flows per thread, a power of 2; 4294967295 to leave unchanged
     #[preset(4294967295)]
     pub sticky_buckets_per_core: u32,
-    /// seconds of silence after which a flow is over; 4294967295 for what there is
+    /// flow timeout in seconds; 4294967295 to leave unchanged
     #[preset(4294967295)]
     pub flow_timeout: u32,
 }
 
-/// Ask for what holds for all VIPs.
+/// Get the global parameters.
 #[derive(Message)]
 #[reply(LbConfGetReply)]
 pub struct LbConfGet {}
 
-/// What holds for all VIPs.
+/// Global parameters.
 #[derive(Message)]
 pub struct LbConfGetReply {
-    /// source of packets in GRE over IPv4
+    /// source address of GRE over IPv4
     pub ip4_src_address: Ipv4Addr,
-    /// source of packets in GRE over IPv6
+    /// source address of GRE over IPv6
     pub ip6_src_address: Ipv6Addr,
-    /// buckets of four known flows on each thread
+    /// sticky buckets of four flows per thread
     pub sticky_buckets_per_core: u32,
-    /// seconds of silence after which a flow is over
+    /// inactive timeout in seconds
     pub flow_timeout: u32,
 }
 
 /// Fields of a VIP that is added or deleted.
 #[derive(Clone, Copy, Fields)]
 pub struct VipFields {
-    /// the prefix
+    /// prefix
     pub pfx: AddressWithPrefix,
-    /// the protocol; 255 for all
+    /// protocol; 255 for all
     #[preset(255)]
     pub protocol: u8,
-    /// the port; 0 for all
+    /// port; 0 for all
     pub port: u16,
-    /// how packets get to servers
+    /// encapsulation to servers
     pub encap: LbEncapType,
-    /// the DSCP of L3DSR
+    /// DSCP of L3DSR
     pub dscp: u8,
-    /// where a VIP that translates is met
+    /// service type of a NAT VIP
     #[name("type")]
     pub kind: LbSrvType,
-    /// the port of servers, where packets are translated
+    /// server port, for NAT
     pub target_port: u16,
-    /// the port of the router's own addresses; 0 for that of the VIP
+    /// node port; 0 for the port of the VIP
     pub node_port: u16,
-    /// places of the table of new flows, a power of two
+    /// length of the new-flows table, a power of 2
     #[preset(1024)]
     pub new_flows_table_length: u32,
 }
@@ -108,90 +108,90 @@ pub struct VipFields {
 /// Add a VIP, or delete it with its servers.
 #[derive(Message)]
 pub struct LbAddDelVip {
-    /// the VIP
+    /// VIP
     #[flatten]
     pub vip: VipFields,
-    /// or deleted
+    /// true to delete
     pub is_del: bool,
 }
 
 /// Add a VIP, or delete it with its servers.
 #[derive(Message)]
 pub struct LbAddDelVipV2 {
-    /// the VIP
+    /// VIP
     #[flatten]
     pub vip: VipFields,
-    /// all flows of a source go to one server
+    /// send all flows of a source to one server
     pub src_ip_sticky: bool,
-    /// or deleted
+    /// true to delete
     pub is_del: bool,
 }
 
-/// Add a server to a VIP, or delete it.
+/// Add or delete a server of a VIP.
 #[derive(Message)]
 pub struct LbAddDelAs {
-    /// the prefix of the VIP
+    /// VIP prefix
     pub pfx: AddressWithPrefix,
-    /// its protocol; 255 for all
+    /// VIP protocol; 255 for all
     #[preset(255)]
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
-    /// the server
+    /// server
     pub as_address: Address,
-    /// or deleted
+    /// true to delete
     pub is_del: bool,
-    /// with its known flows
+    /// delete its known flows
     pub is_flush: bool,
 }
 
-/// Add a server to a VIP with a weight, or delete it.
+/// Add or delete a weighted server of a VIP.
 #[derive(Message)]
 pub struct LbAddDelAsV2 {
-    /// the prefix of the VIP
+    /// VIP prefix
     pub pfx: AddressWithPrefix,
-    /// its protocol; 255 for all
+    /// VIP protocol; 255 for all
     #[preset(255)]
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
-    /// the server
+    /// server
     pub as_address: Address,
-    /// its share of new flows, 0 to 100
+    /// weight: share of new flows, 0 to 100
     #[preset(100)]
     pub weight: u8,
-    /// or deleted
+    /// true to delete
     pub is_del: bool,
-    /// with its known flows
+    /// delete its known flows
     pub is_flush: bool,
 }
 
-/// Set the share of a server in new flows.
+/// Set the weight of a server.
 #[derive(Message)]
 pub struct LbAsSetWeight {
-    /// the prefix of the VIP
+    /// VIP prefix
     pub pfx: AddressWithPrefix,
-    /// its protocol; 255 for all
+    /// VIP protocol; 255 for all
     #[preset(255)]
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
-    /// the server
+    /// server
     pub as_address: Address,
-    /// its share of new flows, 0 to 100
+    /// weight: share of new flows, 0 to 100
     pub weight: u8,
-    /// known flows end
+    /// delete known flows
     pub is_flush: bool,
 }
 
-/// End the known flows of a VIP.
+/// Delete the known flows of a VIP.
 #[derive(Message)]
 pub struct LbFlushVip {
-    /// the prefix of the VIP
+    /// VIP prefix
     pub pfx: AddressWithPrefix,
-    /// its protocol; 0 or 255 for all
+    /// VIP protocol; 0 or 255 for all
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
 }
 
@@ -199,31 +199,31 @@ pub struct LbFlushVip {
 #[derive(Message)]
 #[details(LbVipDetails)]
 pub struct LbVipDump {
-    /// the prefix; none of its bits for all
+    /// prefix; all zero for any
     pub pfx: AddressWithPrefix,
-    /// prefixes in it of these lengths, too
+    /// include more specific prefixes of these lengths
     pub pfx_matcher: PrefixMatcher,
-    /// the protocol; 255 for all
+    /// protocol; 255 for all
     #[preset(255)]
     pub protocol: u8,
-    /// the port; 0 for all
+    /// port; 0 for all
     pub port: u16,
 }
 
 /// A VIP.
 #[derive(Message)]
 pub struct LbVipDetails {
-    /// the VIP
+    /// VIP
     pub vip: LbVip,
-    /// how packets get to servers
+    /// encapsulation to servers
     pub encap: LbEncapType,
-    /// the DSCP of L3DSR
+    /// DSCP of L3DSR
     pub dscp: IpDscp,
-    /// where it is met, if it translates
+    /// service type of a NAT VIP
     pub srv_type: LbSrvType,
-    /// the port of servers, where packets are translated
+    /// server port, for NAT
     pub target_port: u16,
-    /// places of the table of new flows; 65535 for more
+    /// length of the new-flows table; 65535 for more
     pub flow_table_length: u16,
 }
 
@@ -231,70 +231,70 @@ pub struct LbVipDetails {
 #[derive(Message)]
 #[details(LbAsDetails)]
 pub struct LbAsDump {
-    /// the prefix of the VIP; none of its bits for all
+    /// VIP prefix; all zero for any
     pub pfx: AddressWithPrefix,
-    /// its protocol; 0 or 255 for all
+    /// VIP protocol; 0 or 255 for all
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
 }
 
 /// A server of a VIP.
 #[derive(Message)]
 pub struct LbAsDetails {
-    /// the VIP
+    /// VIP
     pub vip: LbVip,
-    /// the server
+    /// server
     pub app_srv: Address,
-    /// 1 for one that gets new flows, 0 for one that is leaving
+    /// 1 if it receives new flows, 0 if it is draining
     pub flags: u8,
-    /// seconds since it came
+    /// seconds since it was added
     pub in_use_since: u32,
 }
 
-/// List servers with their shares.
+/// List servers with weights.
 #[derive(Message)]
 #[details(LbAsV2Details)]
 pub struct LbAsV2Dump {
-    /// the prefix of the VIP; none of its bits for all
+    /// VIP prefix; all zero for any
     pub pfx: AddressWithPrefix,
-    /// its protocol; 0 or 255 for all
+    /// VIP protocol; 0 or 255 for all
     pub protocol: u8,
-    /// its port; 0 for all
+    /// VIP port; 0 for all
     pub port: u16,
 }
 
-/// A server of a VIP with its share.
+/// A server of a VIP with its weight.
 #[derive(Message)]
 pub struct LbAsV2Details {
-    /// the VIP
+    /// VIP
     pub vip: LbVip,
-    /// the server
+    /// server
     pub app_srv: Address,
-    /// 1 for one that gets new flows, 0 for one that is leaving
+    /// 1 if it receives new flows, 0 if it is draining
     pub flags: u8,
-    /// seconds since it came
+    /// seconds since it was added
     pub in_use_since: u32,
-    /// its share of new flows, 0 to 100
+    /// weight: share of new flows, 0 to 100
     pub weight: u8,
-    /// places that it has in the table of new flows
+    /// buckets in the new-flows table
     pub num_buckets: u32,
 }
 
-/// Have answers of servers that an interface receives translated, or no longer.
+/// Enable or disable translation of server replies on an interface.
 #[derive(Message)]
 pub struct LbAddDelIntfNat4 {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have answers of IPv6 servers that an interface receives translated, or no longer.
+/// Enable or disable translation of IPv6 server replies on an interface.
 #[derive(Message)]
 pub struct LbAddDelIntfNat6 {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }

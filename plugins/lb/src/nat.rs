@@ -22,7 +22,7 @@ pub const NODES: [&str; 2] = ["lb-nat4-in2out", "lb-nat6-in2out"];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Translating(pub [bool; 2]);
 
-/// Has answers that an interface receives translated, or no longer.
+/// Enables or disables translation of server replies on an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`]; nothing has changed then.
@@ -51,7 +51,7 @@ pub struct Answers<V> {
 }
 
 impl<V: Spreadable> Answers<V> {
-    /// The node.
+    /// Node.
     pub fn new(core: &Core) -> Self {
         Self { version: PhantomData, core: core.clone() }
     }

@@ -18,7 +18,7 @@ use crate::vip::{GRE4, GRE6, L3DSR};
 
 /// A hash that goes the same way on every router that has the same servers.
 const SEED: u64 = 0x6d61_676c_6576;
-/// What tells flows of one VIP from those of another where the flow does not.
+/// Distinguishes flows of one VIP from those of another where the flow does not.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Sends packets for VIPs to servers, in one way.
@@ -29,7 +29,7 @@ pub struct Spread<V, const HOW: usize, const FOR: usize> {
 }
 
 impl<V: Spreadable, const HOW: usize, const FOR: usize> Spread<V, HOW, FOR> {
-    /// The node.
+    /// Node.
     pub fn new(core: &Core) -> Self {
         Self { version: PhantomData, core: core.clone() }
     }
@@ -52,10 +52,10 @@ pub enum Error {
     /// protocol not supported.
     #[name("protocol not supported")]
     Protocol,
-    /// no server takes new flows.
+    /// no active server.
     #[name("no server")]
     NoServer,
-    /// no source address for packets in GRE.
+    /// no source address for GRE.
     #[name("no source address")]
     NoSource,
 }
@@ -71,9 +71,9 @@ pub enum Count {
 /// The server that was chosen for a packet.
 #[derive(Clone, Copy)]
 pub struct Chosen<'a> {
-    /// The VIP.
+    /// VIP.
     number: u32,
-    /// What the packet counts as.
+    /// The counter of the packet.
     counted: usize,
     server: Option<&'a ServerView>,
 }
@@ -85,7 +85,7 @@ impl Chosen<'_> {
     }
 }
 
-/// What a node works with during a frame.
+/// Data of a node during a frame.
 pub struct Visit<'a> {
     core: &'a Core,
     flows: Option<&'a mut Table>,

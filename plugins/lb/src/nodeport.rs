@@ -21,7 +21,7 @@ pub struct NodePort<V> {
 }
 
 impl<V: Spreadable> NodePort<V> {
-    /// The node.
+    /// Node.
     pub fn new(core: &Core) -> Self {
         Self { version: PhantomData, core: core.clone() }
     }

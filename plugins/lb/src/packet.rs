@@ -1,4 +1,4 @@
-//! Packets as a load balancer sees them, and what becomes of them on their way to a server.
+//! Packets of a load balancer, and their rewriting towards a server.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,7 @@ const GRE: usize = 4;
 
 /// A version that VIPs are of.
 pub trait Spreadable: Version {
-    /// Its addresses.
+    /// Addresses.
     type Address: Look + Ends + Debug + Sync;
     /// Names of the nodes, by kind of encapsulation and whether for a port; empty where there are
     /// none.
@@ -70,8 +70,8 @@ impl Spreadable for V6 {
     }
 }
 
-/// The flow of a packet. Of an ICMP error that is the flow of the packet it quotes, which a server
-/// sent; of a fragment whose ports nobody knows, that of its addresses.
+/// The flow of a packet. Of an ICMP error that is the flow of the quoted packet, which a server
+/// sent; of a fragment with unknown ports, that of its addresses.
 #[inline(always)]
 pub fn look<V: Spreadable>(p: &Buffer<'_>) -> Option<Seen<V::Address>> {
     if let Some(seen) = V::Address::look(p.bytes(), p.ports(), 0) {

@@ -71,7 +71,7 @@ pub fn unlead(router: &mut Router, prefix: Prefix) {
         .expect("the default table stays, with the routes of a VIP that is there");
 }
 
-/// Has a UDP port of the router's own addresses lead here, or no longer.
+/// Routes a UDP port of the router's own addresses here, or stops.
 pub fn lead_port(router: &mut Router, (is_ip6, port): (bool, u16), on: bool) -> Result<(), Error> {
     let at = if is_ip6 { V6::NODES.udp_lookup } else { V4::NODES.udp_lookup };
     let to = on.then_some(NODES[usize::from(is_ip6)]);

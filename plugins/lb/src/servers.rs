@@ -18,7 +18,7 @@ fn answers_from(vip: &Vip, addr: IpAddr) -> Option<u64> {
     Some(answer_key(addr, vip.target_port, protocol))
 }
 
-/// Has new flows of a VIP go by the servers that it has now.
+/// Redistributes new flows of a VIP over its current servers.
 fn spread_anew(router: &mut Router, key: &Key) -> Result<(), Error> {
     let lb = router.own_mut::<Lb>();
     let Declared { number, vip, servers } = lb.vips.get(key).ok_or(Error::NoVip)?;

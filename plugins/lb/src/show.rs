@@ -15,7 +15,7 @@ use crate::maglev::share;
 use crate::state::{Declared, Lb};
 use crate::vip::Service;
 
-/// Show what holds for all VIPs, and how many there are
+/// Show the load balancer's parameters and totals
 #[derive(Command)]
 #[command("show lb")]
 struct Show {}
@@ -24,7 +24,7 @@ struct Show {}
 #[derive(Command)]
 #[command("show lb vips")]
 struct ShowVips {
-    /// with packets and servers
+    /// include packets and servers
     verbose: bool,
 }
 

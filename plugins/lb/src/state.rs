@@ -13,9 +13,9 @@ use crate::servers;
 use crate::sticky::Flows;
 use crate::vip::{Error, Key, MOST_BUCKETS, Service, Vip};
 
-/// Buckets of known flows on each thread, unless somebody says otherwise.
+/// Default buckets of known flows per thread.
 pub const BUCKETS: u32 = 1024;
-/// Seconds of silence after which a flow is over, unless somebody says otherwise.
+/// Default idle timeout of flows in seconds.
 pub const TIMEOUT: u32 = 40;
 
 /// A server of a VIP.
@@ -26,7 +26,7 @@ pub struct Server {
     pub weight: u8,
     /// Whether it is declared; else it stays until its flows are over.
     pub is_used: bool,
-    /// When it came, in seconds of the router's time.
+    /// Time when it was added, in seconds of the router's clock.
     pub since: f64,
     /// The route to it.
     pub followed: Followed,
@@ -34,9 +34,9 @@ pub struct Server {
 
 /// A VIP that is there.
 pub struct Declared {
-    /// Its number.
+    /// Number.
     pub number: u32,
-    /// What it is.
+    /// VIP.
     pub vip: Vip,
     /// Its servers, in the order of their addresses.
     pub servers: BTreeMap<IpAddr, Server>,
@@ -50,7 +50,7 @@ pub struct Lb {
     pub routes: Routes,
     /// Buckets of known flows on each thread.
     pub buckets: u32,
-    /// Seconds of silence after which a flow is over.
+    /// Inactive timeout in seconds.
     pub timeout: u32,
     /// VIPs.
     pub vips: BTreeMap<Key, Declared>,
@@ -94,7 +94,7 @@ pub struct Conf {
     pub ip6: Option<Ipv6Addr>,
     /// Buckets of known flows on each thread.
     pub buckets: Option<u32>,
-    /// Seconds of silence after which a flow is over.
+    /// Inactive timeout in seconds.
     pub timeout: Option<u32>,
 }
 
@@ -251,7 +251,7 @@ pub fn remove_vip(router: &mut Router, key: &Key) -> Result<(), Error> {
     }
     if let Some(port) = node_port(&gone.vip) {
         change_ports(router, |ports| ports.retain(|(_, number)| *number != gone.number));
-        // A number that nobody takes any more: that needs no node.
+        // An unused number: that needs no node.
         let _ = lead_port(router, port, false);
     }
     for (addr, server) in gone.servers {

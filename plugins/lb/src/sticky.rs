@@ -26,7 +26,7 @@ pub struct Entry {
     is_copy: u32,
 }
 
-/// What a table says of a flow.
+/// Result of a lookup of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// It has this server.
@@ -125,7 +125,7 @@ impl Table {
 pub struct Flows {
     /// By thread. Only that thread takes the lock, and control for threads that do not run.
     tables: Arc<Vec<Mutex<Table>>>,
-    /// Seconds of silence after which a flow is over.
+    /// Inactive timeout in seconds.
     pub timeout: u32,
 }
 

@@ -21,7 +21,7 @@ pub const MOST_VIPS: usize = 1 << 16;
 pub const MOST_SERVERS: usize = 1 << 20;
 /// Places of a table of new flows at most.
 pub const MOST_PLACES: u32 = 1 << 20;
-/// Places of a table of new flows, unless somebody says otherwise.
+/// Default length of a new-flows table.
 pub const PLACES: u32 = 1024;
 /// Buckets of known flows on each thread at most.
 pub const MOST_BUCKETS: u32 = 1 << 20;
@@ -93,20 +93,20 @@ pub enum Service {
     NodePort(u16),
 }
 
-/// What is declared of a VIP.
+/// Declaration of a VIP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vip {
-    /// What it is.
+    /// Identification.
     pub key: Key,
-    /// How packets get to servers.
+    /// Encapsulation to servers.
     pub encap: Encap,
-    /// The DSCP of L3DSR.
+    /// DSCP of L3DSR.
     pub dscp: u8,
     /// Where it is met.
     pub service: Service,
-    /// The port of servers, where packets are translated.
+    /// Server port, for NAT.
     pub target_port: u16,
-    /// Places of the table of new flows, a power of two.
+    /// Length of the new-flows table, a power of 2.
     pub places: u32,
     /// Whether all flows of a source go to one server.
     pub is_sticky: bool,
@@ -171,28 +171,28 @@ pub enum Error {
     /// no such VIP
     #[retval(NO_SUCH_ENTRY)]
     NoVip,
-    /// there is such a VIP
+    /// the VIP exists
     #[retval(VALUE_EXIST)]
     VipExists,
-    /// a prefix has one VIP for all ports or several for a port each
+    /// a prefix has either one VIP for all ports or one per port
     #[retval(VALUE_EXIST)]
     Ports,
-    /// VIPs of a prefix have one encapsulation
+    /// VIPs of a prefix must have the same encapsulation
     #[retval(INVALID_ARGUMENT)]
     OtherEncap,
-    /// {0} is not for VIPs of this version
+    /// {0} is not available for this IP version
     #[retval(INVALID_ADDRESS_FAMILY)]
     Version(&'static str),
-    /// dscp {0} is not from 0 to 63
+    /// dscp {0} is not 0 to 63
     #[retval(INVALID_VALUE)]
     Dscp(u8),
-    /// a table of new flows has a power of two of places, at most 1048576, not {0}
+    /// the new-flows table length must be a power of 2, at most 1048576, not {0}
     #[retval(INVALID_MEMORY_SIZE)]
     Places(u32),
-    /// a table of known flows has a power of two of buckets, at most 1048576, not {0}
+    /// the number of sticky buckets must be a power of 2, at most 1048576, not {0}
     #[retval(INVALID_MEMORY_SIZE)]
     Buckets(u32),
-    /// a timeout has at least a second
+    /// a timeout is at least one second
     #[retval(INVALID_VALUE)]
     Timeout,
     /// protocol {0} is neither TCP nor UDP
@@ -204,31 +204,31 @@ pub enum Error {
     /// target_port is missing
     #[retval(INVALID_VALUE)]
     NoTargetPort,
-    /// ports of the router's own addresses are of UDP only
+    /// node ports are UDP only
     #[retval(UNSUPPORTED)]
     NodePortProtocol,
-    /// port {0} of the router's own addresses is taken
+    /// node port {0} is in use
     #[retval(UDP_PORT_TAKEN)]
     NodePort(u16),
-    /// weight {0} is not from 0 to 100
+    /// weight {0} is not 0 to 100
     #[retval(INVALID_VALUE)]
     Weight(u8),
-    /// {0} is of the other version than servers of the VIP
+    /// {0} is of another IP version than the servers of the VIP
     #[retval(INVALID_ADDRESS_FAMILY)]
     ServerVersion(IpAddr),
-    /// the VIP has server {0}
+    /// server {0} exists
     #[retval(VALUE_EXIST)]
     ServerExists(IpAddr),
-    /// the VIP has no server {0}
+    /// no server {0}
     #[retval(NO_SUCH_ENTRY)]
     NoServer(IpAddr),
-    /// {0} answers on that port for another VIP
+    /// {0} serves another VIP on that port
     #[retval(VALUE_EXIST)]
     Answers(IpAddr),
-    /// no room for one more
+    /// table full
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// there is no route to be had for it
+    /// the route cannot be added
     #[retval(UNSPECIFIED)]
     NoRoute,
 }

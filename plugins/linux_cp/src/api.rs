@@ -8,56 +8,56 @@ use super::pair::{self, Kind, Pair, Wanted};
 use super::settings;
 
 control::numbers! {
-    /// The device of a pair.
+    /// Type of the host device.
     pub enum LcpItfHostType: u8 = "lcp_itf_host_type" in "" {
         TAP = 0 => "LCP_API_ITF_HOST_TAP",
         TUN = 1 => "LCP_API_ITF_HOST_TUN",
     }
 }
 
-/// Set the namespace of devices for which none is named.
+/// Set the default network namespace of host devices.
 #[derive(Message)]
 #[option("in_progress")]
 #[reply(LcpDefaultNsSetReply)]
 pub struct LcpDefaultNsSet {
-    /// its name; empty for the router's own
+    /// namespace; empty for the router's own
     pub netns: Text<32>,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct LcpDefaultNsSetReply {}
 
-/// Ask for the namespace of devices for which none is named.
+/// Get the default network namespace of host devices.
 #[derive(Message)]
 #[reply(LcpDefaultNsGetReply)]
 pub struct LcpDefaultNsGet {}
 
-/// That namespace.
+/// Default network namespace.
 #[derive(Message)]
 #[head(details)]
 #[option("in_progress")]
 pub struct LcpDefaultNsGetReply {
-    /// its name; empty for the router's own
+    /// namespace; empty for the router's own
     pub netns: Text<32>,
 }
 
 macro_rules! add_del {
     ($(#[$meta:meta])* $name:ident) => {
-        /// Make the mirror of an interface in Linux, or delete it.
+        /// Add or delete an interface pair (a mirror in Linux).
         #[derive(Message)]
         $(#[$meta])*
         pub struct $name {
-            /// make it, else delete it
+            /// true to add, false to delete
             pub is_add: bool,
-            /// the interface
+            /// interface index
             pub sw_if_index: InterfaceIndex,
-            /// name of the device
+            /// device name
             pub host_if_name: Text<16>,
-            /// kind of the device
+            /// host device type
             pub host_if_type: LcpItfHostType,
-            /// network namespace of the device; the default one if empty
+            /// network namespace of the device; empty for the default
             pub netns: Text<32>,
         }
 
@@ -106,58 +106,58 @@ add_del!(
     LcpItfPairAddDelV3
 );
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct LcpItfPairAddDelReply {}
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct LcpItfPairAddDelV2Reply {
-    /// the interface that leads to the device; 4294967295 when it is deleted
+    /// host interface index; 4294967295 when deleted
     pub host_sw_if_index: InterfaceIndex,
 }
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct LcpItfPairAddDelV3Reply {
-    /// number of the device in its namespace
+    /// device number in its namespace
     pub vif_index: u32,
-    /// the interface that leads to the device; 4294967295 when it is deleted
+    /// host interface index; 4294967295 when deleted
     pub host_sw_if_index: InterfaceIndex,
 }
 
-/// List the mirrors.
+/// List mirrors.
 #[derive(Message)]
 #[stream(LcpItfPairDetails, LcpItfPairGetReply)]
 pub struct LcpItfPairGet {
-    /// cursor of the reply before; 0 at first
+    /// cursor from the previous reply; 0 at first
     pub cursor: u32,
 }
 
-/// The list is over, or goes on.
+/// End of the list, or cursor for the next request.
 #[derive(Message)]
 pub struct LcpItfPairGetReply {
-    /// cursor to go on with; 4294967295 at the end
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
-/// List the mirrors, or that of one interface.
+/// List mirrors, or that of one interface.
 #[derive(Message)]
 #[stream(LcpItfPairDetails, LcpItfPairGetV2Reply)]
 pub struct LcpItfPairGetV2 {
-    /// cursor of the reply before; 0 at first
+    /// cursor from the previous reply; 0 at first
     pub cursor: u32,
-    /// the interface; 4294967295 for all
+    /// interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The list is over, or goes on.
+/// End of the list, or cursor for the next request.
 #[derive(Message)]
 pub struct LcpItfPairGetV2Reply {
-    /// cursor to go on with; 4294967295 at the end
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
@@ -165,15 +165,15 @@ pub struct LcpItfPairGetV2Reply {
 #[derive(Message)]
 #[option("in_progress")]
 pub struct LcpItfPairDetails {
-    /// the interface
+    /// interface index
     pub phy_sw_if_index: InterfaceIndex,
-    /// the interface that leads to the device
+    /// host interface
     pub host_sw_if_index: InterfaceIndex,
-    /// number of the device in its namespace
+    /// device number in its namespace
     pub vif_index: u32,
-    /// name of the device
+    /// device name
     pub host_if_name: Text<16>,
-    /// kind of the device
+    /// host device type
     pub host_if_type: LcpItfHostType,
     /// network namespace of the device
     pub netns: Text<32>,
@@ -193,70 +193,70 @@ impl LcpItfPairDetails {
     }
 }
 
-/// Pass frames of a type on between mirrors and interfaces.
+/// Pass frames of an EtherType between mirrors and interfaces.
 #[derive(Message)]
 pub struct LcpEthertypeEnable {
-    /// the type
+    /// type
     pub ethertype: u16,
 }
 
-/// Ask for the types of frames that are passed on.
+/// Get the EtherTypes passed.
 #[derive(Message)]
 #[reply(LcpEthertypeGetReply)]
 pub struct LcpEthertypeGet {}
 
-/// The types.
+/// EtherTypes.
 #[derive(Message)]
 pub struct LcpEthertypeGetReply {
-    /// the types
+    /// EtherTypes
     #[counted(count: u16)]
     pub ethertypes: Vec<u16>,
 }
 
-/// Pass frames of an OSI protocol on between mirrors and interfaces.
+/// Pass frames of an OSI protocol between mirrors and interfaces.
 #[derive(Message)]
 pub struct LcpOsiProtoEnable {
-    /// the protocol
+    /// protocol
     pub osi_proto: u8,
 }
 
-/// Ask for the OSI protocols that are passed on.
+/// Get the OSI protocols passed.
 #[derive(Message)]
 #[reply(LcpOsiProtoGetReply)]
 pub struct LcpOsiProtoGet {}
 
-/// The protocols.
+/// OSI protocols.
 #[derive(Message)]
 pub struct LcpOsiProtoGetReply {
-    /// the protocols
+    /// OSI protocols
     #[counted(count: u8)]
     pub osi_protos: Vec<u8>,
 }
 
-/// Have devices get the addresses that their interfaces borrow, or no longer.
+/// Enable or disable copying of borrowed addresses to the devices of unnumbered interfaces.
 #[derive(Message)]
 pub struct LcpSyncUnnumberedSet {
-    /// they do
+    /// true to enable, false to disable
     pub is_enable: bool,
 }
 
-/// Ask whether devices get the addresses that their interfaces borrow.
+/// Get whether borrowed addresses are copied.
 #[derive(Message)]
 #[reply(LcpSyncUnnumberedGetReply)]
 pub struct LcpSyncUnnumberedGet {}
 
-/// Whether they do.
+/// Whether borrowed addresses are copied.
 #[derive(Message)]
 pub struct LcpSyncUnnumberedGetReply {
-    /// they do
+    /// true to enable, false to disable
     pub is_enable: bool,
 }
 
-/// Begin to make all mirrors anew: those not made until the end go then.
+/// Start replacing all mirrors.
 #[derive(Message)]
 pub struct LcpItfPairReplaceBegin {}
 
-/// Delete mirrors that were not made again since the beginning.
+/// Finish replacing: delete mirrors not created again.
 #[derive(Message)]
 pub struct LcpItfPairReplaceEnd {}
 

@@ -15,17 +15,17 @@ use super::{Settings, settings};
 #[command("lcp create")]
 #[stage(SubInterfaces)]
 struct Create {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// name of the device
+    /// device name
     host_if: String,
-    /// network namespace of the device; the default one if not given
+    /// network namespace of the device; default the default namespace
     #[values("netns")]
     netns: Option<String>,
-    /// number of the interface that leads to the device; the lowest free one if not given
+    /// instance number of the host interface; default the lowest free one
     id: Option<u32>,
-    /// carry IP packets without a layer 2 header
+    /// carry IP packets without an Ethernet header
     tun: bool,
 }
 
@@ -33,7 +33,7 @@ struct Create {
 #[derive(Command)]
 #[command("lcp delete")]
 struct Delete {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
 }
@@ -44,7 +44,7 @@ struct Namespace(String);
 
 impl Command for Namespace {
     const PATHS: &'static [&'static str] = &["lcp default netns"];
-    const ABOUT: &'static str = "Set the network namespace of devices for which none is named";
+    const ABOUT: &'static str = "Set the default network namespace of host devices";
     const USAGE: &'static str = "[<namespace>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -60,7 +60,7 @@ impl Print for Namespace {
     }
 }
 
-/// Clear the network namespace of devices for which none is named.
+/// Clear the default network namespace of host devices.
 #[derive(Command)]
 #[command("lcp default clear netns")]
 struct ClearNamespace;
@@ -101,11 +101,12 @@ macro_rules! switches {
 }
 
 switches! {
-    Sync, "lcp lcp-sync", "Have devices follow the state, MTU and addresses of their interfaces";
-    AutoSub, "lcp lcp-auto-subint", "Mirror sub-interfaces of mirrored interfaces, too";
-    Unnumbered, "lcp lcp-sync-unnumbered", "Have devices get addresses that interfaces borrow";
+    Sync, "lcp lcp-sync", "Copy the state, MTU and addresses of interfaces to their devices";
+    AutoSub, "lcp lcp-auto-subint", "Create mirrors of sub-interfaces automatically";
+    Unnumbered, "lcp lcp-sync-unnumbered", "Copy borrowed addresses to the devices of unnumbered \
+        interfaces";
     DeleteStatic, "lcp param del-static-on-link-down",
-        "Delete routes that operators of Linux set when their link goes down";
+        "Delete static Linux routes when their link goes down";
     DeleteDynamic, "lcp param del-dynamic-on-link-down",
         "Delete routes of routing daemons when their link goes down";
 }
@@ -124,7 +125,7 @@ struct EtherType(u16);
 
 impl Command for EtherType {
     const PATHS: &'static [&'static str] = &["lcp ethertype enable"];
-    const ABOUT: &'static str = "Pass frames of a type on between mirrors and interfaces";
+    const ABOUT: &'static str = "Pass frames of an EtherType between mirrors and interfaces";
     const USAGE: &'static str = "<type>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -149,7 +150,8 @@ struct ForgetEtherType(u16);
 
 impl Command for ForgetEtherType {
     const PATHS: &'static [&'static str] = &["lcp ethertype disable"];
-    const ABOUT: &'static str = "Pass no frames of a type on between mirrors and interfaces";
+    const ABOUT: &'static str = "Stop passing frames of an EtherType between mirrors and \
+        interfaces";
     const USAGE: &'static str = "<type>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -163,7 +165,7 @@ struct ForgetOsi(OsiProtocol);
 impl Command for ForgetOsi {
     const PATHS: &'static [&'static str] = &["lcp osi-proto disable"];
     const ABOUT: &'static str =
-        "Pass no frames of an OSI protocol on between mirrors and interfaces";
+        "Stop passing frames of an OSI protocol between mirrors and interfaces";
     const USAGE: &'static str = "<protocol>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -173,11 +175,11 @@ impl Command for ForgetOsi {
 
 impl Command for OsiProtocol {
     const PATHS: &'static [&'static str] = &["lcp osi-proto enable"];
-    const ABOUT: &'static str = "Pass frames of an OSI protocol on between mirrors and interfaces";
+    const ABOUT: &'static str = "Pass frames of an OSI protocol between mirrors and interfaces";
     const USAGE: &'static str = "<protocol>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let at = args.error("no protocol of OSI");
+        let at = args.error("unknown OSI protocol");
         u8::try_from(number(args)?).map(Self).map_err(|_| at)
     }
 }
@@ -190,15 +192,15 @@ impl Print for OsiProtocol {
     }
 }
 
-/// Show mirrors and what is set for them.
+/// Show mirrors and their settings.
 #[derive(Command)]
 #[command("show lcp")]
 struct Show {
-    /// only that of this interface
+    /// only this interface
     phy: Option<InterfaceIndex>,
 }
 
-/// Show the interfaces whose neighbours mirrors use.
+/// Show the neighbors shared with mirrors.
 #[derive(Command)]
 #[command("show lcp adj")]
 struct ShowAdjacencies {
@@ -207,33 +209,33 @@ struct ShowAdjacencies {
     _verbose: bool,
 }
 
-/// Show the types of frames that pass between mirrors and interfaces.
+/// Show the EtherTypes passed between mirrors and interfaces.
 #[derive(Command)]
 #[command("show lcp ethertype")]
 struct ShowEtherTypes;
 
-/// Show the OSI protocols whose frames pass between mirrors and interfaces.
+/// Show the OSI protocols passed between mirrors and interfaces.
 #[derive(Command)]
 #[command("show lcp osi-proto")]
 struct ShowOsi;
 
-/// Pair two interfaces that are there.
+/// Pair two existing interfaces.
 #[derive(Command)]
 #[command("test lcp add")]
 struct TestAdd {
-    /// the router's own
+    /// physical interface
     phy: InterfaceIndex,
-    /// the one that leads to the host
+    /// host interface
     host: InterfaceIndex,
 }
 
-/// Undo what test lcp add did.
+/// Delete a pair made by test lcp add.
 #[derive(Command)]
 #[command("test lcp del")]
 struct TestDel {
-    /// the router's own
+    /// physical interface
     phy: InterfaceIndex,
-    /// the one that leads to the host
+    /// host interface
     #[keyword("host")]
     _host: InterfaceIndex,
 }

@@ -1,9 +1,9 @@
 //! Interface pairs: an interface of the router has a mirror in Linux, a TAP or TUN device in a
 //! network namespace, where programs work as if it were theirs.
 //!
-//! What the router does not take itself goes to the device (`linux-cp-punt`), as do copies of ARP
-//! and ICMP answers; what programs send on the device goes out by the interface, unchanged. With
-//! `lcp-sync` the device has the addresses, MTU and state of the interface.
+//! Packets that the router does not handle itself go to the device (`linux-cp-punt`), as do copies
+//! of ARP and ICMP replies; packets that programs send on the device leave by the interface,
+//! unchanged. With `lcp-sync` the device has the addresses, MTU and state of the interface.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -48,7 +48,7 @@ pub const FEATURE: Feature = Feature {
 /// Bytes of a namespace's name at most.
 const MOST_NAME: usize = 31;
 
-/// What is set for all pairs.
+/// Settings of all pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Namespace of devices for which none is named; empty for the router's own.
@@ -83,7 +83,7 @@ pub struct Pairs {
     observers: Registered<Observer>,
     /// Pairs whose devices are being opened, of sub-interfaces.
     making: Vec<(InterfaceIndex, Pending<Result<(), Error>>)>,
-    /// What is punted because there are pairs.
+    /// Protocols punted because of pairs.
     punted: Vec<Port>,
 }
 
@@ -93,37 +93,37 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// the interface is in a pair already
+    /// the interface is already in a pair
     #[retval(VALUE_EXIST)]
     Exists,
-    /// the interface is in no pair
+    /// the interface is not in a pair
     #[retval(INVALID_SW_IF_INDEX)]
     Unknown,
-    /// the interface that it is part of is in no pair
+    /// the parent interface is not in a pair
     #[retval(INVALID_SW_IF_INDEX)]
     NoParent,
-    /// the name of a device has 1 to 15 characters
+    /// a device name has 1 to 15 characters
     #[retval(INVALID_ARGUMENT)]
     Name,
-    /// the name of a namespace is a word of at most 31 characters
+    /// a namespace name is one word of at most 31 characters
     #[retval(INVALID_ARGUMENT)]
     Namespace,
-    /// an interface without a header of layer 2 needs a tun
+    /// an interface without Ethernet needs a tun
     #[retval(INVALID_ARGUMENT)]
     NoTap,
-    /// only frames with exactly known tags have a device
+    /// a mirror needs a sub-interface with exact VLAN tags
     #[retval(INVALID_ARGUMENT)]
     Inexact,
     /// {0}
     #[retval(SYSCALL_ERROR_1)]
     System(String),
-    /// IP, ARP and lengths are no types to be passed on
+    /// IP, ARP and length values cannot be passed
     #[retval(INVALID_ARGUMENT)]
     EtherType,
-    /// no protocol of OSI has this number
+    /// unknown OSI protocol
     #[retval(INVALID_REGISTRATION)]
     OsiProtocol,
-    /// the plugin osi is not there
+    /// the osi plugin is not loaded
     #[retval(FEATURE_DISABLED)]
     NoOsi,
 }
@@ -149,12 +149,12 @@ pub fn of_mut(router: &mut Router, phy: InterfaceIndex) -> Option<&mut Pair> {
     router.state_mut::<Pairs>()?.list.get_mut(&phy)
 }
 
-/// What is set for all pairs.
+/// Settings of all pairs.
 pub fn settings(router: &Router) -> &Settings {
     &router.own::<Pairs>().settings
 }
 
-/// Has `observer` called when pairs come and go.
+/// Calls `observer` when pairs are added or deleted.
 pub fn observe(router: &mut Router, observer: Observer) {
     router.own_mut::<Pairs>().observers.push(observer);
 }
@@ -197,21 +197,21 @@ fn check_namespace(name: &str) -> Result<(), Error> {
     if is_fit && name.len() <= MOST_NAME { Ok(()) } else { Err(Error::Namespace) }
 }
 
-/// Has devices follow their interfaces, or no longer. What they missed they get now.
+/// Enables or disables copying of interface state to devices. Enabling copies the current state.
 pub fn set_sync(router: &mut Router, is_on: bool) {
     router.own_mut::<Pairs>().settings.is_synced = is_on;
     let all: Vec<_> = all(router).map(|pair| pair.phy).collect();
     all.into_iter().for_each(|phy| push(router, phy));
 }
 
-/// Has devices get the addresses that their interfaces borrow, or no longer.
+/// Enables or disables copying of borrowed addresses to devices.
 pub fn set_unnumbered(router: &mut Router, is_on: bool) {
     router.own_mut::<Pairs>().settings.ignores_unnumbered = !is_on;
     let all: Vec<_> = all(router).map(|pair| pair.phy).collect();
     all.into_iter().for_each(|phy| push(router, phy));
 }
 
-/// Has frames of a type pass between the interfaces of each pair.
+/// Passes frames of a type between the interfaces of each pair.
 ///
 /// # Errors
 /// [`Error::EtherType`].
@@ -226,7 +226,7 @@ pub fn enable_ethertype(router: &mut Router, ethertype: u16) -> Result<(), Error
     Ok(())
 }
 
-/// Has frames of a type pass no more between the interfaces of each pair.
+/// Stops passing frames of a type between the interfaces of each pair.
 ///
 /// # Errors
 /// [`Error::EtherType`]: it does not.
@@ -238,7 +238,7 @@ pub fn disable_ethertype(router: &mut Router, ethertype: u16) -> Result<(), Erro
     Ok(())
 }
 
-/// Has frames of a protocol of OSI pass no more between the interfaces of each pair.
+/// Stops passing frames of an OSI protocol between the interfaces of each pair.
 ///
 /// # Errors
 /// [`Error::OsiProtocol`]: it does not.
@@ -255,7 +255,7 @@ pub fn ethertypes(router: &Router) -> impl Iterator<Item = u16> {
     router.own::<Pairs>().ethertypes.iter().copied()
 }
 
-/// Has frames of a protocol of OSI pass between the interfaces of each pair.
+/// Passes frames of an OSI protocol between the interfaces of each pair.
 ///
 /// # Errors
 /// [`Error::NoOsi`], [`Error::OsiProtocol`].
@@ -277,7 +277,7 @@ pub fn osi_protocols(router: &Router) -> impl Iterator<Item = u8> {
     router.own::<Pairs>().osi.iter().copied()
 }
 
-/// Begins to add all pairs anew: those not added until [`end_replacement`] go then.
+/// Starts to replace all pairs: those not added until [`end_replacement`] are deleted then.
 pub fn begin_replacement(router: &mut Router) {
     let pairs = router.own_mut::<Pairs>();
     pairs.stale = pairs.list.keys().copied().collect();
@@ -291,7 +291,7 @@ pub fn end_replacement(router: &mut Router) {
     }
 }
 
-/// Has packets that nobody here listens to punted while there are pairs.
+/// Punts packets without a listener while there are pairs.
 fn punt(router: &mut Router) {
     let is_wanted = all(router).next().is_some();
     let punted = std::mem::take(&mut router.own_mut::<Pairs>().punted);

@@ -1,5 +1,5 @@
-//! The nodes of interface pairs: what the router does not take itself goes to the host, and what
-//! the host sends goes out unchanged.
+//! The nodes of interface pairs: packets that the router does not handle go to the host, and
+//! packets of the host are sent unchanged.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,10 +22,10 @@ use wire::{Protocol, arp, icmp4, icmp6, ip4, ip6};
 /// The part of an interface in a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
-    /// It is in none.
+    /// In none.
     #[default]
     None,
-    /// It is the router's own.
+    /// The router's own.
     Phy,
     /// It leads to the host.
     Host,
@@ -111,7 +111,7 @@ fn reframe(p: &mut Buffer<'_>) -> Option<()> {
     Some(())
 }
 
-/// `linux-cp-punt`: IP packets that nobody here takes go to the host.
+/// `linux-cp-punt`: IP packets without a handler go to the host.
 #[derive(Clone)]
 pub struct Punt(Pairs);
 
@@ -172,7 +172,7 @@ impl<const WHICH: usize> Node for Cross<WHICH> {
 
 /// A version whose packets the host sends without a header of layer 2.
 pub trait Carried: Version {
-    /// Name of the node.
+    /// Node name.
     const CROSS: &'static str;
     /// Name of the node for copies of ICMP messages.
     const ICMP: &'static str;

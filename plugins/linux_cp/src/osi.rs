@@ -91,10 +91,10 @@ impl Record for Seen {
     }
 }
 
-/// Has frames of a protocol go to `node`, the headers of layer 2 stripped.
+/// Sends frames of a protocol to `node`, layer 2 headers stripped.
 ///
 /// # Errors
-/// A node that is not there.
+/// A missing node.
 pub fn register_protocol(router: &mut Router, protocol: u8, node: &str) -> Result<(), BuildError> {
     let slot = router.engine.connect(Input::NAME, node)?;
     let Protocols(edges) = router.own_mut();

@@ -36,12 +36,12 @@ pub enum Kind {
     Tun,
 }
 
-/// A pair that somebody wants.
+/// A requested pair.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The interface of the router.
     pub phy: InterfaceIndex,
-    /// Name of the device.
+    /// Device name.
     pub name: String,
     /// Its kind; what suits the interface if `None`.
     pub kind: Option<Kind>,
@@ -67,13 +67,13 @@ pub struct Device {
 pub struct Pair {
     /// The interface of the router.
     pub phy: InterfaceIndex,
-    /// The interface that leads to the device.
+    /// Host interface.
     pub host: InterfaceIndex,
     /// Number of the device in its namespace; 0 when it is only for tests.
     pub device: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its kind.
+    /// Kind.
     pub kind: Kind,
     /// Its namespace; empty for the router's own.
     pub namespace: String,
@@ -237,7 +237,7 @@ pub fn add_sub(router: &mut Router, wanted: &Wanted) -> Result<bool, Error> {
     let name = wanted.name.clone();
     let system = |e: io::Error| Error::System(format!("create {name}: {e}"));
     let device = super::with_kernel(router, &namespace, |kernel| {
-        // Whoever works in Linux may have made it first.
+        // A program in Linux may have created it first.
         let number = |links: Vec<drivers::host::netlink::Link>| {
             let found = links.into_iter().find(|link| link.name.as_deref() == Some(&*name));
             found.filter(|link| link.vlan == Some((above, tag.0, tag.1))).map(|link| link.number)
@@ -339,7 +339,7 @@ pub fn remove(router: &mut Router, phy: InterfaceIndex) -> Result<(), Error> {
 fn take(router: &mut Router, phy: InterfaceIndex) -> Result<InterfaceIndex, Error> {
     super::of(router, phy).ok_or(Error::Unknown)?;
     tell(router, phy, false);
-    // First, as its addresses are heard of once more; it may be the one that is going.
+    // First, as its addresses are reported once more; it may be the one being deleted.
     let _ = router.punt_broadcast(phy, false);
     set_groups(router, phy, [None; 2]);
     set_broadcast(router, phy, None);
@@ -400,7 +400,7 @@ fn warn(router: &Router, sub: InterfaceIndex, why: &Error) {
     router.log.class("linux-cp", "if").warn(format_args!("no pair for {name}: {why}"));
 }
 
-/// Looks whether devices are open that nobody waits for.
+/// Checks for opened devices without a waiting request.
 fn wait(router: &mut Router, _: u64) {
     for (sub, mut making) in std::mem::take(&mut router.own_mut::<Pairs>().making) {
         match making.look(router) {
@@ -414,7 +414,7 @@ fn wait(router: &mut Router, _: u64) {
     }
 }
 
-/// Has the groups of the link received in the tables that an interface has now.
+/// Receives the link's groups in the current tables of an interface.
 pub(super) fn follow_tables(router: &mut Router, phy: InterfaceIndex) {
     if super::of(router, phy).is_some() {
         let on = router.addresses.of(phy);
@@ -424,8 +424,8 @@ pub(super) fn follow_tables(router: &mut Router, phy: InterfaceIndex) {
     }
 }
 
-/// Has what is sent to everybody on the link received in a table: programs of Linux listen to it,
-/// DHCP servers among them. Elsewhere in the table it is dropped as what nobody takes.
+/// Receives broadcasts of the link in a table: Linux programs listen to them, DHCP servers among
+/// them. Elsewhere in the table they are dropped for lack of a handler.
 fn set_broadcast(router: &mut Router, phy: InterfaceIndex, new: Option<TableIndex>) {
     let Some(pair) = super::of_mut(router, phy) else { return };
     let old = std::mem::replace(&mut pair.broadcast, new);

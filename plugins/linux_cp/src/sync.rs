@@ -12,8 +12,8 @@ use super::{settings, with_kernel};
 /// MTU of a device of Linux in bytes, at least.
 const LEAST_MTU: u32 = 68;
 
-/// Has the device of an interface, if it has one, follow it: its link always, the rest as far as
-/// that is switched on. Whatever is so already is left alone.
+/// Updates the device of an interface, if it has one: its link always, the rest as far as enabled.
+/// Equal settings are left alone.
 pub fn push(router: &mut Router, phy: InterfaceIndex) {
     let Some(pair) = super::of(router, phy).filter(|pair| pair.device != 0) else { return };
     let Some(i) = router.interfaces.at(phy) else { return };

@@ -15,7 +15,7 @@ use super::{Devices, Mirror, Place, Sweep};
 /// Entries that a sweep looks at between two looks at the time.
 const STEP: usize = 64;
 
-/// What a route is in the router: its table, its source and its paths.
+/// A route in the router: its table, its source and its paths.
 type Wanted = (TableIndex, Source, Vec<Path>);
 
 fn hash(paths: &[Path]) -> u64 {
@@ -123,7 +123,7 @@ pub(super) fn wanted<'a>(
     })
 }
 
-/// Has the router follow the routes to a prefix.
+/// Updates the router's routes to a prefix.
 fn settle(
     router: &mut Router,
     place: &mut Place,
@@ -155,8 +155,8 @@ fn settle(
     }
 }
 
-/// Takes back some of what was not told in the round before; nothing more of it is done where the
-/// mirror has no sweep any longer.
+/// Removes some of the state that was not reported in the round before; nothing more of it is done
+/// once the mirror has no sweep.
 pub(super) fn sweep(
     router: &mut Router,
     mirror: &mut Mirror,

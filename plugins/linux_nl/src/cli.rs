@@ -14,7 +14,7 @@ use super::{Mirrors, diff};
 #[command("show lcp diff")]
 struct Diff;
 
-/// Have all that Linux knows of mirrored interfaces told anew.
+/// Read all state of mirrored interfaces from Linux again.
 #[derive(Command)]
 #[command("lcp resync")]
 struct Resync;

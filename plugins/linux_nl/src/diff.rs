@@ -1,5 +1,5 @@
-//! `show lcp diff`: what Linux has is read on a thread of its own, and compared in slices, so that
-//! a million routes hold up nobody.
+//! `show lcp diff`: the state of Linux is read on a thread of its own, and compared in slices, so
+//! that a million routes block nothing.
 
 use std::io;
 use std::ops::Bound;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Prefixes that are compared between two looks at the time.
 const STEP: usize = 64;
 
-/// What the kernel has in a namespace.
+/// The kernel's state of a namespace.
 struct Kernel {
     name: String,
     seen: Seen,
@@ -75,7 +75,7 @@ enum At {
 /// `show lcp diff` on its way.
 struct Comparison {
     asked: Option<Background<io::Result<Vec<Kernel>>>>,
-    /// What is left to compare, the next one last.
+    /// Namespaces left to compare, the next one last.
     kernels: Vec<Kernel>,
     at: At,
     /// Mirrored routes that the router has.
@@ -116,7 +116,7 @@ impl Task<Router> for Comparison {
         }
         out.append(Output::text(lines));
         if is_done && self.differs {
-            // What differs is repaired: all is read anew.
+            // Differences are repaired: everything is read again.
             let mirrors = router.own_mut::<Mirrors>();
             mirrors.is_swept = false;
             mirrors.all.values().for_each(|mirror| mirror.listener.tell_all());
@@ -166,7 +166,7 @@ fn left_out(kernel: &Kernel, known: &Devices, first: usize, line: &mut impl FnMu
         let (To::Hops(hops), Some(how)) = (&route.to, route.encapsulation) else { continue };
         if hops.iter().any(|hop| known.contains_key(&hop.device)) {
             let (prefix, how) = (route.prefix, how.name());
-            line(format!("route {prefix}: left out, it has an encapsulation ({how})"));
+            line(format!("route {prefix}: ignored, it has an encapsulation ({how})"));
         }
     }
     if rest.len() > STEP { At::LeftOut(first + STEP) } else { At::Linux(0) }
@@ -203,7 +203,7 @@ fn of_linux(
             apply::wanted(router, routes, known, mirrors.sources)
         });
         if mirrored.is_none_or(|(_, _, mirrored)| !same(&mirrored, &paths)) {
-            line(format!("route {prefix}: other paths than in Linux"));
+            line(format!("route {prefix}: paths differ from Linux"));
         }
     }
     At::Linux(first)

@@ -2,9 +2,9 @@
 //! of interface pairs (`linux_cp`) become the router's, so that routing daemons of Linux route for
 //! it.
 //!
-//! A thread in each namespace with pairs listens to the kernel and tells control. When news was
-//! lost, or anything else makes the state doubtful, all is told anew and what is not told is taken
-//! back: what is there all the time stays untouched.
+//! A thread in each namespace with pairs listens to the kernel and notifies control. When messages
+//! were lost, or the state is doubtful for another reason, everything is read again and state that
+//! is not reported is removed: unchanged state stays untouched.
 #![forbid(unsafe_code)]
 
 mod apply;
@@ -52,7 +52,7 @@ const SLICE: Duration = Duration::from_millis(2);
 /// All routes to a prefix.
 #[derive(Debug, Default)]
 struct Place {
-    /// The routes, with the round in which they were last told.
+    /// The routes, with the round in which they were last reported.
     routes: Vec<(Route, u32)>,
     /// Where the best of them is in the router.
     installed: Option<(TableIndex, Source)>,
@@ -86,16 +86,16 @@ impl Objects {
     }
 }
 
-/// What Linux has in a namespace.
+/// The state of Linux in a namespace.
 struct Mirror {
     listener: Listener,
     places: BTreeMap<Prefix, Place>,
     objects: Objects,
-    /// Known neighbours, with the round in which they were last told.
+    /// Known neighbors, with the round in which they were last reported.
     neighbors: BTreeMap<(u32, IpAddr), u32>,
-    /// Times that all was told.
+    /// Number of complete readings.
     round: u32,
-    /// All was told at least once.
+    /// At least one complete reading.
     is_complete: bool,
     /// Batches taken apart in part.
     waiting: std::vec::IntoIter<News>,
@@ -103,8 +103,8 @@ struct Mirror {
     sweep: Option<Sweep>,
 }
 
-/// What is taken back in slices, with the last that was looked at: what is known but was not told
-/// when all was told, or the routes of a nexthop object that is gone.
+/// State removed in slices, with the last item visited: known state that was missing from a
+/// complete reading, or the routes of a deleted nexthop object.
 #[derive(Clone, Copy, Debug)]
 enum Sweep {
     Routes(Option<Prefix>),
@@ -117,7 +117,7 @@ struct Mirrors {
     all: BTreeMap<String, Mirror>,
     sources: [Source; 2],
     told: EventSender<Told>,
-    /// What routes of an earlier life left is gone.
+    /// Left-over routes of an earlier start are removed.
     is_swept: bool,
     /// More work is due already.
     is_due: bool,
@@ -135,7 +135,7 @@ fn devices(router: &Router, namespace: &str) -> Devices {
     here.map(|pair| (pair.device, pair.phy)).collect()
 }
 
-/// Begins to mirror a namespace, or has all of it told anew.
+/// Starts to mirror a namespace, or has all of it read again.
 fn begin(router: &mut Router, namespace: &str) {
     let mirrors = router.own_mut::<Mirrors>();
     if let Some(mirror) = mirrors.all.get(namespace) {
@@ -181,7 +181,7 @@ fn follow(router: &mut Router, phy: InterfaceIndex, is_there: bool) {
     });
 }
 
-/// Takes what is told, for as long as others can wait.
+/// Handles messages, for as long as others can wait.
 fn take(router: &mut Router) {
     let end = Instant::now() + SLICE;
     let names: Vec<_> = router.own::<Mirrors>().all.keys().cloned().collect();
@@ -200,7 +200,7 @@ fn due(router: &mut Router, _: u64) {
     take(router);
 }
 
-/// Takes what is told of a namespace until the time is over; whether there is more.
+/// Handles messages of a namespace until the time is over; returns whether there are more.
 fn take_of(router: &mut Router, name: &str, end: Instant) -> bool {
     let mut known = devices(router, name);
     loop {

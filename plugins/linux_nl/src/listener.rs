@@ -1,6 +1,5 @@
-//! A thread that listens to the kernel in a namespace, so that a router that is busy loses nothing
-//! for a while. What it was told waits for control; when that is too much the kernel says so, and
-//! everything is told anew.
+//! A thread that listens to the kernel in a namespace, so that a busy router loses nothing for a
+//! while. Its messages queue for control; on overflow (ENOBUFS) everything is read again.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -35,13 +34,13 @@ pub(super) const WAITING: usize = 16 << 20;
 const ROOM: usize = 64 << 10;
 /// Batches that may wait for control.
 const BATCHES: usize = 1024;
-/// News in a batch at most, while all is told.
+/// Maximum messages in a batch, during a complete reading.
 const BATCH: usize = 1024;
-/// Readings during which something changed, after which one of them is told.
+/// Readings with changes meanwhile, after which one of them is used.
 const TORN: u32 = 20;
 /// Time after which the thread looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time between two looks whether control has taken what there is.
+/// Interval of checks whether control has taken the messages.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// There is news.
@@ -52,7 +51,7 @@ impl Event for Told {
     const ROOM: usize = 64;
 }
 
-/// What thread and control share.
+/// State shared by thread and control.
 #[derive(Debug, Default)]
 struct Flags {
     is_over: AtomicBool,
@@ -75,7 +74,7 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Begins to listen in a namespace, where `room` bytes may wait; all is told at first.
+    /// Starts to listen in a namespace, with a buffer of `room` bytes, and a complete reading.
     ///
     /// # Errors
     /// The kernel's.
@@ -89,7 +88,7 @@ impl Listener {
         std::thread::Builder::new().name("netlink".to_owned()).spawn(move || ear.listen())?;
         Ok(Self { batches, flags })
     }
-    /// Has everything told anew, soon.
+    /// Requests a complete reading, soon.
     pub fn tell_all(&self) {
         self.flags.tells_all.store(true, Ordering::Relaxed);
     }
@@ -131,7 +130,7 @@ impl Ear {
             let how = if is_due { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
             let mut news = Vec::new();
             match recv(&self.socket, &mut room[..], how) {
-                // All is read anew soon, this too.
+                // A complete reading is due, which includes this.
                 Ok(_) if is_due => (),
                 Ok((len, _)) => {
                     each_message(&room[..len], |message| {
@@ -184,7 +183,7 @@ impl Ear {
             std::thread::sleep(PAUSE);
         }
     }
-    /// Has all told once more, a little later.
+    /// Requests another complete reading, a little later.
     fn again_soon(&self) {
         self.flags.tells_all.store(true, Ordering::Relaxed);
         std::thread::sleep(LOOK);
@@ -213,7 +212,7 @@ impl Ear {
         self.torn = if is_whole { 0 } else { self.torn + 1 };
         if !is_whole {
             self.again_soon();
-            // Where changes never end, what was read is told meanwhile.
+            // With endless changes, a reading is used nevertheless.
             if !self.torn.is_multiple_of(TORN) {
                 return true;
             }

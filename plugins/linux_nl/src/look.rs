@@ -1,9 +1,8 @@
 //! Devices of Linux and their addresses: what has changed since it was last known is done to their
 //! interfaces.
 //!
-//! News only says that something may have changed. What counts is what the kernel has when it is
-//! asked, against what it was last known to have: so that changes of both sides, told late, never
-//! chase each other.
+//! A message only says that something may have changed. The kernel's current state is compared with
+//! its last known state, so that changes of both sides, reported late, never chase each other.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -81,7 +80,8 @@ pub(super) fn look(router: &mut Router, namespace: &str) {
     }
 }
 
-/// Has an interface follow the state and MTU of its device; whether it was switched.
+/// Updates the state and MTU of an interface from its device; returns whether it was set up or
+/// down.
 fn follow_link(router: &mut Router, phy: InterfaceIndex, link: &Link) -> bool {
     let is_synced = linux_cp::settings(router).is_synced;
     let Some(pair) = linux_cp::of_mut(router, phy) else { return false };

@@ -1,4 +1,4 @@
-//! What the kernel tells, as far as the router follows it.
+//! Kernel messages that the router follows.
 
 use std::net::IpAddr;
 
@@ -16,11 +16,11 @@ use wire::{MacAddr, Prefix};
 /// A next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Number of the device.
+    /// Device index.
     pub device: u32,
     /// The neighbour there; none when each destination is one.
     pub gateway: Option<IpAddr>,
-    /// Share of the load.
+    /// Weight.
     pub weight: u16,
 }
 
@@ -77,9 +77,9 @@ pub struct Route {
 /// A neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbor {
-    /// Number of the device.
+    /// Device index.
     pub device: u32,
-    /// Its address.
+    /// MAC address.
     pub addr: IpAddr,
     /// Its address of layer 2, while that is known.
     pub mac: Option<MacAddr>,
@@ -92,7 +92,7 @@ pub struct Neighbor {
 pub enum News {
     /// Something about devices or addresses has changed.
     Look,
-    /// A neighbour is known, or no longer.
+    /// A neighbor was added or deleted.
     Neighbor(Neighbor),
     /// A route is there, instead of one with the same prefix and metric.
     Route(Route),
@@ -100,12 +100,12 @@ pub enum News {
     NoRoute(Route),
     /// A nexthop object is made or changed, or gone.
     Object {
-        /// Its number.
+        /// Index.
         id: u32,
-        /// It is not gone.
+        /// It exists.
         is_there: bool,
     },
-    /// All routes and neighbours are told from here on.
+    /// Start of a complete reading of routes and neighbors.
     Begin,
     /// That was all.
     End,
@@ -114,7 +114,7 @@ pub enum News {
 }
 
 impl News {
-    /// What a message says; `None` for what the router does not follow.
+    /// The content of a message; `None` for state that the router does not follow.
     pub fn of(message: &RouteNetlinkMessage) -> Option<Self> {
         match message {
             RouteNetlinkMessage::NewLink(_)
@@ -138,7 +138,7 @@ const OBJECT_ID: u16 = 1;
 const HEADER: usize = 16;
 const OBJECT_HEADER: usize = 8;
 
-/// What messages say of nexthop objects.
+/// Messages about nexthop objects.
 pub fn objects(mut bytes: &[u8]) -> impl Iterator<Item = News> + '_ {
     std::iter::from_fn(move || {
         loop {

@@ -8,7 +8,7 @@ use net::{InterfaceIndex, Router};
 use super::{Config, Described, Discovery, Port};
 
 control::numbers! {
-    /// Kind of the bytes that name a port.
+    /// Port ID subtype.
     pub enum PortIdSubtype: u32 = "port_id_subtype" in "" {
         RESERVED = 0 => "PORT_ID_SUBTYPE_RESERVED",
         INTF_ALIAS = 1 => "PORT_ID_SUBTYPE_INTF_ALIAS",
@@ -19,7 +19,7 @@ control::numbers! {
         AGENT_CIRCUIT_ID = 6 => "PORT_ID_SUBTYPE_AGENT_CIRCUIT_ID",
         LOCAL = 7 => "PORT_ID_SUBTYPE_LOCAL",
     }
-    /// Kind of the bytes that name a station.
+    /// Chassis ID subtype.
     pub enum ChassisIdSubtype: u32 = "chassis_id_subtype" in "" {
         RESERVED = 0 => "CHASSIS_ID_SUBTYPE_RESERVED",
         CHASSIS_COMP = 1 => "CHASSIS_ID_SUBTYPE_CHASSIS_COMP",
@@ -32,55 +32,55 @@ control::numbers! {
     }
 }
 
-/// Set what all interfaces say of this router.
+/// Set the global LLDP parameters.
 #[derive(Message)]
 pub struct LldpConfig {
-    /// intervals for which it holds; 0 for as it is
+    /// transmit hold multiplier; 0 to leave unchanged
     pub tx_hold: u32,
-    /// seconds between two frames; 0 for as it is
+    /// transmit interval in seconds; 0 to leave unchanged
     pub tx_interval: u32,
-    /// name of the router; empty to keep the one it has
+    /// system name; empty to leave unchanged
     pub system_name: String,
 }
 
-/// Send and receive LLDP on an interface, or no longer.
+/// Enable or disable LLDP on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetLldp {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// address at which the router is managed; 0.0.0.0 for none
+    /// IPv4 management address; 0.0.0.0 for none
     pub mgmt_ip4: Ipv4Addr,
-    /// address at which the router is managed; :: for none
+    /// IPv6 management address; :: for none
     pub mgmt_ip6: Ipv6Addr,
-    /// identifier of the hardware or protocol there, up to the first zero
+    /// management OID, up to the first zero
     pub mgmt_oid: [u8; 128],
     #[preset("true")]
-    /// or no longer
+    /// true to enable, false to disable
     pub enable: bool,
-    /// the port in words
+    /// port description
     pub port_desc: String,
 }
 
-/// List the interfaces that take part.
+/// List LLDP interfaces.
 #[derive(Message)]
 #[stream(LldpDetails, LldpDumpReply)]
 pub struct LldpDump {
-    /// cursor of the reply before; 0 at first
+    /// cursor from the previous reply; 0 at first
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct LldpDumpReply {
-    /// cursor to go on with; 4294967295 at the end
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
-/// An interface that takes part.
+/// An interface with the protocol enabled.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct LldpDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// time of the last message received, in seconds; 0 for never
     pub last_heard: f64,
@@ -88,37 +88,37 @@ pub struct LldpDetails {
     pub last_sent: f64,
     /// seconds since the last message received
     pub last_heard_age: f64,
-    /// seconds since it said something
+    /// seconds since the last message sent
     pub last_sent_age: f64,
-    /// the last message received holds
+    /// true if the neighbor has not expired
     pub active: bool,
-    /// the station at the other end
+    /// chassis ID
     pub chassis_id: [u8; 255],
-    /// bytes of it
+    /// bytes
     pub chassis_id_len: u8,
-    /// the port there
+    /// port ID
     pub port_id: [u8; 255],
-    /// bytes of it
+    /// bytes
     pub port_id_len: u8,
-    /// seconds for which it holds
+    /// hold time in seconds
     pub ttl: u16,
-    /// kind of the identifier
+    /// subtype
     pub port_id_subtype: PortIdSubtype,
-    /// kind of the identifier
+    /// subtype
     pub chassis_id_subtype: ChassisIdSubtype,
-    /// name of this router
+    /// system name
     pub system_name: [u8; 256],
-    /// intervals for which a message holds
+    /// transmit hold multiplier
     pub tx_hold: u32,
-    /// seconds between two frames
+    /// transmit interval in seconds
     pub tx_interval: u32,
-    /// address at which this router is managed
+    /// management address
     pub mgmt_ip4: Ipv4Addr,
-    /// address at which this router is managed
+    /// management address
     pub mgmt_ip6: Ipv6Addr,
-    /// identifier of the hardware or protocol there
+    /// management OID
     pub mgmt_oid: [u8; 128],
-    /// the port in words
+    /// port description
     pub port_desc: [u8; 256],
 }
 

@@ -8,19 +8,19 @@ use net::{InterfaceIndex, Router};
 
 use super::{Config, Described, Discovery};
 
-/// Set what all interfaces say of this router by LLDP.
+/// Set the global LLDP parameters.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set lldp")]
 #[undo("=set lldp default")]
 #[stage(Settings)]
 struct SetLldp {
-    /// as at the start, but for what else is given
+    /// reset to defaults, except for the other arguments
     default: bool,
-    /// name of the router
+    /// system name
     system_name: Option<Text>,
-    /// intervals for which a message holds
+    /// transmit hold multiplier
     tx_hold: Option<u32>,
-    /// seconds between two frames
+    /// transmit interval in seconds
     tx_interval: Option<u32>,
 }
 
@@ -33,7 +33,7 @@ struct SetInterface {
 
 impl Command for SetInterface {
     const PATHS: &'static [&'static str] = &["set interface lldp"];
-    const ABOUT: &'static str = "Send and receive LLDP on an interface, or no longer";
+    const ABOUT: &'static str = "Enable or disable LLDP on an interface";
     const USAGE: &'static str = "<interface> | sw_if_index <idx> [port-desc <string>] \
         [mgmt-ip4 <address>] [mgmt-ip6 <address>] [mgmt-oid <string>] [disable]";
 

@@ -1,5 +1,4 @@
-//! Link layer discovery (IEEE 802.1AB): interfaces say who they are, and hear who is at the other
-//! end of their link.
+//! Link layer discovery (IEEE 802.1AB): interfaces announce themselves, and learn their neighbors.
 //!
 //! An interface that takes part sends a frame when it is switched on and then every `tx-interval`;
 //! what it says holds for `tx-hold` intervals. One that no longer takes part says so. What is heard
@@ -33,7 +32,7 @@ pub struct Config {
     pub system_name: String,
     /// Intervals for which it holds.
     pub tx_hold: u32,
-    /// Seconds between two frames.
+    /// Transmit interval in seconds.
     pub tx_interval: u32,
 }
 
@@ -63,7 +62,7 @@ pub struct Described {
     pub mgmt_oid: Vec<u8>,
 }
 
-/// An interface that takes part.
+/// An interface with the protocol enabled.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
     /// Elements of its messages.
@@ -107,7 +106,7 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// only Ethernet interfaces that are no sub-interfaces take part
+    /// LLDP runs on Ethernet interfaces other than sub-interfaces
     #[retval(INVALID_VALUE)]
     NoEthernet,
     /// tx-hold must be 1 to 100
@@ -146,8 +145,8 @@ pub fn configure(router: &mut Router, config: Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has an interface take part, or no longer (`None`). One that takes part goes on saying what it
-/// said: it is to stop first.
+/// Enables LLDP on an interface, or disables it (`None`). An enabled one keeps its settings:
+/// disable it first.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -1,4 +1,4 @@
-//! `lldp-input`: what the other end of a link says.
+//! `lldp-input`: announcements of neighbors.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -43,13 +43,13 @@ impl Id {
 /// Message of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// Identifier of the station.
     pub chassis: Id,
     /// Identifier of its port.
     pub port: Id,
-    /// Seconds for which it holds.
+    /// Hold time in seconds.
     pub ttl: u16,
     /// All of it as a number.
     pub(super) hash: u64,

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::{Discovery, Id, Port};
 
-/// Show the interfaces that speak LLDP and what they heard.
+/// Show LLDP interfaces and neighbors.
 #[derive(Command)]
 #[command("show lldp")]
 struct Show {
-    /// with all that is known
+    /// in detail
     detail: bool,
 }
 

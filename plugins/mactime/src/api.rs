@@ -11,93 +11,93 @@ use super::week::Range;
 /// 10001.
 const FLAGS: [u32; 6] = [1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5];
 
-/// A range of the week, in seconds since the night to Sunday.
+/// A range of the week, in seconds since Saturday midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("")]
 pub struct TimeRange {
-    /// its start
+    /// start
     pub start: f64,
-    /// its end
+    /// end
     pub end: f64,
 }
 
-/// A range of the week, in seconds since the night to Sunday.
+/// A range of the week, in seconds since Saturday midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("")]
 pub struct MactimeTimeRange {
-    /// its start
+    /// start
     pub start: f64,
-    /// its end
+    /// end
     pub end: f64,
 }
 
-/// Have an interface look at devices, or no longer.
+/// Enable or disable device filtering on an interface.
 #[derive(Message)]
 #[option("vat_help", "<intfc> [disable]")]
 pub struct MactimeEnableDisable {
-    /// on, else off
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Declare a device, or take it away.
+/// Add or delete a device.
 #[derive(Message)]
 #[option("vat_help", "name <devname> mac <mac-addr> allow drop allow-range Mon - Fri 9:00 - 17:00")]
 pub struct MactimeAddDelRange {
-    /// declared, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// dropped, always or in its ranges
+    /// drop, always or in its ranges
     pub drop: bool,
-    /// allowed, always or in its ranges
+    /// allow, always or in its ranges
     pub allow: bool,
-    /// allowed in its ranges with a quota
+    /// allow in its ranges, up to a quota
     pub allow_quota: u8,
-    /// its UDP to port 10001 is dropped
+    /// drop UDP to port 10001
     pub no_udp_10001: bool,
-    /// the quota in bytes
+    /// quota in bytes
     pub data_quota: u64,
     /// the device
     pub mac_address: MacAddr,
-    /// its name
+    /// name
     pub device_name: Text<64>,
-    /// its ranges; none for always
+    /// time ranges; none for always
     #[counted(count: u32)]
     pub ranges: Vec<TimeRange>,
 }
 
-/// List the devices.
+/// Last known table epoch: an unchanged table is not listed again.
 #[derive(Message)]
 #[stream(MactimeDetails, MactimeDumpReply)]
 pub struct MactimeDump {
-    /// the state that the client knows: nothing is listed while it is the same
+    /// quota in bytes
     pub my_table_epoch: u32,
 }
 
 /// A device.
 #[derive(Message)]
 pub struct MactimeDetails {
-    /// its number
+    /// index
     pub pool_index: u32,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
-    /// its quota in bytes
+    /// bytes used in the current range
     pub data_quota: u64,
-    /// bytes that have passed in its range
+    /// bits: static drop, static allow, dynamic drop, dynamic allow, quota, drop UDP port 10001
     pub data_used_in_range: u64,
-    /// bits: drop, allow, the same in ranges, with a quota, without UDP to port 10001
+    /// time ranges
     pub flags: u32,
-    /// its name
+    /// name
     pub device_name: Text<64>,
-    /// its ranges
+    /// end of the list
     #[counted(nranges: u32)]
     pub ranges: Vec<MactimeTimeRange>,
 }
 
-/// All are listed.
+/// End of the list.
 #[derive(Message)]
 pub struct MactimeDumpReply {
-    /// the state that was listed
+    /// table epoch
     pub table_epoch: u32,
 }
 

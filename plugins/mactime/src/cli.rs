@@ -13,7 +13,7 @@ use super::device::{self, Device, Devices, Terms};
 use super::week::{Range, time_of_week};
 use super::{Watched, watch};
 
-/// Filter the devices behind an interface, or stop.
+/// Enable or disable device filtering on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("mactime enable-disable")]
 #[stage(Attachments)]
@@ -21,7 +21,7 @@ struct SetWatched {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// stop
+    /// disable
     disable: bool,
 }
 
@@ -29,14 +29,14 @@ struct SetWatched {
 #[derive(Debug, PartialEq)]
 struct SetDevice {
     mac: MacAddr,
-    /// `None` when it is taken away.
+    /// `None` to delete it.
     terms: Option<Terms>,
 }
 
 impl Command for SetDevice {
     const PATHS: &'static [&'static str] = &["set mactime device"];
-    const ABOUT: &'static str = "Declare a device that is allowed or dropped, always or in ranges \
-        of the week, in seconds since the night to Sunday; or take it away";
+    const ABOUT: &'static str = "Add or delete a device: allowed or dropped always, or in ranges \
+        of the week, in seconds since Saturday midnight";
     const USAGE: &'static str = "<mac> [name <name>] [allow|drop] [range <start> <end>]... \
         [quota <bytes>] [no-udp-10001] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -94,20 +94,20 @@ impl Print for SetDevice {
     }
 }
 
-/// Show devices, and what has passed of them
+/// Show devices and their counters
 #[derive(Command)]
 #[command("show mactime")]
 struct Show {
-    /// with their ranges
+    /// include time ranges
     verbose: bool,
 }
 
-/// Set the counters of devices to zero; quotas begin anew
+/// Clear the counters of devices; quotas restart
 #[derive(Command)]
 #[command("clear mactime")]
 struct Clear;
 
-/// Try times of the week that are known
+/// Test known times of the week
 #[derive(Command)]
 #[command("test time-range")]
 struct Test;

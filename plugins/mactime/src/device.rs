@@ -21,10 +21,10 @@ const MOST_LETTERS: usize = 63;
 /// Columns of counters by device.
 pub(super) const COLUMNS: Columns = Columns::growing("mactime device", MOST_DEVICES);
 
-/// What is declared of a device.
+/// Declaration of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Whether it is dropped, else allowed: always, or in its ranges only.
     pub drops: bool,
@@ -58,7 +58,7 @@ impl Terms {
     }
 }
 
-/// What holds for the packets of a device.
+/// Treatment of a device's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They pass.
@@ -74,7 +74,7 @@ pub enum Verdict {
 /// A device as nodes have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What holds for its packets.
+    /// Treatment of its packets.
     pub verdict: Verdict,
     /// Whether its UDP to port 10001 is dropped.
     pub no_udp_10001: bool,
@@ -88,16 +88,16 @@ pub type Table = HashMap<MacAddr, Rule>;
 /// Counters by device.
 #[derive(Clone)]
 pub struct Counters {
-    /// What has passed.
+    /// Traffic.
     pub allowed: Rows<VolumeCounter>,
-    /// What was dropped.
+    /// Dropped packets.
     pub dropped: Rows<VolumeCounter>,
 }
 
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// What is declared.
+    /// Its declaration.
     pub terms: Terms,
     /// Its column of counters.
     pub column: u32,
@@ -126,7 +126,7 @@ impl Devices {
     pub fn used(&self, device: &Device) -> u64 {
         self.counters.allowed.sum(device.column as usize).bytes.saturating_sub(device.base)
     }
-    /// Has nodes go by what holds at a time of the week.
+    /// Publishes the treatments at a time of the week to nodes.
     fn publish(&mut self, time: f64) {
         let mut table = Table::with_capacity(self.all.len());
         for (mac, device) in &mut self.all {
@@ -145,7 +145,7 @@ impl Devices {
     }
 }
 
-/// What holds for a device that is in one of its ranges or not.
+/// The treatment of a device inside or outside its ranges.
 fn verdict(terms: &Terms, is_in_range: bool, base: u64) -> Verdict {
     match (terms.ranges.is_empty(), terms.drops) {
         (true, true) => Verdict::DropStatic,
@@ -221,7 +221,7 @@ fn zero(router: &mut Router, columns: std::ops::Range<usize>) {
     });
 }
 
-/// Sets the counters of all devices to zero; quotas begin anew.
+/// Clears the counters of all devices; quotas restart.
 pub(super) fn clear(router: &mut Router) {
     let end = router.own::<Devices>().all.values().map(|d| d.column as usize + 1).max();
     zero(router, 0..end.unwrap_or(0));

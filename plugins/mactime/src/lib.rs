@@ -52,30 +52,30 @@ pub enum Error {
     /// no such device
     #[retval(NO_SUCH_ENTRY)]
     NoDevice,
-    /// a device is allowed or dropped
+    /// a device is either allowed or dropped
     #[retval(INVALID_VALUE)]
     NoAction,
-    /// ranges are times of the week: 0 to 604800 seconds
+    /// ranges are 0 to 604800 seconds of the week
     #[retval(INVALID_VALUE)]
     BadRange,
     /// a device has at most 64 ranges
     #[retval(LIMIT_EXCEEDED)]
     TooManyRanges,
-    /// a quota is for ranges in which a device is allowed
+    /// a quota requires allowed ranges
     #[retval(INVALID_VALUE)]
     BadQuota,
-    /// a name has 1 to 63 letters, digits and signs, without blanks
+    /// a name has 1 to 63 printable characters without blanks
     #[retval(INVALID_VALUE)]
     BadName,
-    /// a device has an address of its own
+    /// a device needs a unicast MAC address
     #[retval(INVALID_VALUE)]
     BadAddress,
-    /// there are as many devices as there may be
+    /// device limit reached
     #[retval(LIMIT_EXCEEDED)]
     TooManyDevices,
 }
 
-/// Has an interface look at devices, or no longer.
+/// Enables or disables device filtering on an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -86,7 +86,10 @@ pub fn watch(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let hours: f64 = parts.startup("mactime", "timezone_offset")?.unwrap_or(0.0);
     if !(-24.0..=24.0).contains(&hours) {
-        return Err(Refused(format!("mactime: timezone_offset is -24 to 24 hours, not {hours}")));
+        return Err(Refused(format!(
+            "mactime: timezone_offset must be -24 to 24 hours, not \
+            {hours}"
+        )));
     }
     let router = &mut *parts.router;
     router.attach::<Watched>().map_err(refuse)?;

@@ -12,7 +12,7 @@ const FIRST_DAY: f64 = 4.0;
 /// A range, its end not in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Its start.
+    /// Start.
     pub start: f64,
     /// Its end; not after its start when the week ends within it.
     pub end: f64,

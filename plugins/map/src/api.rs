@@ -11,75 +11,75 @@ use wire::{Ip4Prefix, Ip6Prefix};
 use super::table::{FRAGMENTS4, REFUSED_FROM, REFUSED_TO};
 use super::{Domain, Params};
 
-/// Make a domain.
+/// Add a MAP domain.
 #[derive(Message)]
 #[reply(MapAddDomainReply)]
 pub struct MapAddDomain {
-    /// prefix of customers' IPv6 addresses
+    /// IPv6 prefix of customers
     pub ip6_prefix: Prefix6,
-    /// customers' IPv4 addresses
+    /// IPv4 prefix of customers
     pub ip4_prefix: Prefix4,
-    /// address of the relay, or prefix for the IPv4 internet
+    /// address of the border relay, or prefix of the IPv4 internet
     pub ip6_src: Prefix6,
-    /// bits of address and port set in a customer's prefix
+    /// EA bits length
     pub ea_bits_len: u8,
-    /// bits of a port before those of the port set
+    /// PSID offset
     pub psid_offset: u8,
-    /// bits of a port set
+    /// PSID length
     pub psid_length: u8,
     #[preset(1280)]
-    /// longest IPv6 packet to a customer in bytes; 0 for any
+    /// MTU in bytes; 0 for any
     pub mtu: u16,
     /// a name
     pub tag: Text<64>,
 }
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 #[head(details)]
 pub struct MapAddDomainReply {
-    /// number of the domain
+    /// domain index
     pub index: u32,
-    /// 0, or why there is none
+    /// 0, or an error
     pub retval: i32,
 }
 
-/// Delete a domain.
+/// Delete a MAP domain.
 #[derive(Message)]
 pub struct MapDelDomain {
-    /// its number
+    /// index
     pub index: u32,
 }
 
-/// Give a port set of a domain an address, or take it away.
+/// Add or delete a rule of a domain.
 #[derive(Message)]
 pub struct MapAddDelRule {
-    /// number of the domain
+    /// domain index
     pub index: u32,
-    /// or taken away
+    /// true to add, false to delete
     pub is_add: bool,
     /// the address
     pub ip6_dst: Ipv6Addr,
-    /// the port set
+    /// PSID
     pub psid: u16,
 }
 
-/// List the domains, some at a time.
+/// List domains in parts.
 #[derive(Message)]
 #[stream(MapDomainDetails, MapDomainsGetReply)]
 pub struct MapDomainsGet {
-    /// where to go on; 0 at first
+    /// cursor; 0 at first
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct MapDomainsGetReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
-/// List the domains.
+/// List domains.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(MapDomainDetails)]
@@ -88,25 +88,25 @@ pub struct MapDomainDump {}
 /// A domain.
 #[derive(Message)]
 pub struct MapDomainDetails {
-    /// its number
+    /// index
     pub domain_index: u32,
-    /// prefix of customers' IPv6 addresses
+    /// IPv6 prefix of customers
     pub ip6_prefix: Prefix6,
-    /// customers' IPv4 addresses
+    /// IPv4 prefix of customers
     pub ip4_prefix: Prefix4,
-    /// address of the relay, or prefix for the IPv4 internet
+    /// address of the border relay, or prefix of the IPv4 internet
     pub ip6_src: Prefix6,
-    /// bits of address and port set in a customer's prefix
+    /// EA bits length
     pub ea_bits_len: u8,
-    /// bits of a port before those of the port set
+    /// PSID offset
     pub psid_offset: u8,
-    /// bits of a port set
+    /// PSID length
     pub psid_length: u8,
     /// 1: customers have prefixes
     pub flags: u8,
-    /// longest IPv6 packet to a customer in bytes; 0 for any
+    /// MTU in bytes; 0 for any
     pub mtu: u16,
-    /// its name
+    /// name
     pub tag: Text<64>,
 }
 
@@ -114,7 +114,7 @@ pub struct MapDomainDetails {
 #[derive(Message)]
 #[details(MapRuleDetails)]
 pub struct MapRuleDump {
-    /// number of the domain
+    /// domain index
     pub domain_index: u32,
 }
 
@@ -123,119 +123,119 @@ pub struct MapRuleDump {
 pub struct MapRuleDetails {
     /// the address
     pub ip6_dst: Ipv6Addr,
-    /// the port set
+    /// PSID
     pub psid: u16,
 }
 
-/// Have MAP act on the packets of an interface, or no longer.
+/// Enable or disable MAP on an interface.
 #[derive(Message)]
 pub struct MapIfEnableDisable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// or no longer
+    /// true to enable, false to disable
     pub is_enable: bool,
-    /// packets are translated, otherwise put into IPv6
+    /// translation (MAP-T); default encapsulation (MAP-E)
     pub is_translation: bool,
 }
 
-/// Ask for what all domains did.
+/// Get the totals of all domains.
 #[derive(Message)]
 #[reply(MapSummaryStatsReply)]
 pub struct MapSummaryStats {}
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct MapSummaryStatsReply {
-    /// domains
+    /// number of domains
     pub total_bindings: u64,
-    /// packets from customers and to them
+    /// packets from and to customers
     pub total_pkts: [u64; 2],
-    /// bytes of these
+    /// bytes from and to customers
     pub total_bytes: [u64; 2],
-    /// fragments of IPv4
+    /// IPv4 fragments
     pub total_ip4_fragments: u64,
-    /// packets to customers and from them whose address or port is not theirs
+    /// packets that failed the security check, from and to customers
     pub total_security_check: [u64; 2],
 }
 
-/// Set how packets are cut.
+/// Set fragmentation.
 #[derive(Message)]
 pub struct MapParamSetFragmentation {
-    /// before they are put into IPv6, otherwise afterwards
+    /// true to fragment before encapsulation, false after
     pub inner: bool,
-    /// though their sender forbids it
+    /// fragment even if DF is set
     pub ignore_df: bool,
 }
 
-/// Set the source of ICMP errors about packets within IPv6.
+/// Set the source address of relayed ICMP errors.
 #[derive(Message)]
 pub struct MapParamSetIcmp {
-    /// the address; 0.0.0.0 for no errors
+    /// address; 0.0.0.0 for no errors
     pub ip4_err_relay_src: Ipv4Addr,
 }
 
-/// Set whether senders are told that their packets come from where they do not belong.
+/// Enable or disable ICMPv6 errors for failed security checks.
 #[derive(Message)]
 pub struct MapParamSetIcmp6 {
-    /// they are
+    /// true to enable, false to disable
     pub enable_unreachable: bool,
 }
 
-/// Set the next hops of packets in place of their routes.
+/// Set or remove the next hops used instead of routes.
 #[derive(Message)]
 pub struct MapParamAddDelPreResolve {
-    /// or their routes
+    /// true to set, false to remove
     pub is_add: bool,
-    /// of IPv4 packets; 0.0.0.0 for no change
+    /// IPv4 next hop; 0.0.0.0 to leave unchanged
     pub ip4_nh_address: Ipv4Addr,
-    /// of IPv6 packets; :: for no change
+    /// IPv6 next hop; :: to leave unchanged
     pub ip6_nh_address: Ipv6Addr,
 }
 
-/// Set whether packets must come from where their address and port belong.
+/// Enable or disable the security check of source addresses and ports.
 #[derive(Message)]
 pub struct MapParamSetSecurityCheck {
-    /// they must
+    /// true to enable, false to disable
     pub enable: bool,
-    /// fragments too
+    /// include fragments
     pub fragments: bool,
 }
 
-/// Set the traffic class of packets that are put into IPv6.
+/// Set the traffic class of encapsulated packets.
 #[derive(Message)]
 pub struct MapParamSetTrafficClass {
-    /// that of the packet
+    /// copy it from the inner packet
     pub copy: bool,
-    /// otherwise this one
+    /// otherwise this value
     pub tc_class: u8,
 }
 
-/// Set the highest maximum segment size that TCP hosts tell each other.
+/// Set the TCP MSS clamp.
 #[derive(Message)]
 pub struct MapParamSetTcp {
-    /// in bytes; 0 for any
+    /// MSS in bytes; 0 for none
     pub tcp_mss: u16,
 }
 
-/// Ask for the parameters.
+/// Get the parameters.
 #[derive(Message)]
 #[reply(MapParamGetReply)]
 pub struct MapParamGet {}
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct MapParamGetReply {
-    /// packets are cut before they are put into IPv6
+    /// fragment before encapsulation
     pub frag_inner: u8,
-    /// though their sender forbids it
+    /// fragment even if DF is set
     pub frag_ignore_df: u8,
-    /// source of ICMP errors about packets within IPv6
+    /// source address of relayed ICMP errors
     pub icmp_ip4_err_relay_src: Ipv4Addr,
-    /// senders are told that their packets come from where they do not belong
+    /// send ICMPv6 errors for failed security checks
     pub icmp6_enable_unreachable: bool,
-    /// next hop of IPv4 packets
+    /// IPv4 next hop
     pub ip4_nh_address: Ipv4Addr,
-    /// next hop of IPv6 packets
+    /// IPv6 next hop
     pub ip6_nh_address: Ipv6Addr,
     /// 0: fragments wait in shallow reassembly
     pub ip4_lifetime_ms: u16,
@@ -245,13 +245,13 @@ pub struct MapParamGetReply {
     pub ip4_buffers: u32,
     /// 0, as above
     pub ip4_ht_ratio: f64,
-    /// packets must come from where their address and port belong
+    /// security check enabled
     pub sec_check_enable: bool,
-    /// fragments too
+    /// include fragments
     pub sec_check_fragments: bool,
-    /// the traffic class is that of the packet
+    /// copy the traffic class from the inner packet
     pub tc_copy: bool,
-    /// otherwise this one
+    /// otherwise this value
     pub tc_class: u8,
 }
 

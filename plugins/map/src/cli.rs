@@ -89,40 +89,40 @@ impl Print for AddDomain {
     }
 }
 
-/// Delete a domain.
+/// Delete a MAP domain.
 #[derive(Command)]
 #[command("map del domain")]
 struct DelDomain {
-    /// its number
+    /// index
     index: u32,
 }
 
-/// Give a port set of a domain an address, or take it away.
+/// Add or delete a rule of a domain.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map add rule")]
 #[stage(Settings)]
 struct AddRule {
-    /// number of the domain
+    /// domain index
     index: u32,
-    /// the port set
+    /// PSID
     psid: u16,
     /// the address
     ip6_dst: Ipv6Addr,
-    /// take it away
+    /// delete
     del: bool,
 }
 
-/// Have MAP act on the packets of an interface, or no longer.
+/// Enable or disable MAP on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map interface")]
 #[stage(Attachments)]
 struct SetInterface {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// packets are translated, otherwise put into IPv6
+    /// translation (MAP-T); default encapsulation (MAP-E)
     map_t: bool,
-    /// no longer
+    /// delete
     del: bool,
 }
 
@@ -143,17 +143,17 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show the domains.
+/// Show MAP domains.
 #[derive(Command)]
 #[command("show map domain")]
 struct ShowDomain {
     /// only this one, with its rules
     index: Option<u32>,
-    /// with what they did
+    /// include counters
     counters: bool,
 }
 
-/// Show what all domains did.
+/// Show totals of all domains.
 #[derive(Command)]
 #[command("show map stats")]
 struct ShowStats;

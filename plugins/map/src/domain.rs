@@ -18,11 +18,11 @@ pub struct Domain {
     pub ip6_prefix: Ip6Prefix,
     /// The address of the relay, or for MAP-T the prefix that stands for the IPv4 internet.
     pub ip6_src: Ip6Prefix,
-    /// Bits of address and port set in a customer's prefix.
+    /// EA bits length.
     pub ea_bits_len: u8,
-    /// Bits of a port before those of the port set.
+    /// PSID offset.
     pub psid_offset: u8,
-    /// Bits of a port set.
+    /// PSID length.
     pub psid_len: u8,
     /// Longest IPv6 packet to a customer; 0 for what the next hop takes.
     pub mtu: u16,
@@ -45,23 +45,23 @@ impl Domain {
     /// Checks it; the fault in words.
     pub fn check(&self) -> Result<(), &'static str> {
         if u32::from(self.psid_offset) + u32::from(self.psid_len) > 16 {
-            return Err("psid offset and length are more than 16 bits together");
+            return Err("psid offset and length exceed 16 bits");
         }
         if self.tag.len() > MOST_TAG {
             return Err("the tag is longer than 63 bytes");
         }
         if !control::cli::is_printable(&self.tag) {
-            return Err("the tag has characters that no command can have");
+            return Err("the tag has characters that commands cannot express");
         }
         if self.ea_bits_len > 48 {
-            return Err("there are at most 48 bits of addresses and port sets");
+            return Err("at most 48 bits of addresses and port sets");
         }
         if self.ea_bits_len > 0 && self.ea_bits_len < self.psid_len {
-            return Err("the bits of the port set do not fit the embedded ones");
+            return Err("the PSID does not fit the EA bits");
         }
         let suffix = self.suffix_len() + u32::from(self.psid_len);
         if self.ea_bits_len > 0 && u32::from(self.ip6_prefix.prefix_len()) + suffix > 64 {
-            return Err("prefix and embedded bits are longer than 64 bits");
+            return Err("prefix and EA bits exceed 64 bits");
         }
         Ok(())
     }

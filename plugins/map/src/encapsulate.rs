@@ -56,16 +56,17 @@ pub enum Next4 {
     /// By the way of the next hop that is set.
     #[to("ip6-load-balance")]
     Balance,
-    /// The sender is to be told what is wrong.
+    /// The sender gets an error.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
-    /// It is for no customer.
+    /// For no customer.
     #[along]
     Along,
 }
 
 impl<const TRANSLATES: bool> Node for Ip4Map<TRANSLATES> {
     const NAME: &'static str = if TRANSLATES { "ip4-map-t" } else { "ip4-map" };
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next4;
     type Error = Error;
@@ -199,7 +200,7 @@ fn encapsulate<N: Node>(
     Ok(())
 }
 
-/// Has a packet cut though its sender forbids it: that is looked at before.
+/// Permits fragmentation of a packet with DF set: that was checked before.
 pub(super) fn allow_cutting(p: &mut Buffer<'_>) {
     if let Some(header) = p.header_mut::<ip4::Header>()
         && header.dont_fragment()
@@ -226,16 +227,17 @@ pub enum Next6 {
     /// By the way of the next hop that is set.
     #[to("ip4-load-balance")]
     Balance,
-    /// The sender is to be told what is wrong.
+    /// The sender gets an error.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
-    /// It is for no relay.
+    /// For no relay.
     #[along]
     Along,
 }
 
 impl Node for Ip6Map {
     const NAME: &'static str = "ip6-map";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next6;
     type Error = Error;

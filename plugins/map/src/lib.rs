@@ -64,19 +64,19 @@ pub enum Error {
     /// no domain {0}
     #[retval(NO_SUCH_ENTRY)]
     NoDomain(u32),
-    /// the domain has no rule for port set {0}
+    /// the domain has no rule for PSID {0}
     #[retval(NO_SUCH_ENTRY)]
     NoRule(u16),
     /// {0}
     #[retval(INVALID_VALUE)]
     Unfit(&'static str),
-    /// rules need a domain without embedded bits, whose ip6 prefix {0} is not that of one customer
+    /// rules require a domain without EA bits; ip6 prefix {0} is not of a single customer
     #[retval(INVALID_VALUE)]
     NotForRules(Ip6Prefix),
-    /// no more than {MOST} domains
+    /// at most {MOST} domains
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// MAP is not on there
+    /// MAP is not enabled there
     #[retval(NO_SUCH_ENTRY)]
     NotOn,
     /// no room for the route to the next hop

@@ -12,7 +12,7 @@ pub struct Params {
     /// The source of ICMP errors that tell senders of IPv4 what happened to their packets within
     /// IPv6; unspecified for none.
     pub icmp_source: Ipv4Addr,
-    /// Senders of IPv6 are told when their packets come from where they do not belong.
+    /// Send ICMPv6 errors for failed security checks.
     pub icmp6_unreachables: bool,
     /// Next hop of IPv4 packets in place of their route; unspecified for none.
     pub next_hop4: Ipv4Addr,
@@ -20,7 +20,7 @@ pub struct Params {
     pub next_hop6: Ipv6Addr,
     /// Packets of customers must come from where their address and port belong.
     pub checks: bool,
-    /// Fragments too.
+    /// Include fragments.
     pub checks_fragments: bool,
     /// The traffic class is that of the packet, otherwise this one.
     pub copies_class: bool,

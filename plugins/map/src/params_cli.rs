@@ -17,7 +17,7 @@ struct SetFragment {
 
 impl Command for SetFragment {
     const PATHS: &'static [&'static str] = &["map params fragment"];
-    const ABOUT: &'static str = "Set how packets are cut";
+    const ABOUT: &'static str = "Set fragmentation";
     const USAGE: &'static str = "[inner|outer] [ignore-df|honor-df]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut inner, mut ignores_df) = (None, None);
@@ -55,13 +55,13 @@ impl Print for SetFragment {
     }
 }
 
-/// Set the source of ICMP errors about packets within IPv6.
+/// Set the source address of relayed ICMP errors.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map params icmp source-address")]
 #[undo("=map params icmp source-address 0.0.0.0")]
 #[stage(Settings)]
 struct SetIcmp {
-    /// the address; 0.0.0.0 for no errors
+    /// address; 0.0.0.0 for no errors
     #[positional]
     ip4_address: Ipv4Addr,
 }
@@ -83,7 +83,7 @@ fn on_off(args: &mut Args<'_>) -> Result<bool, Error> {
 
 impl Command for SetIcmp6 {
     const PATHS: &'static [&'static str] = &["map params icmp6 unreachables"];
-    const ABOUT: &'static str = "Say whether senders are told that their packets do not belong";
+    const ABOUT: &'static str = "Enable or disable ICMPv6 errors for failed security checks";
     const USAGE: &'static str = "on|off";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Ok(Self { on: on_off(args)? })
@@ -98,16 +98,16 @@ impl Print for SetIcmp6 {
     }
 }
 
-/// Set the next hops of packets in place of their routes, or no longer.
+/// Set or remove the next hops used instead of routes.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map params pre-resolve")]
 #[stage(Settings)]
 struct SetPreResolve {
-    /// no longer
+    /// delete
     del: bool,
-    /// next hop of IPv4 packets
+    /// IPv4 next hop
     ip4_nh: Option<Ipv4Addr>,
-    /// next hop of IPv6 packets
+    /// IPv6 next hop
     ip6_nh: Option<Ipv6Addr>,
 }
 
@@ -120,7 +120,8 @@ struct SetCheck {
 
 impl Command for SetCheck {
     const PATHS: &'static [&'static str] = &["map params security-check"];
-    const ABOUT: &'static str = "Say whether packets must come from where they belong";
+    const ABOUT: &'static str = "Enable or disable the security check of source addresses and \
+        ports";
     const USAGE: &'static str = "[enable|disable] [fragments on|off]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut on, mut fragments) = (None, None);
@@ -155,7 +156,7 @@ impl Print for SetCheck {
     }
 }
 
-/// Set the highest maximum segment size that TCP hosts tell each other; 0 for any.
+/// Set the TCP MSS clamp; 0 for none.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("map params tcp-mss")]
 #[undo("=map params tcp-mss 0")]
@@ -175,7 +176,7 @@ struct SetClass {
 
 impl Command for SetClass {
     const PATHS: &'static [&'static str] = &["map params traffic-class"];
-    const ABOUT: &'static str = "Set the traffic class of packets that are put into IPv6";
+    const ABOUT: &'static str = "Set the traffic class of encapsulated packets";
     const USAGE: &'static str = "copy|<0x0-0xff>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("copy") {

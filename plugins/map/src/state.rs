@@ -89,7 +89,7 @@ pub fn remove(router: &mut Router, number: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has nodes find a domain, or no longer.
+/// Adds a domain to the nodes' table, or removes it.
 fn list(state: &mut State, number: u32, is_add: bool) {
     let Some(d) = state.domains.at(number) else { return };
     let mut table = Table::clone(state.table.current());
@@ -102,7 +102,7 @@ fn list(state: &mut State, number: u32, is_add: bool) {
     state.table.publish(Arc::new(table));
 }
 
-/// Gives a port set of a domain an address, or takes it away.
+/// Adds or deletes the address of a port set of a domain.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -207,8 +207,7 @@ pub fn set_params(router: &mut Router, new: Params) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has packets of an interface put into IPv6 and taken out, or translated (`translates`), or no
-/// longer.
+/// Enables MAP on an interface, as encapsulation or translation (`translates`), or disables it.
 ///
 /// # Errors
 /// [`Error::NoInterface`].

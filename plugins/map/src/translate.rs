@@ -82,6 +82,7 @@ pub struct Ip6MapT {
 
 impl Node for Ip6MapT {
     const NAME: &'static str = "ip6-map-t";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next6;
     type Error = Error;

@@ -43,32 +43,32 @@ const NAMES: [(&str, &str); 17] = [
     ("payload", "opaque"),
 ];
 
-/// Track changes of metadata, or no longer
+/// Enable or disable tracking of buffer metadata changes
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("buffer metadata tracking")]
 #[stage(Objects)]
 struct Track {
-    /// track changes
+    /// enable tracking
     #[alias("enable")]
     on: bool,
-    /// no longer
+    /// disable
     #[alias("disable")]
     off: bool,
 }
 
-/// Show which fields of metadata nodes changed
+/// Show the metadata fields that nodes changed
 #[derive(Command)]
 #[command("show buffer metadata")]
 struct Show {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }
 
-/// Track changes of metadata, or no longer.
+/// Enable or disable tracking of buffer metadata changes.
 #[derive(Message)]
 pub struct MdataEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
 }
 
@@ -105,7 +105,7 @@ pub fn is_on(router: &Router) -> bool {
     router.engine.is_monitored(Monitored::Fields)
 }
 
-/// Tracks changes from now on, or no longer; what was found before is forgotten when it begins.
+/// Enables or disables tracking; enabling discards earlier findings.
 pub fn track(router: &mut Router, on: bool) {
     if on && !is_on(router) {
         router.engine.clear_handled(Monitored::Fields);

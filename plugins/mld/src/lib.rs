@@ -75,8 +75,8 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     }
 }
 
-/// The groups that reports of an interface name. Everybody is a member of all nodes, which nobody
-/// says (RFC 3810 section 6) but the original, and interfaces that are to do as it does.
+/// The groups in reports of an interface. All hosts are members of all-nodes, which only the
+/// original reports (against RFC 3810 section 6), and interfaces set to do the same.
 fn groups(router: &Router, interface: InterfaceIndex) -> impl Iterator<Item = Ipv6Addr> {
     let Strict(names_all) = router.setting(interface);
     let all = router.addresses.of(interface).groups6();

@@ -20,7 +20,7 @@ pub struct Queries {
 /// The query of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// For members of this group; unspecified: of all.
     pub group: Ipv6Addr,

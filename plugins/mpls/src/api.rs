@@ -22,7 +22,7 @@ const MOST_PATHS: usize = 255;
 pub struct MplsTable {
     /// number
     pub mt_table_id: u32,
-    /// name; empty for one made of the number
+    /// name; empty for one derived from the ID
     pub mt_name: Text<64>,
 }
 
@@ -34,37 +34,37 @@ pub struct MplsRoute {
     pub mr_table_id: u32,
     /// label
     pub mr_label: u32,
-    /// whether it is the last of its stack
+    /// end of stack
     pub mr_eos: u8,
-    /// packets below it then: IPv4, IPv6, MPLS, Ethernet
+    /// payload of end-of-stack packets: IPv4, IPv6, MPLS, Ethernet
     pub mr_eos_proto: u8,
-    /// whether all paths get its packets
+    /// true for multicast: replicate to all paths
     pub mr_is_multicast: bool,
     /// paths
     #[counted(mr_n_paths: u8)]
     pub mr_paths: Vec<FibPath>,
 }
 
-/// A tunnel of labels.
+/// An MPLS tunnel.
 #[derive(Clone, Debug, Record)]
 #[file("")]
 pub struct MplsTunnel {
-    /// its interface; 4294967295 for a new one
+    /// tunnel interface; 4294967295 for a new one
     pub mt_sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub mt_tunnel_index: u32,
-    /// whether it carries frames
+    /// true to carry Ethernet frames
     pub mt_l2_only: bool,
-    /// whether all paths get its packets
+    /// true for multicast: replicate to all paths
     pub mt_is_multicast: bool,
-    /// tag of the operator
+    /// operator-defined tag
     pub mt_tag: Text<64>,
     /// paths
     #[counted(mt_n_paths: u8)]
     pub mt_paths: Vec<FibPath>,
 }
 
-/// Bind a label to a prefix, or no longer.
+/// Bind a label to a prefix, or unbind it.
 #[derive(Message)]
 pub struct MplsIpBindUnbind {
     /// label table
@@ -73,37 +73,37 @@ pub struct MplsIpBindUnbind {
     pub mb_label: u32,
     /// table of the prefix
     pub mb_ip_table_id: u32,
-    /// bound, else no longer
+    /// true to bind, false to unbind
     pub mb_is_bind: bool,
-    /// the prefix
+    /// prefix
     pub mb_prefix: Prefix,
 }
 
-/// Make a tunnel, give it paths, take them away; without any left it is deleted.
+/// Add or change an MPLS tunnel, or delete paths; deleted with its last path.
 #[derive(Message)]
 #[reply(MplsTunnelAddDelReply)]
 pub struct MplsTunnelAddDel {
-    /// added, else taken away
+    /// true to add, false to delete
     #[preset(true)]
     pub mt_is_add: bool,
-    /// the tunnel
+    /// tunnel interface
     pub mt_tunnel: MplsTunnel,
 }
 
-/// The tunnel.
+/// Tunnel interface.
 #[derive(Message)]
 pub struct MplsTunnelAddDelReply {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub tunnel_index: u32,
 }
 
-/// List tunnels.
+/// List MPLS tunnels.
 #[derive(Message)]
 #[details(MplsTunnelDetails)]
 pub struct MplsTunnelDump {
-    /// only that of this interface
+    /// only this interface
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
 }
@@ -111,11 +111,11 @@ pub struct MplsTunnelDump {
 /// A tunnel.
 #[derive(Message)]
 pub struct MplsTunnelDetails {
-    /// the tunnel
+    /// tunnel interface
     pub mt_tunnel: MplsTunnel,
 }
 
-/// List the interfaces that take labelled packets.
+/// List interfaces with MPLS enabled.
 #[derive(Message)]
 #[details(MplsInterfaceDetails)]
 pub struct MplsInterfaceDump {
@@ -124,20 +124,20 @@ pub struct MplsInterfaceDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// An interface that takes labelled packets.
+/// An interface with MPLS enabled.
 #[derive(Message)]
 pub struct MplsInterfaceDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
 /// Add or delete a label table.
 #[derive(Message)]
 pub struct MplsTableAddDel {
-    /// added, else deleted
+    /// true to add, false to delete
     #[preset(true)]
     pub mt_is_add: bool,
-    /// the table
+    /// table ID
     pub mt_table: MplsTable,
 }
 
@@ -149,26 +149,26 @@ pub struct MplsTableDump {}
 /// A label table.
 #[derive(Message)]
 pub struct MplsTableDetails {
-    /// the table
+    /// table ID
     pub mt_table: MplsTable,
 }
 
-/// Add or delete what a label leads to.
+/// Add or delete a label entry.
 #[derive(Message)]
 #[reply(MplsRouteAddDelReply)]
 pub struct MplsRouteAddDel {
-    /// added, else deleted
+    /// true to add, false to delete
     pub mr_is_add: bool,
-    /// whether the paths are added to those there are, or taken away from them
+    /// true to add or delete paths of an existing entry
     pub mr_is_multipath: bool,
-    /// the label
+    /// the multicast route
     pub mr_route: MplsRoute,
 }
 
-/// The label is there, or gone.
+/// Reply: index of its counters.
 #[derive(Message)]
 pub struct MplsRouteAddDelReply {
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
 }
 
@@ -176,23 +176,23 @@ pub struct MplsRouteAddDelReply {
 #[derive(Message)]
 #[details(MplsRouteDetails)]
 pub struct MplsRouteDump {
-    /// the table
+    /// table
     pub table: MplsTable,
 }
 
 /// A label.
 #[derive(Message)]
 pub struct MplsRouteDetails {
-    /// the label
+    /// the multicast route
     pub mr_route: MplsRoute,
 }
 
-/// Let labelled packets in on an interface, or no longer.
+/// Enable or disable MPLS on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetMplsEnable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// let in, else no longer
+    /// true to enable, false to disable
     #[preset(true)]
     pub enable: bool,
 }
@@ -259,7 +259,7 @@ impl MplsRoute {
             (false, _) => Vec::new(),
         };
         if paths.is_empty() {
-            // What is not there is gone already.
+            // A missing one is deleted already.
             let _ = table::take(router, at, key, source);
             return Ok(balance);
         }
@@ -348,7 +348,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             if m.mt_is_add {
                 return Ok(table::add(router, id, &name)?);
             }
-            // What is not there is as good as deleted.
+            // A missing one counts as deleted.
             match table::remove(router, id) {
                 Err(net::fib::Error::NoTable) => Ok(()),
                 done => Ok(done?),

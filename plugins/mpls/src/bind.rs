@@ -8,10 +8,10 @@ use wire::Prefix;
 use super::table::{self, Key, Route};
 use super::{Error, Mpls};
 
-/// Has packets with a label go where those to a prefix do.
+/// Binds a label to a prefix.
 ///
 /// # Errors
-/// A table that is not there, no room.
+/// A missing table, no room.
 pub fn bind(
     router: &mut Router,
     (table, label): (u32, u32),
@@ -32,7 +32,7 @@ pub fn bind(
     Ok(())
 }
 
-/// Has them no longer go there.
+/// Unbinds the label from the prefix.
 ///
 /// # Errors
 /// A label that is not bound.
@@ -66,7 +66,7 @@ fn again(router: &mut Router, key: u64) {
         let route = Route { source: Source::API, of, paths, is_multicast: false, bound };
         if let Err(why) = table::set(router, table, key, route) {
             let log = router.log.class("mpls", "bind");
-            log.error(format_args!("label {label} stays where it led: {why}"));
+            log.error(format_args!("label {label} keeps its forwarding: {why}"));
         }
     }
 }

@@ -14,18 +14,18 @@ use super::table::{self, Entry, Key, Route, usual_name};
 use super::tunnel::{self, NewTunnel};
 use super::{Enabled, Mpls, bind};
 
-/// Let labelled packets in on an interface, or no longer.
+/// Enable or disable MPLS on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface mpls")]
 #[stage(Attachments)]
 struct SetInterface {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// let in
+    /// enable
     #[keyword("enable")]
     _enable: bool,
-    /// no longer
+    /// disable
     disable: bool,
 }
 
@@ -35,12 +35,12 @@ struct SetInterface {
 #[undo("mpls table {?del} add {2}|mpls table del {2}")]
 #[stage(Objects)]
 struct SetTable {
-    /// it is added
+    /// add
     #[keyword("add")]
     _add: bool,
-    /// it is deleted
+    /// delete
     del: bool,
-    /// number of the table
+    /// table ID
     #[positional]
     #[values("table-id")]
     table_id: u32,
@@ -67,7 +67,7 @@ struct LocalLabel {
 
 impl Command for LocalLabel {
     const PATHS: &'static [&'static str] = &["mpls local-label"];
-    const ABOUT: &'static str = "Say what a label leads to";
+    const ABOUT: &'static str = "Add or delete a label entry";
     const USAGE: &'static str = "[add|del] [source <source>] [multicast] [table <table-id>] \
         <label> [eos|non-eos] [ip4|ip6|mpls|ethernet] {<prefix> [ip-table <table-id>] | \
         via [<next-hop>] [<interface>] \
@@ -76,7 +76,7 @@ impl Command for LocalLabel {
         [ip4-lookup-in-table <table-id>] [ip6-lookup-in-table <table-id>] \
         [mpls-lookup-in-table <table-id>] [lookup in table <table-id>] \
         [rx-ip4|rx-ip6 <interface>] [udp-encap <id>] [drop|local] [out-labels <label>...] \
-        [control-word] [rpf-id <n>]}";
+        [control-word|pop-pw-cw] [rpf-id <n>] [src-lookup]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut label, mut only) = (false, 0, None, None);
         let (mut bound, mut ip_table, mut of) = (None, 0, None);
@@ -206,12 +206,14 @@ impl SetTunnel {
 
 impl Command for SetTunnel {
     const PATHS: &'static [&'static str] = &["mpls tunnel"];
-    const ABOUT: &'static str = "Make or delete a tunnel of labels, or give it more paths";
+    const ABOUT: &'static str = "Add, change or delete an MPLS tunnel";
     const USAGE: &'static str = "{del <interface> | [add] {<interface> | [multicast] [l2-only] \
         [tag <text>] [instance <n>]} via [<next-hop>] [<interface>] [next-hop-table <table-id>] \
         [weight <n:0-255>] [preference <n:0-255>] [resolve-via-host] \
         [resolve-via-connected|resolve-via-attached] [udp-encap <id>] [drop|local] \
-        [via-label <label>] [out-labels <label>...]}";
+        [lookup in table <table-id>] [ip4-lookup-in-table <table-id>] \
+        [rx-ip4 <interface>] [rx-ip6 <interface>] \
+        [via-label <label>] [out-labels <label>...] [control-word|pop-pw-cw]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut set = Self::NOTHING;
         while let Some(word) = args.peek().filter(|w| *w != "via") {

@@ -1,5 +1,5 @@
-//! `ip4-mpls-label-disposition-pipe` and its siblings: packets whose last label was taken off. They
-//! are checked as those that come in, and follow a path, a table or a multicast route.
+//! `ip4-mpls-label-disposition-pipe` and its siblings: packets whose last label was popped. They
+//! are checked like received ones, and follow a path, a table or a multicast route.
 
 use std::marker::PhantomData;
 
@@ -215,7 +215,7 @@ impl<V: Below, const UNIFORM: bool> Dispose<V, UNIFORM> {
                 Next::Multicast
             }
             AfterPop::Via(via) => {
-                // Senders who are told something are looked up where the packet came in.
+                // Receivers of errors are looked up in the table of the receive interface.
                 let port = self.ports.read(p.rx(), epoch);
                 p.set_fib(port.and_then(V::Family::table).unwrap_or(0));
                 p.clear_flags(Flags::POPPED);

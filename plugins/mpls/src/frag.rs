@@ -91,7 +91,7 @@ impl Node for Fragment {
     }
 }
 
-/// Has the sender of a packet told how long it may be.
+/// Sends the sender of a packet its MTU.
 fn tell<V: Version>(
     p: &mut Packet<'_, Fragment>,
     labels: usize,

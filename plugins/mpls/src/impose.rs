@@ -26,8 +26,6 @@ use super::objects::Imposition;
 
 /// Offloads that are completed before labels are in front.
 pub(super) const UNDONE: Flags = Flags::CHECKSUM_TODO.with(Flags::GSO);
-/// Time to live of a label that says nothing of it.
-const MOST_HOPS: u8 = 255;
 
 /// The kind of packets below imposed labels.
 pub trait Carried: Linked {
@@ -37,8 +35,8 @@ pub trait Carried: Linked {
     const PROBLEMS: Edge;
     /// Error for the sender of a packet whose last hop is used up.
     const EXPIRED: Option<Problem>;
-    /// What the innermost label is to know of a packet that spends a hop, unless this router made
-    /// it. `None` when the last hop is used up.
+    /// The innermost label's fields for a packet that spends a hop, unless this router created it.
+    /// `None` when the last hop is used up.
     fn inner(p: &Buffer<'_>, popped: Option<Popped>) -> Option<Inner>;
     /// Spends the hop, unless this router made the packet.
     fn spend(_: &mut Buffer<'_>) {}
@@ -260,8 +258,7 @@ fn push<C>(p: &mut Packet<'_, Impose<C>>, labels: &[net::fib::Label], inner: Inn
     };
     let entry = |(i, label): (usize, &net::fib::Label)| {
         let takes = inner.ttl != 0 && (label.is_uniform || (inner.is_swap && i == last));
-        let own = if label.ttl == 0 { MOST_HOPS } else { label.ttl };
-        let (ttl, exp) = if takes { (inner.ttl, inner.exp) } else { (own, label.exp) };
+        let (ttl, exp) = if takes { (inner.ttl, inner.exp) } else { (label.hops(), label.exp) };
         Entry::new(label.value, exp, inner.is_last && i == last, ttl)
     };
     let room = p.prepend(size_of::<Entry>() * labels.len())?;

@@ -14,7 +14,7 @@ use super::Enabled;
 use super::error::Error;
 use super::fast_path::SwapPath;
 
-/// Features on labelled packets that come in.
+/// Features on received labelled packets.
 pub static MPLS_INPUT: FeatureArc = FeatureArc {
     name: "mpls-input",
     starts: &["mpls-input"],

@@ -72,7 +72,7 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// no such MPLS table {0}
+    /// no MPLS table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
     /// no such label
@@ -143,10 +143,10 @@ impl LabelSwitching for Switching {
     }
 }
 
-/// Lets labelled packets in on an interface, looked up in table 0, or no longer.
+/// Enables MPLS on an interface, with table 0, or disables it.
 ///
 /// # Errors
-/// An interface or a table that is not there.
+/// A missing interface or table.
 pub fn enable(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Result<(), Error> {
     let table = router.own::<Mpls>().tables.named(0).ok_or(Error::NoTable(0))?;
     let was = router.setting::<Enabled>(interface).0.is_some();
@@ -159,20 +159,20 @@ pub fn enable(router: &mut Router, interface: InterfaceIndex, is_on: bool) -> Re
     Ok(())
 }
 
-/// Has packets with a label of a table go where another feature says.
+/// Makes packets with a label of a table follow another feature's paths.
 ///
 /// # Errors
-/// A table that is not there, no room, paths that cannot be.
+/// A missing table, no room, impossible paths.
 pub fn lead_label(router: &mut Router, id: u32, key: Key, route: Route) -> Result<(), Error> {
     let table = router.own::<Mpls>().tables.named(id).ok_or(Error::NoTable(id))?;
     table::set(router, table, key, route)?;
     Ok(())
 }
 
-/// Has them no longer go there.
+/// Undoes this.
 pub fn leave_label(router: &mut Router, id: u32, key: Key, source: Source) {
     let Some(table) = router.own::<Mpls>().tables.named(id) else { return };
-    // What is not there is gone already.
+    // A missing one is deleted already.
     let _ = table::take(router, table, key, source);
 }
 

@@ -9,7 +9,7 @@ use infra::rcu::{Epoch, SlabReader};
 use infra::table::numbers::Numbers32Reader;
 use net::Router;
 use net::adjacency::Link;
-use net::fib::{Forwarding4, LoadBalance, ObjectEdges, Popped, Via, flow, next};
+use net::fib::{Forwarding4, LoadBalance, ObjectEdges, Popped, Via, flow_from, next};
 use wire::mpls::{ENTROPY_INDICATOR, Entry, stack};
 
 use super::error::Error;
@@ -77,8 +77,8 @@ impl Lead {
 }
 
 /// Hash of the flow of a labelled packet: its entropy label if it has one (RFC 6790), otherwise the
-/// labels and the IP packet below them. The router's seed keeps routers in a row from all choosing
-/// alike.
+/// labels and the IP packet below them, as in the original. The router's seed keeps routers in a
+/// row from all choosing alike.
 fn flow_of(bytes: &[u8], seed: u64) -> u32 {
     let (mut hash, mut len, mut is_entropy) = (seed as u32, 0, false);
     for entry in stack(bytes) {
@@ -86,10 +86,10 @@ fn flow_of(bytes: &[u8], seed: u64) -> u32 {
             return next(seed as u32 ^ entry.label());
         }
         is_entropy = entry.label() == ENTROPY_INDICATOR;
-        hash = next(hash ^ entry.label());
+        hash ^= entry.label();
         len += size_of::<Entry>();
     }
-    next(hash ^ flow(bytes.get(len..).unwrap_or(&[])))
+    hash ^ flow_from(bytes.get(len..).unwrap_or(&[]), seed)
 }
 
 /// The bucket of a packet.

@@ -40,7 +40,7 @@ pub struct Disposition {
     pub then: AfterPop,
     /// Whether a control word is in front of it.
     pub has_control_word: bool,
-    /// Interface for reverse-path checks of multicast packets; 0 for the one that they came in by.
+    /// Interface for reverse-path checks of multicast packets; 0 for the receive interface.
     pub rpf_id: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct Disposition {
 pub enum AfterPop {
     /// As a path leads.
     Via(Via),
-    /// By the table of the interface that it came in by.
+    /// By the table of its receive interface.
     OwnTable,
 }
 

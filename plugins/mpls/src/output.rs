@@ -125,7 +125,7 @@ pub(super) struct UnresolvedNeighbor {
 
 impl Event for UnresolvedNeighbor {}
 
-/// Has neighbours asked for; their packets are dropped.
+/// Resolves neighbors; their packets are dropped.
 #[derive(Clone)]
 pub struct Incomplete {
     pub(super) adjacencies: SlabReader<Adjacency>,

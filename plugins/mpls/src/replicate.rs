@@ -28,7 +28,7 @@ pub struct Copies {
 /// Makes an object that sends a copy over each path.
 ///
 /// # Errors
-/// No room, a table that is not there.
+/// No room, a missing table.
 pub fn make(router: &mut Router, _: Link, paths: &[Path]) -> Result<Copies, Error> {
     let mut followed = Vec::with_capacity(paths.len());
     for path in paths {

@@ -126,7 +126,7 @@ fn label(router: &Router, t: &Table, (label, is_last): Key, e: &Entry) -> Label 
 fn show_fib(router: &Router, c: &ShowFib) -> Result<Output, Error> {
     let all = &router.own::<Mpls>().tables;
     if let Some(id) = c.table.filter(|id| all.named(*id).is_none()) {
-        return Err(Error::new(format!("no such MPLS table {id}")));
+        return Err(Error::new(format!("no MPLS table {id}")));
     }
     let meant = all.iter().filter(|(_, t)| c.table.is_none_or(|id| id == t.id));
     let shown = meant.map(|(index, t)| Shown {
@@ -145,7 +145,7 @@ fn show_fib(router: &Router, c: &ShowFib) -> Result<Output, Error> {
     Ok(Output::of(Tables(shown.collect())))
 }
 
-/// Show tunnels of labels.
+/// Show MPLS tunnels.
 #[derive(Command)]
 #[command("show mpls tunnel")]
 struct ShowTunnel {
@@ -183,7 +183,7 @@ impl fmt::Display for TunnelRows {
     }
 }
 
-/// Show which interfaces take labelled packets.
+/// Show interfaces with MPLS enabled.
 #[derive(Command)]
 #[command("show mpls interface")]
 struct ShowInterface {

@@ -46,7 +46,7 @@ pub fn place(label: u32, is_last: bool) -> usize {
 /// The route of one source for a label.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The source.
+    /// Source.
     pub source: Source,
     /// Kind of packets without the label.
     pub of: Link,
@@ -241,7 +241,7 @@ pub fn take(
     Ok(gone)
 }
 
-/// Makes the entry of a label, if it is not there; returns its load balance.
+/// Creates the entry of a label, if necessary; returns its load balance.
 fn hold_entry(router: &mut Router, table: TableIndex, key: Key) -> Result<u32, Error> {
     let entry = tables(router).at(table).ok_or(Error::NoTable)?.entries.get(&key);
     if let Some(entry) = entry {
@@ -259,7 +259,7 @@ fn hold_entry(router: &mut Router, table: TableIndex, key: Key) -> Result<u32, E
     Ok(balance)
 }
 
-/// Has the load balance of a label lead where its best source wants it to.
+/// Makes the load balance of a label follow its best source.
 fn lead(router: &mut Router, table: TableIndex, key: Key) -> Result<(), Error> {
     let t = tables(router).at_mut(table).ok_or(Error::NoTable)?;
     let entry = t.entries.get(&key).ok_or(Error::NoRoute)?;
@@ -279,7 +279,7 @@ fn lead(router: &mut Router, table: TableIndex, key: Key) -> Result<(), Error> {
     done
 }
 
-/// Takes the entry of a label out that nobody wants and nobody leads to.
+/// Removes a label entry with no source and no reference.
 fn drop_unused(router: &mut Router, table: TableIndex, key: Key) {
     let Some(t) = tables(router).at_mut(table) else { return };
     let is_unused = t.entries.get(&key).is_some_and(|e| e.routes.is_empty() && e.users == 0);
@@ -292,7 +292,7 @@ fn drop_unused(router: &mut Router, table: TableIndex, key: Key) {
 /// The load balance of a label that is not the last, held once more.
 ///
 /// # Errors
-/// A table that is not there, no room.
+/// A missing table, no room.
 pub fn hold(router: &mut Router, id: u32, label: u32) -> Result<u32, Error> {
     let (table, key) = (tables(router).named(id).ok_or(Error::NoTable)?, (label, false));
     let balance = hold_entry(router, table, key)?;

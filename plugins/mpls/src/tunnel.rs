@@ -24,7 +24,7 @@ use wire::MacAddr;
 use super::replicate::{self, Copies};
 use super::{Error, Mpls};
 
-/// MTU of a tunnel, until told otherwise.
+/// Default MTU of a tunnel.
 const MTU: u32 = 9000;
 /// Length of a control word in bytes.
 const CONTROL_WORD: usize = 4;
@@ -39,7 +39,7 @@ pub struct Tunnel {
     pub paths: Vec<Path>,
     /// Whether all paths get them.
     pub is_multicast: bool,
-    /// Whether it carries frames.
+    /// True to carry Ethernet frames.
     pub is_l2: bool,
     copies: Option<Copies>,
     /// The route that frames follow.
@@ -61,7 +61,7 @@ pub struct NewTunnel {
     pub paths: Vec<Path>,
     /// Whether all paths get them.
     pub is_multicast: bool,
-    /// Whether it carries frames.
+    /// True to carry Ethernet frames.
     pub is_l2: bool,
     /// Its number in its name; the first that is free unless given.
     pub instance: Option<u32>,
@@ -140,10 +140,10 @@ pub fn add(router: &mut Router, new: NewTunnel) -> Result<(InterfaceIndex, u32),
     Ok((index, instance))
 }
 
-/// Has the packets of a tunnel go over these paths.
+/// Sets the paths of a tunnel's packets.
 ///
 /// # Errors
-/// A tunnel that is not there, no room.
+/// A missing tunnel, no room.
 pub fn set_paths(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -195,7 +195,7 @@ pub fn add_paths(
 /// Whether a tunnel carries frames.
 ///
 /// # Errors
-/// A tunnel that is not there.
+/// A missing tunnel.
 pub fn is_l2(router: &Router, interface: InterfaceIndex) -> Result<bool, Error> {
     let tunnel = router.own::<Mpls>().tunnels.all.get(&interface);
     tunnel.map(|t| t.is_l2).ok_or(Error::NoTunnel)
@@ -204,7 +204,7 @@ pub fn is_l2(router: &Router, interface: InterfaceIndex) -> Result<bool, Error> 
 /// Deletes a tunnel.
 ///
 /// # Errors
-/// A tunnel that is not there.
+/// A missing tunnel.
 pub fn remove(router: &mut Router, interface: InterfaceIndex) -> Result<(), Error> {
     if !router.own::<Mpls>().tunnels.all.contains_key(&interface) {
         return Err(Error::NoTunnel);
@@ -229,7 +229,7 @@ pub fn route_of(is_l2: bool) -> RouteOf {
     RouteOf::Link(if is_l2 { Link::Ethernet } else { Link::Ip4 })
 }
 
-/// Object that has frames below a label come in on an interface.
+/// Object that has frames below a label received on an interface.
 pub fn receive(router: &mut Router, path: &Path, pop: Pop) -> Option<Via> {
     let Target::InterfaceRx { interface } = path.target else { return Some(Via::Drop) };
     let received = router.own_mut::<Received>();
@@ -326,7 +326,7 @@ impl Node for Balance {
     }
 }
 
-/// `interface-rx-dpo-l2`: frames below labels come in on a tunnel.
+/// `interface-rx-dpo-l2`: frames below labels are received on a tunnel.
 #[derive(Clone)]
 struct Receive {
     all: SlabReader<(u32, bool)>,

@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 use super::Clamping;
 
 control::numbers! {
-    /// Directions in which packets are changed.
+    /// Directions to clamp.
     pub flags MssClampDir: u8 = "mss_clamp_dir" in "" {
         NONE = 0 => "MSS_CLAMP_DIR_NONE",
         RX = 1 => "MSS_CLAMP_DIR_RX",
@@ -14,50 +14,50 @@ control::numbers! {
     }
 }
 
-/// Set the maximum segment size on an interface.
+/// Set the TCP MSS clamp of an interface.
 #[derive(Message)]
 pub struct MssClampEnableDisable {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4, in bytes
+    /// IPv4 MSS in bytes
     pub ipv4_mss: u16,
-    /// of IPv6, in bytes
+    /// IPv6 MSS in bytes
     pub ipv6_mss: u16,
-    /// packets of IPv4 that are changed
+    /// IPv4 directions
     pub ipv4_direction: MssClampDir,
-    /// packets of IPv6 that are changed
+    /// IPv6 directions
     pub ipv6_direction: MssClampDir,
 }
 
-/// List the interfaces with a maximum segment size.
+/// List interfaces with a TCP MSS clamp.
 #[derive(Message)]
 #[stream(MssClampDetails, MssClampGetReply)]
 pub struct MssClampGet {
-    /// cursor of the reply before; 0 at first
+    /// cursor from the previous reply; 0 at first
     pub cursor: u32,
     /// only this one; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct MssClampGetReply {
-    /// cursor to go on with; 4294967295 at the end
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
-/// The maximum segment size of an interface.
+/// The TCP MSS clamp of an interface.
 #[derive(Message)]
 pub struct MssClampDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// of IPv4, in bytes
+    /// IPv4 MSS in bytes
     pub ipv4_mss: u16,
-    /// of IPv6, in bytes
+    /// IPv6 MSS in bytes
     pub ipv6_mss: u16,
-    /// packets of IPv4 that are changed
+    /// IPv4 directions
     pub ipv4_direction: MssClampDir,
-    /// packets of IPv6 that are changed
+    /// IPv6 directions
     pub ipv6_direction: MssClampDir,
 }
 

@@ -20,7 +20,7 @@ struct SetClamp {
 
 impl Command for SetClamp {
     const PATHS: &'static [&'static str] = &["set interface tcp-mss-clamp"];
-    const ABOUT: &'static str = "Lower the maximum segment size in TCP packets";
+    const ABOUT: &'static str = "Set or disable the TCP MSS clamp of an interface";
     const USAGE: &'static str = concat!(
         "<interface> [ip4 [enable|disable|rx|tx]] [ip4-mss <size:1-65535>] ",
         "[ip6 [enable|disable|rx|tx]] [ip6-mss <size:1-65535>]"
@@ -86,7 +86,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show where the maximum segment size of TCP is lowered.
+/// Show TCP MSS clamps.
 #[derive(Command)]
 #[command("show interface tcp-mss-clamp")]
 struct ShowClamp {

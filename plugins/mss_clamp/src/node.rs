@@ -43,7 +43,7 @@ impl Clamped for V6 {
     }
 }
 
-/// Lowers the maximum segment size of TCP packets that come in, or go `OUT`.
+/// Lowers the maximum segment size of received TCP packets, or of transmitted ones (`OUT`).
 #[derive(Clone)]
 pub struct Clamp<V, const OUT: bool> {
     version: PhantomData<V>,
@@ -91,7 +91,7 @@ impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
             let most = self.settings.read(interface, epoch).map_or(0, |both| both[V::INDEX].mss);
-            // On the way out the layer 2 header of the adjacency is in front.
+            // On output the Ethernet header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),
                 _ => 0,

@@ -11,43 +11,43 @@ use translation::workers::WorkerList;
 use crate::requests;
 use crate::state::{EndpointDependent, Nat};
 
-/// Add addresses that packets get, or take them out
+/// Add or delete addresses of the pool
 #[derive(Command)]
 #[command("nat44 add address")]
 struct AddAddress {
-    /// the first, or the first and the last with - between them
+    /// first address, or first and last with - between them
     #[positional]
     addresses: AddressRange,
-    /// the table of hosts that get them
+    /// table of the inside hosts that use them
     #[values("table-id")]
     tenant_vrf: Option<u32>,
-    /// for far ends
+    /// for twice NAT: addresses for external hosts
     twice_nat: bool,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Have packets get the address of an interface
+/// Use an interface's addresses as the pool
 #[derive(Command)]
 #[command("nat44 add interface address")]
 struct AddInterfaceAddress {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// for far ends
+    /// for twice NAT: addresses for external hosts
     twice_nat: bool,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Set how many sessions a table may have
+/// Set the session limit of a table
 #[derive(Command)]
 #[command("set nat44 session limit")]
 struct SessionLimit {
     /// sessions
     #[positional]
     limit: u32,
-    /// the table
+    /// table ID
     #[default]
     vrf: u32,
 }
@@ -59,9 +59,9 @@ impl<const ROUTE: bool> Command for SetTables<ROUTE> {
     const PATHS: &'static [&'static str] =
         if ROUTE { &["nat44 vrf route"] } else { &["nat44 vrf table"] };
     const ABOUT: &'static str = if ROUTE {
-        "Add a table of far ends, or take it away"
+        "Add or delete a table of external hosts"
     } else {
-        "Add a table of hosts whose far ends are in certain tables, or take it away"
+        "Add or delete a table of inside hosts, with the tables of their external hosts"
     };
     const USAGE: &'static str =
         if ROUTE { "[add|del] table <table> <table>" } else { "[add|del] <table>" };
@@ -86,26 +86,25 @@ impl<const ROUTE: bool> Command for SetTables<ROUTE> {
     }
 }
 
-/// Spread sessions over some workers, or all of them
+/// Assign sessions to some workers, or all of them
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set nat workers")]
 #[undo("=set nat workers all")]
 #[stage(Settings)]
 pub(super) struct SetWorkers {
-    /// numbers of workers, as 0-2,5, or all
+    /// worker indexes such as 0-2,5, or all
     #[positional]
     #[values("workers-list")]
     pub workers: WorkerList,
 }
 
-/// Set which events are noted in the event log: 0 none, 1 ports that run out, 2 other limits too,
-/// 4 sessions too
+/// Set the log level of NAT: 0 none, 1 port exhaustion, 2 other limits as well, 4 sessions as well
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat set logging level")]
 #[undo("=nat set logging level 0")]
 #[stage(Settings)]
 pub(super) struct SetLevel {
-    /// the level, from 0 to 5
+    /// level, 0 to 5
     #[positional]
     #[values("level:0-5")]
     pub level: Level,

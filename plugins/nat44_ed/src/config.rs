@@ -1,4 +1,4 @@
-//! What the nodes go by: published whole whenever it changes.
+//! The configuration of the nodes: published whole whenever it changes.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -10,12 +10,12 @@ use translation::workers::Workers;
 
 use crate::core::Traffic;
 
-/// What the nodes go by.
+/// The configuration of the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Whether packets without a translation pass.
+    /// True if packets without a translation are forwarded.
     pub is_forwarding: bool,
-    /// The maximum segment size of TCP.
+    /// TCP MSS.
     pub mss: Option<u16>,
     /// Addresses that packets get.
     pub pool: Offers,

@@ -10,7 +10,7 @@ use translation::workers::WorkerList;
 use crate::cli::{SetLevel, SetWorkers};
 use crate::state::{EndpointDependent, Nat};
 
-/// What takes back commands that begin so; others end with `del` then.
+/// Commands that undo those with this beginning; others end with `del` then.
 const UNDO: &[(&str, &str)] = &[
     ("nat44 forwarding", "nat44 forwarding disable"),
     ("set nat timeout", "=set nat timeout reset"),

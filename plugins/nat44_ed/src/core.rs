@@ -1,4 +1,4 @@
-//! What the nodes share: sessions, configuration, counters.
+//! Data shared by the nodes: sessions, configuration, counters.
 
 use std::slice;
 
@@ -28,6 +28,33 @@ pub enum Traffic {
     Either,
 }
 
+/// Numbers of sessions by table. What nodes that explain a packet count changes none.
+pub struct ByFib {
+    tally: Tally,
+    explains: bool,
+}
+
+impl ByFib {
+    /// No sessions; any thread may count.
+    pub fn new(tally: Tally) -> Self {
+        Self { tally, explains: false }
+    }
+    /// Adds to the number of a table, or takes away; what it is then.
+    pub fn add(&self, fib: u16, change: i64) -> u64 {
+        match self.explains {
+            true => self.tally.at(fib.into()).wrapping_add(change as u64),
+            false => self.tally.add(fib.into(), change),
+        }
+    }
+}
+
+impl Clone for ByFib {
+    fn clone(&self) -> Self {
+        let explains = self.explains || graph::explain::is_explaining();
+        Self { tally: self.tally.clone(), explains }
+    }
+}
+
 /// What the nodes share.
 #[derive(Clone)]
 pub struct Core {
@@ -40,7 +67,7 @@ pub struct Core {
     /// Interfaces.
     pub ports: SlabReader<Port>,
     /// Sessions by table.
-    pub by_fib: Tally,
+    pub by_fib: ByFib,
     /// By direction (in to out, out to in) and path (fast, slow).
     pub counters: [[Counters; 2]; 2],
     /// Sessions, by thread.
@@ -52,7 +79,7 @@ pub struct Core {
 impl Core {
     /// Notes the end of a session.
     pub fn ended(&self, session: &NatSession) {
-        self.by_fib.add(session.data.in_fib.into(), -1);
+        self.by_fib.add(session.data.in_fib, -1);
     }
     /// Ends a session; what it was.
     pub fn remove(&self, table: &mut NatTable, at: SessionIndex) -> Option<NatSession> {

@@ -22,7 +22,7 @@ use crate::slow::to_near;
 
 /// A place where packets are handed over.
 pub trait HandsOff: Place {
-    /// The node.
+    /// Node.
     const HANDOFF: &'static str;
 }
 
@@ -66,6 +66,7 @@ impl<P> HandOff<P> {
 
 impl<P: HandsOff> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<P>;
     type Error = Congestion;

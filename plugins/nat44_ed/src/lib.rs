@@ -44,7 +44,7 @@ use translation::session::{NatSessions, counters_of};
 use translation::state::Kind;
 use translation::workers::Workers;
 
-use crate::core::Core;
+use crate::core::{ByFib, Core};
 use config::Config;
 use handoff::{HandOff, HandsOff};
 use place::{Either, In2Out, Out2In, Output, Place};
@@ -83,7 +83,7 @@ fn core(
         config: config.reader(),
         paths: ReversePaths::new(router),
         ports: router.interfaces.ports(),
-        by_fib: Tally::new(TABLES)?,
+        by_fib: ByFib::new(Tally::new(TABLES)?),
         counters,
         total,
         hairpinning,
@@ -122,6 +122,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let fast = [In2Out::FAST, Out2In::FAST, Either::FAST, Output::FAST];
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, fast, over);
+    router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
     let workers = Workers::default();
     Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
     router.on_threads.push(EndpointDependent::go_over);

@@ -1,4 +1,4 @@
-//! What is logged of sessions that come and go (RFC 8158, RFC 7659).
+//! Logging of new and ended sessions (RFC 8158, RFC 7659).
 
 use std::net::Ipv4Addr;
 

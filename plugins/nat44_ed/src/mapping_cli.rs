@@ -21,8 +21,7 @@ const BALANCED: usize = 2;
 
 impl Command for AddMapping<STATIC> {
     const PATHS: &'static [&'static str] = &["nat44 add static mapping"];
-    const ABOUT: &'static str = "Add or delete a static mapping; sessions that have another \
-        translation end";
+    const ABOUT: &'static str = "Add or delete a static mapping; conflicting sessions end";
     const USAGE: &'static str = concat!(
         "[tcp|udp|icmp] local <address> [<port:0-65535>] ",
         "external <address-or-interface> [<port:0-65535>] ",
@@ -36,7 +35,8 @@ impl Command for AddMapping<STATIC> {
 
 impl Command for AddMapping<IDENTITY> {
     const PATHS: &'static [&'static str] = &["nat44 add identity mapping"];
-    const ABOUT: &'static str = "Exempt an address, or a port of it, from translation";
+    const ABOUT: &'static str = "Add or delete an identity mapping: an address or port exempt \
+        from translation";
     const USAGE: &'static str = concat!(
         "[external <interface>] [<address>] [tcp|udp|icmp] [<port:0-65535>] ",
         "[vrf <table>] [del]"
@@ -49,7 +49,7 @@ impl Command for AddMapping<IDENTITY> {
 
 impl Command for AddMapping<BALANCED> {
     const PATHS: &'static [&'static str] = &["nat44 add load-balancing static mapping"];
-    const ABOUT: &'static str = "Add or delete a mapping to several hosts";
+    const ABOUT: &'static str = "Add or delete a load-balanced mapping";
     const USAGE: &'static str = concat!(
         "protocol <protocol> external <end> ",
         "[local <end> [vrf <table>] probability <count:1-255>] ",
@@ -70,7 +70,7 @@ struct AddLocal {
 
 impl Command for AddLocal {
     const PATHS: &'static [&'static str] = &["nat44 add load-balancing back-end"];
-    const ABOUT: &'static str = "Add or delete a host of a load-balancing mapping";
+    const ABOUT: &'static str = "Add or delete a server of a load-balanced mapping";
     const USAGE: &'static str = concat!(
         "protocol <protocol> external <end> local <end> [vrf <table>] ",
         "[probability <count:1-255>] [del]"

@@ -8,7 +8,7 @@ use translation::messages::Worker;
 use translation::numbers::{NatConfigFlags, NatLogLevel, NatTimeouts};
 
 control::numbers! {
-    /// Kinds of NAT.
+    /// NAT flags.
     pub enum Nat44ConfigFlags: u8 = "nat44_config_flags" in "" {
         ENDPOINT_INDEPENDENT = 0 => "NAT44_IS_ENDPOINT_INDEPENDENT",
         ENDPOINT_DEPENDENT = 1 => "NAT44_IS_ENDPOINT_DEPENDENT",
@@ -18,115 +18,115 @@ control::numbers! {
     }
 }
 
-/// A host that shares the load.
+/// A server of a load-balanced mapping.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct Nat44LbAddrPort {
-    /// its address
+    /// MAC address
     pub addr: Ipv4Addr,
-    /// its port
+    /// port
     pub port: u16,
-    /// its part of the load
+    /// share of the load
     pub probability: u8,
-    /// its table
+    /// table
     pub vrf_id: u32,
 }
 
-/// Enable NAT44, or disable it: all settings and sessions go then.
+/// Enable or disable NAT44; disabling deletes its settings and sessions.
 #[derive(Message)]
 pub struct Nat44EdPluginEnableDisable {
-    /// the table of hosts
+    /// inside table
     pub inside_vrf: u32,
-    /// the table of far ends
+    /// outside table
     pub outside_vrf: u32,
-    /// sessions of a thread at most; 0 for the usual number
+    /// maximum sessions per thread; 0 for the default
     pub sessions: u32,
-    /// not used
+    /// ignored
     pub session_memory: u32,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44ConfigFlags,
 }
 
-/// Have packets without a translation pass, or not.
+/// Enable or disable forwarding of packets without a translation.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44ForwardingEnableDisable {
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Set the timeouts of sessions.
+/// Set session timeouts.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct NatSetTimeouts {
-    /// of UDP, in seconds
+    /// UDP timeout in seconds
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
-/// Set how many sessions a table may have.
+/// Set the session limit of a table.
 #[derive(Message)]
 pub struct Nat44SetSessionLimit {
-    /// sessions at most
+    /// maximum sessions
     pub session_limit: u32,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
-/// Ask for the settings.
+/// Get the configuration.
 #[derive(Message)]
 #[reply(Nat44ShowRunningConfigReply)]
 pub struct Nat44ShowRunningConfig {}
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct Nat44ShowRunningConfigReply {
-    /// the table of hosts
+    /// inside table
     pub inside_vrf: u32,
-    /// the table of far ends
+    /// outside table
     pub outside_vrf: u32,
-    /// not used
+    /// ignored
     pub users: u32,
-    /// sessions of a thread at most; 0 for the usual number
+    /// maximum sessions per thread; 0 for the default
     pub sessions: u32,
-    /// not used
+    /// ignored
     pub user_sessions: u32,
-    /// not used
+    /// ignored
     pub user_buckets: u32,
-    /// not used
+    /// ignored
     pub translation_buckets: u32,
-    /// whether packets without a translation pass
+    /// true if packets without a translation are forwarded
     pub forwarding_enabled: bool,
-    /// whether sessions are logged
+    /// true if sessions are logged
     pub ipfix_logging_enabled: bool,
     /// timeouts
     pub timeouts: NatTimeouts,
-    /// how much is logged
+    /// log level
     pub log_level: NatLogLevel,
-    /// what it is
+    /// identification
     pub flags: Nat44ConfigFlags,
 }
 
-/// Spread sessions over some workers.
+/// Assign sessions to some workers.
 #[derive(Message)]
 pub struct NatSetWorkers {
-    /// a bit for each, from the lowest on
+    /// worker bit mask
     pub worker_mask: u64,
 }
 
-/// List the threads that have sessions.
+/// List threads with sessions.
 #[derive(Message)]
 #[details(NatWorkerDetails)]
 pub struct NatWorkerDump {}
 
-/// A thread that has sessions.
+/// A thread with sessions.
 #[derive(Message)]
 pub struct NatWorkerDetails {
     /// the thread
@@ -134,151 +134,151 @@ pub struct NatWorkerDetails {
     pub worker: Worker,
 }
 
-/// Add a table of hosts whose far ends are in certain tables, or take it away.
+/// Add or delete a table of inside hosts, with the tables of their external hosts.
 #[derive(Message)]
 pub struct Nat44EdAddDelVrfTable {
-    /// the table of hosts
+    /// inside table
     pub table_vrf_id: u32,
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// Add a table of far ends, or take it away.
+/// Add or delete a table of external hosts.
 #[derive(Message)]
 pub struct Nat44EdAddDelVrfRoute {
-    /// the table of hosts
+    /// inside table
     pub table_vrf_id: u32,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the tables of hosts with those of their far ends.
+/// List tables of inside hosts with those of their external hosts.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(Nat44EdVrfTablesDetails)]
 pub struct Nat44EdVrfTablesDump {}
 
-/// A table of hosts.
+/// A table of inside hosts.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EdVrfTablesDetails {
-    /// the table of hosts
+    /// inside table
     pub table_vrf_id: u32,
-    /// tables of far ends
+    /// tables of external hosts
     #[counted(n_vrf_ids: u32)]
     pub vrf_ids: Vec<u32>,
 }
 
-/// List the tables of hosts with those of their far ends.
+/// List tables of inside hosts with those of their external hosts.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[details(Nat44EdVrfTablesV2Details)]
 pub struct Nat44EdVrfTablesV2Dump {}
 
-/// A table of hosts.
+/// A table of inside hosts.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Nat44EdVrfTablesV2Details {
-    /// the table of hosts
+    /// inside table
     pub table_vrf_id: u32,
-    /// tables of far ends
+    /// tables of external hosts
     #[counted(n_vrf_ids: u32)]
     pub vrf_ids: Vec<u32>,
 }
 
-/// Set the maximum segment size of TCP.
+/// Set the TCP MSS clamp.
 #[derive(Message)]
 pub struct NatSetMssClamping {
     /// in bytes
     pub mss_value: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Ask for the maximum segment size of TCP.
+/// Get the TCP MSS clamp.
 #[derive(Message)]
 #[reply(NatGetMssClampingReply)]
 pub struct NatGetMssClamping {}
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct NatGetMssClampingReply {
     /// in bytes
     pub mss_value: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Have packets get the address of an interface, or not.
+/// Use an interface's addresses as the NAT pool, or stop.
 #[derive(Message)]
 pub struct Nat44AddDelInterfaceAddr {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
 }
 
-/// List the interfaces whose addresses packets get.
+/// List interfaces whose addresses are used as the pool.
 #[derive(Message)]
 #[details(Nat44InterfaceAddrDetails)]
 pub struct Nat44InterfaceAddrDump {}
 
-/// An interface whose address packets get.
+/// An interface whose addresses are used as the pool.
 #[derive(Message)]
 pub struct Nat44InterfaceAddrDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
 }
 
-/// Add addresses that packets get, or take them out.
+/// Add or delete addresses of the pool.
 #[derive(Message)]
 pub struct Nat44AddDelAddressRange {
-    /// the first one
+    /// first address
     pub first_ip_address: Ipv4Addr,
-    /// the last one
+    /// last of the range
     pub last_ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
 }
 
-/// List the addresses that packets get.
+/// List pool addresses.
 #[derive(Message)]
 #[details(Nat44AddressDetails)]
 pub struct Nat44AddressDump {}
 
-/// An address that packets get.
+/// A pool address.
 #[derive(Message)]
 pub struct Nat44AddressDetails {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
-/// Make an interface inside or outside, or no longer.
+/// Set an interface as inside or outside, or remove it.
 #[derive(Message)]
 pub struct Nat44InterfaceAddDelFeature {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that are inside or outside.
+/// List inside and outside interfaces.
 #[derive(Message)]
 #[details(Nat44InterfaceDetails)]
 pub struct Nat44InterfaceDump {}
@@ -286,39 +286,39 @@ pub struct Nat44InterfaceDump {}
 /// An interface.
 #[derive(Message)]
 pub struct Nat44InterfaceDetails {
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Translate packets when an interface sends them, or no longer.
+/// Enable or disable NAT as an output feature of an interface.
 #[derive(Message)]
 pub struct Nat44EdAddDelOutputInterface {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that translate what they send.
+/// List interfaces with NAT as an output feature.
 #[derive(Message)]
 #[stream(Nat44EdOutputInterfaceDetails, Nat44EdOutputInterfaceGetReply)]
 pub struct Nat44EdOutputInterfaceGet {
-    /// where to go on
+    /// cursor
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct Nat44EdOutputInterfaceGetReply {
-    /// where to go on
+    /// cursor
     pub cursor: u32,
 }
 
 /// An interface.
 #[derive(Message)]
 pub struct Nat44EdOutputInterfaceDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }

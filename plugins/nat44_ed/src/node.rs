@@ -48,7 +48,7 @@ pub enum Next<P> {
     Slow(P),
     /// No session is there, but a mapping that leads inside.
     Inward(P),
-    /// The sender is told that its packet has been on its way too long.
+    /// The sender gets time exceeded.
     Expired(P),
     /// Along the arc.
     On(P),
@@ -75,14 +75,14 @@ impl<P: Place> graph::Next for Next<P> {
 #[inline(always)]
 pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
     match P::TRAFFIC {
-        // On the way out the layer 2 header of the adjacency is in front.
+        // On output the Ethernet header of the adjacency is in front.
         Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
 
-/// The table of a packet's host: on the way out that of the interface that the packet came in by,
-/// whatever tables it was looked up in.
+/// The table of a packet's host: on output that of the packet's receive interface, whatever tables
+/// it was looked up in.
 #[inline(always)]
 pub fn fib_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> u16 {
     match P::TRAFFIC {
@@ -111,7 +111,7 @@ pub fn traffic_of<P: Place>(direction: Direction) -> Traffic {
 
 /// State of a frame.
 pub struct Work<'a> {
-    /// What the nodes share.
+    /// Data shared by the nodes.
     pub core: &'a Core,
     config: &'a Config,
     /// The sessions of the thread.
@@ -128,6 +128,7 @@ pub struct Work<'a> {
 
 impl<P: Place> Node for Fast<P> {
     const NAME: &'static str = P::FAST;
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<P>;
     type Error = P::Error;
@@ -231,8 +232,8 @@ fn begins_again(table: &NatTable, at: SessionIndex, seen: &Seen<[u8; 4]>) -> boo
     matches!(seen.kind, Kind::Tcp(flags) if begins(flags))
 }
 
-/// What is left to do for a translated packet. One that stays as it is, by an identity, may still
-/// be translated when it is sent.
+/// Remaining work for a translated packet. One that is unchanged, by an identity mapping, may still
+/// be translated on output.
 #[inline(always)]
 fn finish(
     p: &mut Buffer<'_>,
@@ -265,8 +266,7 @@ pub struct Slow<P> {
 /// Edges of [`Slow`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Out {
-    /// The sender is told that there is no session for its packet, or that it has been on its way
-    /// too long.
+    /// The sender gets an error: no session for its packet, or time exceeded.
     #[to("ip4-icmp-error", payload = Problem)]
     Told,
     /// Along the arc.
@@ -276,6 +276,7 @@ pub enum Out {
 
 impl<P: Place> Node for Slow<P> {
     const NAME: &'static str = P::SLOW;
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Out;
     type Error = P::Error;
@@ -393,7 +394,7 @@ impl<P: Place> Slow<P> {
     }
 }
 
-/// What became of a packet on the slow path.
+/// Result of the slow path.
 enum Done {
     /// It goes on; the counter of its kind if it is of a session.
     Passed(Option<usize>),
@@ -408,7 +409,7 @@ pub fn of<P: Place>(router: &Router, place: P, core: &Core, log: Log) -> (Fast<P
     (fast, Slow { place, core: core.clone(), random, exhausted, log })
 }
 
-/// What a node says of a traced packet.
+/// Trace text of a node.
 struct Translated {
     name: &'static str,
     session: bool,

@@ -1,4 +1,4 @@
-//! What operators and clients ask for.
+//! Requests of operators and clients.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use wire::Protocol;
 
 use crate::state::{Error, Nat};
 
-/// Adds a host to a mapping, or takes it away; two stay at least.
+/// Adds or deletes a server of a mapping; at least two stay.
 pub fn set_local(
     router: &mut Router,
     external: (Ipv4Addr, u16, Protocol),
@@ -61,7 +61,7 @@ pub fn set_limit(router: &mut Router, vrf: u32, most: u32) -> Result<(), Error> 
     })
 }
 
-/// Adds a table of hosts whose far ends are in certain tables, or takes it away.
+/// Adds or deletes a table of inside hosts, with tables of external hosts.
 pub fn set_table(router: &mut Router, vrf: u32, is_add: bool) -> Result<(), Error> {
     Nat::change(router, |s| match (s.more.vrfs.contains_key(&vrf), is_add) {
         (false, true) => {
@@ -77,7 +77,7 @@ pub fn set_table(router: &mut Router, vrf: u32, is_add: bool) -> Result<(), Erro
     })
 }
 
-/// Adds a table of far ends to one of hosts, or takes it away.
+/// Adds or deletes a table of external hosts of an inside table.
 pub fn set_route(router: &mut Router, vrf: u32, far: u32, is_add: bool) -> Result<(), Error> {
     Nat::change(router, |s| {
         let tables = s.more.vrfs.get_mut(&vrf).ok_or(Error::Unknown)?;

@@ -8,36 +8,36 @@ use translation::numbers::NatConfigFlags;
 
 use crate::messages::Nat44LbAddrPort;
 
-/// Add a mapping that stays, or take it away.
+/// Add or delete a static mapping.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44AddDelStaticMapping {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: StaticFields,
 }
 
-/// Add a mapping that stays, or take it away.
+/// Add or delete a static mapping.
 #[derive(Message)]
 pub struct Nat44AddDelStaticMappingV2 {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// whether far ends get a certain address
+    /// true to use a given pool address for external hosts
     pub match_pool: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// that address
+    /// pool address for external hosts
     pub pool_ip_address: Ipv4Addr,
     /// the mapping
     #[flatten]
     pub mapping: StaticFields,
 }
 
-/// List the mappings that stay.
+/// List static mappings.
 #[derive(Message)]
 #[details(Nat44StaticMappingDetails)]
 pub struct Nat44StaticMappingDump {}
@@ -45,26 +45,26 @@ pub struct Nat44StaticMappingDump {}
 /// A mapping.
 #[derive(Message)]
 pub struct Nat44StaticMappingDetails {
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: StaticFields,
 }
 
-/// Have an address stay as it is, or no longer.
+/// Add or delete an identity mapping: an address exempt from translation.
 #[derive(Message)]
 pub struct Nat44AddDelIdentityMapping {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: IdentityFields,
 }
 
-/// List the addresses that stay as they are.
+/// List identity mappings.
 #[derive(Message)]
 #[details(Nat44IdentityMappingDetails)]
 pub struct Nat44IdentityMappingDump {}
@@ -72,51 +72,51 @@ pub struct Nat44IdentityMappingDump {}
 /// An address.
 #[derive(Message)]
 pub struct Nat44IdentityMappingDetails {
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: IdentityFields,
 }
 
-/// Add a mapping to several hosts, or take it away.
+/// Add or delete a load-balanced static mapping.
 #[derive(Message)]
 pub struct Nat44AddDelLbStaticMapping {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// the address outside
+    /// outside address
     pub external_addr: Ipv4Addr,
-    /// its port outside
+    /// outside port
     pub external_port: u16,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// seconds for which a client stays with its host; 0 for not
+    /// client affinity timeout in seconds; 0 for no affinity
     pub affinity: u32,
-    /// what the operator calls it
+    /// tag
     pub tag: Text<64>,
-    /// the hosts
+    /// inside hosts
     #[counted(local_num: u32)]
     pub locals: Vec<Nat44LbAddrPort>,
 }
 
-/// Add a host to a mapping, or take it away.
+/// Add or delete a server of a load-balanced mapping.
 #[derive(Message)]
 pub struct Nat44LbStaticMappingAddDelLocal {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the address outside
+    /// outside address
     pub external_addr: Ipv4Addr,
-    /// its port outside
+    /// outside port
     pub external_port: u16,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
     /// the host
     pub local: Nat44LbAddrPort,
 }
 
-/// List the mappings to several hosts.
+/// List load-balanced mappings.
 #[derive(Message)]
 #[details(Nat44LbStaticMappingDetails)]
 pub struct Nat44LbStaticMappingDump {}
@@ -124,48 +124,48 @@ pub struct Nat44LbStaticMappingDump {}
 /// A mapping.
 #[derive(Message)]
 pub struct Nat44LbStaticMappingDetails {
-    /// the address outside
+    /// outside address
     pub external_addr: Ipv4Addr,
-    /// its port outside
+    /// outside port
     pub external_port: u16,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// seconds for which a client stays with its host; 0 for not
+    /// client affinity timeout in seconds; 0 for no affinity
     pub affinity: u32,
-    /// what the operator calls it
+    /// tag
     pub tag: Text<64>,
-    /// the hosts
+    /// inside hosts
     #[counted(local_num: u32)]
     pub locals: Vec<Nat44LbAddrPort>,
 }
 
-/// End a session.
+/// Delete a session.
 #[derive(Message)]
 pub struct Nat44DelSession {
     /// the address
     pub address: Ipv4Addr,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// the port
+    /// port
     pub port: u16,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// the far end
+    /// external host
     pub ext_host_address: Ipv4Addr,
-    /// its port
+    /// port
     pub ext_host_port: u16,
 }
 
-/// List the hosts that have sessions.
+/// List inside hosts with sessions.
 #[derive(Message)]
 #[details(Nat44UserDetails)]
 pub struct Nat44UserDump {}
 
-/// A host.
+/// An inside host.
 #[derive(Message)]
 pub struct Nat44UserDetails {
     /// the host
@@ -179,16 +179,16 @@ pub struct SessionFields {
     /// its host
     #[flatten]
     pub host: SessionHost,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// when a packet passed last, in seconds
+    /// time of the last packet, in seconds
     pub last_heard: u64,
     /// its packets and far end
     #[flatten]
     pub traffic: SessionTraffic,
-    /// the far end as the host sees it
+    /// translated external host, as the inside host sees it
     pub ext_host_nat_address: Ipv4Addr,
-    /// its port as the host sees it
+    /// translated port of the external host
     pub ext_host_nat_port: u16,
 }
 
@@ -199,7 +199,7 @@ pub struct SessionFields {
 pub struct Nat44UserSessionDump {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
@@ -207,7 +207,7 @@ pub struct Nat44UserSessionDump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionDetails {
-    /// the session
+    /// session
     #[flatten]
     pub session: SessionFields,
 }
@@ -219,7 +219,7 @@ pub struct Nat44UserSessionDetails {
 pub struct Nat44UserSessionV2Dump {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
@@ -227,10 +227,10 @@ pub struct Nat44UserSessionV2Dump {
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44UserSessionV2Details {
-    /// the session
+    /// session
     #[flatten]
     pub session: SessionFields,
-    /// whether it is over
+    /// true if timed out
     pub is_timed_out: bool,
 }
 
@@ -240,20 +240,20 @@ pub struct Nat44UserSessionV3Details {
     /// its host
     #[flatten]
     pub host: SessionHost,
-    /// what it is
+    /// identification
     pub flags: NatConfigFlags,
-    /// when a packet passed last, in seconds
+    /// time of the last packet, in seconds
     pub last_heard: u64,
-    /// seconds since a packet passed
+    /// seconds since the last packet
     pub time_since_last_heard: u64,
     /// its packets and far end
     #[flatten]
     pub traffic: SessionTraffic,
-    /// the far end as the host sees it
+    /// translated external host, as the inside host sees it
     pub ext_host_nat_address: Ipv4Addr,
-    /// its port as the host sees it
+    /// translated port of the external host
     pub ext_host_nat_port: u16,
-    /// whether it is over
+    /// true if timed out
     pub is_timed_out: bool,
 }
 
@@ -263,6 +263,6 @@ pub struct Nat44UserSessionV3Details {
 pub struct Nat44UserSessionV3Dump {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }

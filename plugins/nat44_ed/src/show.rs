@@ -11,22 +11,22 @@ use wire::Protocol;
 
 use crate::state::{Error, Nat};
 
-/// Show how many sessions of each kind there are
+/// Show the number of sessions by type
 #[derive(Command)]
 #[command("show nat44 summary")]
 struct Summary {}
 
-/// Show tables of hosts with those of their far ends
+/// Show tables of inside hosts with those of their external hosts
 #[derive(Command)]
 #[command("show nat44 vrf tables")]
 struct Tables {}
 
-/// Show the workers that have sessions
+/// Show workers with sessions
 #[derive(Command)]
 #[command("show nat workers")]
 struct Workers {}
 
-/// What a flow of a session has to have.
+/// Conditions on a flow of a session.
 #[derive(Clone, Copy, Default)]
 struct Filter {
     saddr: Option<Ipv4Addr>,
@@ -90,13 +90,13 @@ impl Filter {
     }
 }
 
-/// Show how full the tables of sessions are
+/// Show session table usage
 #[derive(Command)]
 #[command("show nat44 hash tables")]
 struct HashTables {
-    /// and what became of sessions
+    /// include session statistics
     detail: bool,
-    /// the same
+    /// accepted; the output is the same
     verbose: bool,
 }
 

@@ -35,7 +35,7 @@ pub enum Fault {
     MaxSessions,
     /// TCP that does not begin a connection.
     NonSyn,
-    /// It is not complete, or belongs to nothing.
+    /// Incomplete, or without a session.
     CannotTranslate,
     /// No mapping leads inside.
     NoTranslation,
@@ -44,25 +44,25 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether the host that sent the packet is told: nothing is wrong with it.
+    /// Whether the sending host gets an error: the packet itself is valid.
     pub fn is_told(self) -> bool {
         matches!(self, Self::OutOfPorts | Self::MaxSessions)
     }
 }
 
-/// What becomes of a packet.
+/// Action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on as it is.
     AsItIs,
-    /// It is of this session.
+    /// Of this session.
     Of(SessionIndex, Direction),
 }
 
 /// The way out of a packet that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// The interface.
+    /// Interface index.
     pub over: u32,
     /// The table that it was looked up in last.
     pub fib: u16,
@@ -72,9 +72,9 @@ pub struct Sent {
 
 /// A packet on the slow path.
 pub struct Asking<'a> {
-    /// What the nodes share.
+    /// Data shared by the nodes.
     pub core: &'a Core,
-    /// The configuration.
+    /// Configuration.
     pub config: &'a Config,
     /// The sessions of this thread.
     pub table: &'a mut NatTable,
@@ -84,7 +84,7 @@ pub struct Asking<'a> {
     pub is_own: &'a dyn Fn(u64) -> bool,
     /// Random numbers.
     pub random: &'a mut Random,
-    /// What was out of ports last, and when.
+    /// The latest flow without a port, and its time.
     pub exhausted: &'a mut Option<(Flow4, f64)>,
     /// Access to the log.
     pub log: &'a mut Log,
@@ -98,7 +98,7 @@ pub struct Asking<'a> {
 const RETRY: f64 = 0.1;
 
 impl Asking<'_> {
-    /// What becomes of a packet.
+    /// Action.
     pub fn ask(
         &mut self,
         seen: &Seen<[u8; 4]>,
@@ -116,8 +116,8 @@ impl Asking<'_> {
             _ => self.outward(seen, fib, traffic),
         }
     }
-    /// Whether packets of this kind begin sessions. A fragment may come before the first one of its
-    /// packet: nobody knows its flags.
+    /// Whether packets of this kind create sessions. A fragment may precede the first one of its
+    /// packet: its flags are unknown.
     fn begins(&self, seen: &Seen<[u8; 4]>) -> Result<(), Fault> {
         match seen.kind {
             Kind::Tcp(flags) if seen.has_upper && !flags.contains(Flags::SYN) => Err(Fault::NonSyn),
@@ -294,9 +294,9 @@ impl Asking<'_> {
         let (core, log, epoch) = (self.core, &mut *self.log, self.epoch);
         // Several threads may make the last ones that a table may have.
         let limit = self.config.limits.get(&data.in_fib).filter(|_| !data.is(BYPASS));
-        let of_table = core.by_fib.add(data.in_fib.into(), 1);
+        let of_table = core.by_fib.add(data.in_fib, 1);
         if limit.is_some_and(|most| of_table > *most) {
-            core.by_fib.add(data.in_fib.into(), -1);
+            core.by_fib.add(data.in_fib, -1);
             return Err(Fault::MaxSessions);
         }
         let gone = |_, session: &NatSession| {
@@ -312,14 +312,15 @@ impl Asking<'_> {
             self.log.limit(full, self.now, epoch);
         }
         let at = at.inspect_err(|_| {
-            core.by_fib.add(data.in_fib.into(), -1);
+            core.by_fib.add(data.in_fib, -1);
         })?;
         if let Some(session) = self.table.with_counts(at) {
             log::session(self.log, true, &session, epoch);
         }
         Ok(at)
     }
-    /// A session goes on with another connection of the same ends: it is counted and logged anew.
+    /// A session continues with another connection of the same ends: it is counted and logged
+    /// again.
     pub fn begin_again(&mut self, at: SessionIndex) {
         for is_new in [false, true] {
             if is_new {

@@ -80,7 +80,7 @@ impl Kind for EndpointDependent {
         core.ended(gone);
     }
     fn came(core: &Core, _: usize, session: &NatSession) {
-        core.by_fib.add(session.data.in_fib.into(), 1);
+        core.by_fib.add(session.data.in_fib, 1);
     }
     fn show_totals(core: &Core, thread: usize, table: &NatTable) {
         core.show_total(thread, table);

@@ -41,6 +41,7 @@ pub enum Classified {
 
 impl Node for Classify {
     const NAME: &'static str = "nat44-ei-classify";
+    const EXPLAINABLE: bool = true;
     type Next = NextWay;
     type Error = std::convert::Infallible;
     type Count = Classified;

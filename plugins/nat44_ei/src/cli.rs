@@ -19,28 +19,28 @@ use crate::state::{EndpointIndependent, More, Nat};
 /// The port that records come from.
 const IPFIX_PORT: u16 = 4739;
 
-/// Add addresses that packets get, or take them out
+/// Add or delete addresses of the pool
 #[derive(Command)]
 #[command("nat44 ei add address")]
 struct AddAddress {
-    /// the first, or the first and the last with - between them
+    /// first address, or first and last with - between them
     #[positional]
     addresses: AddressRange,
-    /// the table of hosts that get them
+    /// table of the inside hosts that use them
     #[values("table-id")]
     tenant_vrf: Option<u32>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Have packets get the address of an interface
+/// Use an interface's addresses as the pool
 #[derive(Command)]
 #[command("nat44 ei add interface address")]
 struct AddInterfaceAddress {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 
@@ -54,9 +54,9 @@ impl<const IDENTITY: bool> Command for AddMapping<IDENTITY> {
         &["nat44 ei add static mapping"]
     };
     const ABOUT: &'static str = if IDENTITY {
-        "Exempt an address, or a port of it, from translation"
+        "Add or delete an identity mapping: an address or port exempt from translation"
     } else {
-        "Add or delete a static mapping; sessions that have another translation end"
+        "Add or delete a static mapping; conflicting sessions end"
     };
     const USAGE: &'static str = if IDENTITY {
         "[external <interface>] [<address>] [tcp|udp|icmp] [<port:0-65535>] [vrf <table>] [del]"
@@ -78,7 +78,7 @@ struct SetPorts(PortSet);
 
 impl Command for SetPorts {
     const PATHS: &'static [&'static str] = &["nat44 ei addr-port-assignment-alg"];
-    const ABOUT: &'static str = "Set the ports that packets get";
+    const ABOUT: &'static str = "Set the port allocation algorithm";
     const USAGE: &'static str = concat!(
         "default|map-e|port-range [psid <number:0-65535>] [psid-offset <bits:0-16>] ",
         "[psid-len <bits:0-16>] [<port:0-65535>] [- <port:0-65535>]"
@@ -110,19 +110,19 @@ impl Command for SetPorts {
         };
         match ports.is_valid() {
             true => Ok(Self(ports)),
-            false => Err(args.error("there are no such ports")),
+            false => Err(args.error("no such ports")),
         }
     }
 }
 
-/// End all sessions of a host
+/// Delete all sessions of a host
 #[derive(Command)]
 #[command("nat44 ei del user")]
 struct DelUser {
     /// the host
     #[positional]
     host: Ipv4Addr,
-    /// the index of its table
+    /// table index
     #[default]
     fib: u16,
 }
@@ -132,7 +132,7 @@ struct Ipfix(Option<(u32, u16)>);
 
 impl Command for Ipfix {
     const PATHS: &'static [&'static str] = &["nat44 ei ipfix logging"];
-    const ABOUT: &'static str = "Export sessions and limits as IPFIX records, or no longer";
+    const ABOUT: &'static str = "Enable or disable IPFIX logging of sessions and limits";
     const USAGE: &'static str =
         "enable|disable [domain <number:0-4294967295>] [src-port <port:0-65535>]";
 
@@ -156,26 +156,25 @@ impl Command for Ipfix {
     }
 }
 
-/// Spread sessions over some workers, or all of them
+/// Assign sessions to some workers, or all of them
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set nat44 ei workers")]
 #[undo("=set nat44 ei workers all")]
 #[stage(Settings)]
 pub(super) struct SetWorkers {
-    /// numbers of workers, as 0-2,5, or all
+    /// worker indexes such as 0-2,5, or all
     #[positional]
     #[values("workers-list")]
     pub workers: WorkerList,
 }
 
-/// Set which events are noted in the event log: 0 none, 1 ports that run out, 2 other limits too,
-/// 4 sessions too
+/// Set the log level of NAT: 0 none, 1 port exhaustion, 2 other limits as well, 4 sessions as well
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat44 ei set logging level")]
 #[undo("=nat44 ei set logging level 0")]
 #[stage(Settings)]
 pub(super) struct SetLevel {
-    /// the level, from 0 to 5
+    /// level, 0 to 5
     #[positional]
     #[values("level:0-5")]
     pub level: Level,

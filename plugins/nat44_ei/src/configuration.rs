@@ -13,7 +13,7 @@ use translation::workers::WorkerList;
 use crate::cli::{SetLevel, SetWorkers};
 use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
 
-/// What takes back commands that begin so; others end with `del` then.
+/// Commands that undo those with this beginning; others end with `del` then.
 const UNDO: &[(&str, &str)] = &[
     ("nat44 ei forwarding", "nat44 ei forwarding disable"),
     ("set nat44 ei timeout", "=set nat44 ei timeout reset"),

@@ -1,4 +1,4 @@
-//! What the nodes share: sessions, hosts, configuration, counters.
+//! Data shared by the nodes: sessions, hosts, configuration, counters.
 
 use std::collections::HashSet;
 
@@ -19,14 +19,14 @@ use wire::Protocol;
 use crate::node::Traffic;
 use crate::slow;
 
-/// What the nodes go by: published whole whenever it changes.
+/// The configuration of the nodes: published whole whenever it changes.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Whether packets without a translation pass.
+    /// True if packets without a translation are forwarded.
     pub is_forwarding: bool,
     /// Whether only mappings that stay are used.
     pub is_static_only: bool,
-    /// The maximum segment size of TCP.
+    /// TCP MSS.
     pub mss: Option<u16>,
     /// Addresses that packets get.
     pub pool: Offers,
@@ -63,7 +63,7 @@ impl Config {
     }
 }
 
-/// What the nodes share.
+/// Data shared by the nodes.
 #[derive(Clone)]
 pub struct Core {
     /// Sessions; `None` while NAT is disabled.

@@ -140,6 +140,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let over = [In2Out::HANDOFF, Out2In::HANDOFF, Either::HANDOFF, Output::HANDOFF];
     role::attach::<Nat>(router, alone, over);
     let workers = Workers::default();
+    router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
     Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
     router.on_threads.push(EndpointIndependent::go_over);
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;

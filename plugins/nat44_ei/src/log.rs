@@ -1,4 +1,4 @@
-//! What is logged, and told the standby, of sessions that come and go.
+//! Logging and replication of new and ended sessions.
 
 use std::net::Ipv4Addr;
 

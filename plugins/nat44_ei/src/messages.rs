@@ -8,7 +8,7 @@ use translation::messages::Worker;
 use translation::numbers::{NatLogLevel, NatTimeouts};
 
 control::numbers! {
-    /// Properties of NAT, mappings, interfaces and sessions.
+    /// NAT, mapping, interface and session flags.
     pub enum Nat44EiConfigFlags: u8 = "nat44_ei_config_flags" in "" {
         NONE = 0 => "NAT44_EI_NONE",
         STATIC_MAPPING_ONLY = 1 => "NAT44_EI_STATIC_MAPPING_ONLY",
@@ -21,89 +21,89 @@ control::numbers! {
     }
 }
 
-/// Enable NAT44, or disable it: all settings and sessions go then.
+/// Enable or disable NAT44; disabling deletes its settings and sessions.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiPluginEnableDisable {
-    /// the table of hosts
+    /// inside table
     pub inside_vrf: u32,
-    /// the table of far ends
+    /// outside table
     pub outside_vrf: u32,
-    /// hosts of a thread at most; 0 for the usual number
+    /// maximum hosts per thread; 0 for the default
     pub users: u32,
-    /// not used
+    /// ignored
     pub user_memory: u32,
-    /// sessions of a thread at most; 0 for the usual number
+    /// maximum sessions per thread; 0 for the default
     pub sessions: u32,
-    /// not used
+    /// ignored
     pub session_memory: u32,
-    /// sessions of a host at most; 0 for the usual number
+    /// maximum sessions per host; 0 for the default
     pub user_sessions: u32,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
 }
 
-/// Ask for the settings.
+/// Get the configuration.
 #[derive(Message)]
 #[reply(Nat44EiShowRunningConfigReply)]
 #[option("in_progress")]
 pub struct Nat44EiShowRunningConfig {}
 
-/// The settings.
+/// Configuration.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiShowRunningConfigReply {
-    /// the table of hosts
+    /// inside table
     pub inside_vrf: u32,
-    /// the table of far ends
+    /// outside table
     pub outside_vrf: u32,
-    /// hosts of a thread at most; 0 for the usual number
+    /// maximum hosts per thread; 0 for the default
     pub users: u32,
-    /// sessions of a thread at most; 0 for the usual number
+    /// maximum sessions per thread; 0 for the default
     pub sessions: u32,
-    /// sessions of a host at most; 0 for the usual number
+    /// maximum sessions per host; 0 for the default
     pub user_sessions: u32,
-    /// not used
+    /// ignored
     pub user_buckets: u32,
-    /// not used
+    /// ignored
     pub translation_buckets: u32,
-    /// whether packets without a translation pass
+    /// true if packets without a translation are forwarded
     pub forwarding_enabled: bool,
-    /// whether sessions are exported
+    /// true if sessions are exported
     pub ipfix_logging_enabled: bool,
-    /// the timeouts
+    /// timeouts
     pub timeouts: NatTimeouts,
-    /// how much is logged
+    /// log level
     pub log_level: NatLogLevel,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
 }
 
-/// Set which events are noted in the event log.
+/// Set the log level.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiSetLogLevel {
-    /// how much is logged
+    /// log level
     pub log_level: NatLogLevel,
 }
 
-/// Spread sessions over some workers.
+/// Assign sessions to some workers.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiSetWorkers {
-    /// a bit for each, from the lowest on
+    /// worker bit mask
     pub worker_mask: u64,
 }
 
-/// List the threads that translate.
+/// List threads with NAT44.
 #[derive(Message)]
 #[details(Nat44EiWorkerDetails)]
 #[option("in_progress")]
 pub struct Nat44EiWorkerDump {}
 
-/// A thread that translates.
+/// A thread with NAT44.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiWorkerDetails {
@@ -112,131 +112,131 @@ pub struct Nat44EiWorkerDetails {
     pub worker: Worker,
 }
 
-/// Set the timeouts of sessions, in seconds.
+/// Set session timeouts, in seconds.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiSetTimeouts {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
-/// Set the ports that packets get.
+/// Set the port allocation algorithm.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiSetAddrAndPortAllocAlg {
-    /// 0 all, 1 those of a PSID (RFC 7597), 2 a range
+    /// 0 for all ports, 1 for MAP-E (RFC 7597), 2 for a port range
     pub alg: u8,
-    /// bits in front of the PSID
+    /// PSID offset in bits
     pub psid_offset: u8,
-    /// bits of the PSID
+    /// PSID length in bits
     pub psid_length: u8,
-    /// the PSID
+    /// PSID
     pub psid: u16,
-    /// the first port
+    /// first port
     pub start_port: u16,
-    /// the last port
+    /// last port
     pub end_port: u16,
 }
 
-/// Ask for the ports that packets get.
+/// Get the port allocation algorithm.
 #[derive(Message)]
 #[reply(Nat44EiGetAddrAndPortAllocAlgReply)]
 #[option("deprecated")]
 pub struct Nat44EiGetAddrAndPortAllocAlg {}
 
-/// The ports that packets get.
+/// Port allocation algorithm.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiGetAddrAndPortAllocAlgReply {
-    /// 0 all, 1 those of a PSID (RFC 7597), 2 a range
+    /// 0 for all ports, 1 for MAP-E (RFC 7597), 2 for a port range
     pub alg: u8,
-    /// bits in front of the PSID
+    /// PSID offset in bits
     pub psid_offset: u8,
-    /// bits of the PSID
+    /// PSID length in bits
     pub psid_length: u8,
-    /// the PSID
+    /// PSID
     pub psid: u16,
-    /// the first port
+    /// first port
     pub start_port: u16,
-    /// the last port
+    /// last port
     pub end_port: u16,
 }
 
-/// Set the maximum segment size of TCP.
+/// Set the TCP MSS clamp.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiSetMssClamping {
     /// in bytes
     pub mss_value: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Ask for the maximum segment size of TCP.
+/// Get the TCP MSS clamp.
 #[derive(Message)]
 #[reply(Nat44EiGetMssClampingReply)]
 #[option("deprecated")]
 pub struct Nat44EiGetMssClamping {}
 
-/// The maximum segment size of TCP.
+/// TCP MSS.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiGetMssClampingReply {
     /// in bytes
     pub mss_value: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Add addresses that packets get, or take them out.
+/// Add or delete addresses of the pool.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiAddDelAddressRange {
-    /// the first one
+    /// first address
     pub first_ip_address: Ipv4Addr,
-    /// the last one
+    /// last of the range
     pub last_ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the addresses that packets get.
+/// List pool addresses.
 #[derive(Message)]
 #[details(Nat44EiAddressDetails)]
 #[option("in_progress")]
 pub struct Nat44EiAddressDump {}
 
-/// An address that packets get.
+/// A pool address.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiAddressDetails {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
-/// Make an interface inside or outside, or no longer.
+/// Set an interface as inside or outside, or remove it.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiInterfaceAddDelFeature {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that are inside or outside.
+/// List inside and outside interfaces.
 #[derive(Message)]
 #[details(Nat44EiInterfaceDetails)]
 #[option("in_progress")]
@@ -246,113 +246,113 @@ pub struct Nat44EiInterfaceDump {}
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiInterfaceDetails {
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Translate packets when an interface sends them, or no longer.
+/// Enable or disable NAT as an output feature of an interface.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiInterfaceAddDelOutputFeature {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that translate what they send.
+/// List interfaces with NAT as an output feature.
 #[derive(Message)]
 #[details(Nat44EiInterfaceOutputFeatureDetails)]
 #[option("deprecated")]
 pub struct Nat44EiInterfaceOutputFeatureDump {}
 
-/// An interface that translates what it sends.
+/// An interface with NAT as an output feature.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiInterfaceOutputFeatureDetails {
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Translate packets when an interface sends them, or no longer.
+/// Enable or disable NAT as an output feature of an interface.
 #[derive(Message)]
 pub struct Nat44EiAddDelOutputInterface {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that translate what they send.
+/// List interfaces with NAT as an output feature.
 #[derive(Message)]
 #[stream(Nat44EiOutputInterfaceDetails, Nat44EiOutputInterfaceGetReply)]
 pub struct Nat44EiOutputInterfaceGet {
-    /// where to go on
+    /// cursor
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct Nat44EiOutputInterfaceGetReply {
-    /// where to go on
+    /// cursor
     pub cursor: u32,
 }
 
-/// An interface that translates what it sends.
+/// An interface with NAT as an output feature.
 #[derive(Message)]
 pub struct Nat44EiOutputInterfaceDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have packets get the address of an interface, or not.
+/// Use an interface's addresses as the NAT pool, or stop.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiAddDelInterfaceAddr {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
 }
 
-/// List the interfaces whose addresses packets get.
+/// List interfaces whose addresses are used as the pool.
 #[derive(Message)]
 #[details(Nat44EiInterfaceAddrDetails)]
 #[option("deprecated")]
 pub struct Nat44EiInterfaceAddrDump {}
 
-/// An interface whose address packets get.
+/// An interface whose addresses are used as the pool.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiInterfaceAddrDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Have packets without a translation pass, or not.
+/// Enable or disable forwarding of packets without a translation.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiForwardingEnableDisable {
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Have sessions and limits exported as IPFIX records, or no longer.
+/// Enable or disable IPFIX logging of sessions and limits.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiIpfixEnableDisable {
-    /// the observation domain
+    /// observation domain
     pub domain_id: u32,
-    /// the source port of records
+    /// source port of IPFIX messages
     pub src_port: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }

@@ -48,7 +48,7 @@ impl Traffic {
 
 /// A place of the nodes.
 pub trait Place: Copy + Send + 'static {
-    /// The node.
+    /// Node.
     const NAME: &'static str;
     /// Its packets.
     const TRAFFIC: Traffic;
@@ -185,10 +185,9 @@ pub enum Next<P> {
     Slow(PhantomData<P>),
     /// To a host inside.
     Hairpin,
-    /// On.
+    /// True to enable, false to disable.
     On,
-    /// The sender is told that there is no session for its packet, or that it has been on its way
-    /// too long.
+    /// The sender gets an error: no session for its packet, or time exceeded.
     Told,
 }
 
@@ -223,14 +222,14 @@ impl<P: Place> graph::Next for Next<P> {
 #[inline(always)]
 pub fn place_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
     match traffic {
-        // On the way out the layer 2 header of the adjacency is in front.
+        // On output the Ethernet header of the adjacency is in front.
         Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
 
-/// The table of a packet's host: on the way out that of the interface that the packet came in by,
-/// whatever tables it was looked up in.
+/// The table of a packet's host: on output that of the packet's receive interface, whatever tables
+/// it was looked up in.
 #[inline(always)]
 fn fib_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> u16 {
     match traffic {
@@ -241,8 +240,8 @@ fn fib_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> u1
     }
 }
 
-/// Whether a packet that is sent has been translated. One that leaves over the interface it came in
-/// by has got a host for its destination, of which its own host may know the outside only.
+/// Whether a transmitted packet has been translated. One that leaves by its receive interface has a
+/// host as destination, which its own host may know by the outside address only.
 #[inline(always)]
 pub fn is_done(p: &Buffer<'_>) -> bool {
     p.flags().has(TRANSLATED) && p.rx() != p.tx()
@@ -256,6 +255,7 @@ pub fn look(p: &Buffer<'_>, l3: usize) -> Option<Seen<[u8; 4]>> {
 
 impl<P: Place> Node for Translate<P> {
     const NAME: &'static str = P::NAME;
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<P>;
     type Error = P::Error;
@@ -328,8 +328,7 @@ impl<P: Place> Node for Translate<P> {
     }
 }
 
-/// Whether the host that sent a packet is told that there is no session for it: nothing is wrong
-/// with the packet.
+/// Whether the sending host gets an error for a missing session: the packet itself is valid.
 fn is_told(traffic: Traffic, config: &Config, fault: Fault) -> bool {
     let is_short = matches!(fault, Fault::OutOfPorts | Fault::MaxSessions | Fault::NoUser);
     traffic.is_outward() && is_short && !config.pool.is_empty()
@@ -429,7 +428,7 @@ fn translate(
     Some(())
 }
 
-/// What a node says of a traced packet.
+/// Trace text of a node.
 struct Translated {
     name: &'static str,
 }

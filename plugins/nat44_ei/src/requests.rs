@@ -1,4 +1,4 @@
-//! What operators and clients ask for.
+//! Requests of operators and clients.
 
 use std::net::Ipv4Addr;
 
@@ -28,7 +28,7 @@ pub fn remove_user(router: &mut Router, host: Ipv4Addr, table: TableIndex) -> Re
     if gone > 0 { Ok(()) } else { Err(Error::Unknown) }
 }
 
-/// Has the records of all kinds of NAT exported, in a domain and from a port, or no longer.
+/// Enables the export of records of all kinds of NAT, in a domain and from a port, or disables it.
 pub fn set_export(router: &mut Router, to: Option<(u32, u16)>) -> Result<(), Error> {
     Nat::settings(router)?;
     if to.is_some() || nat_log::exported(router).is_some() {

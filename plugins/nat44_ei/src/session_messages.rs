@@ -7,30 +7,30 @@ use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticF
 
 use crate::messages::Nat44EiConfigFlags;
 
-/// End all sessions of a host.
+/// Delete all sessions of a host.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiDelUser {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the index of its table
+    /// table index
     pub fib_index: u32,
 }
 
-/// Add a mapping that stays, or take it away.
+/// Add or delete a static mapping.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiAddDelStaticMapping {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: StaticFields,
 }
 
-/// List the mappings that stay.
+/// List static mappings.
 #[derive(Message)]
 #[details(Nat44EiStaticMappingDetails)]
 #[option("in_progress")]
@@ -40,27 +40,27 @@ pub struct Nat44EiStaticMappingDump {}
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiStaticMappingDetails {
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: StaticFields,
 }
 
-/// Have an address stay as it is, or no longer.
+/// Add or delete an identity mapping: an address exempt from translation.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiAddDelIdentityMapping {
-    /// added, else taken away
+    /// true to add, false to delete
     pub is_add: bool,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: IdentityFields,
 }
 
-/// List the addresses that stay as they are.
+/// List identity mappings.
 #[derive(Message)]
 #[details(Nat44EiIdentityMappingDetails)]
 #[option("deprecated")]
@@ -70,20 +70,20 @@ pub struct Nat44EiIdentityMappingDump {}
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiIdentityMappingDetails {
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
     /// the mapping
     #[flatten]
     pub mapping: IdentityFields,
 }
 
-/// List the hosts that have sessions.
+/// List inside hosts with sessions.
 #[derive(Message)]
 #[details(Nat44EiUserDetails)]
 #[option("in_progress")]
 pub struct Nat44EiUserDump {}
 
-/// A host.
+/// An inside host.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiUserDetails {
@@ -99,7 +99,7 @@ pub struct Nat44EiUserDetails {
 pub struct Nat44EiUserSessionDump {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
@@ -110,9 +110,9 @@ pub struct Nat44EiUserSessionDetails {
     /// its host
     #[flatten]
     pub host: SessionHost,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// when a packet passed last, in seconds
+    /// time of the last packet, in seconds
     pub last_heard: u64,
     /// its packets and far end
     #[flatten]
@@ -126,7 +126,7 @@ pub struct Nat44EiUserSessionDetails {
 pub struct Nat44EiUserSessionV2Dump {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
@@ -137,33 +137,33 @@ pub struct Nat44EiUserSessionV2Details {
     /// its host
     #[flatten]
     pub host: SessionHost,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// when a packet passed last, in seconds
+    /// time of the last packet, in seconds
     pub last_heard: u64,
-    /// seconds since a packet passed
+    /// seconds since the last packet
     pub time_since_last_heard: u64,
     /// its packets and far end
     #[flatten]
     pub traffic: SessionTraffic,
 }
 
-/// End a session.
+/// Delete a session.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiDelSession {
     /// the address
     pub address: Ipv4Addr,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// the port
+    /// port
     pub port: u16,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// what it is
+    /// identification
     pub flags: Nat44EiConfigFlags,
-    /// not used
+    /// ignored
     pub ext_host_address: Ipv4Addr,
-    /// not used
+    /// ignored
     pub ext_host_port: u16,
 }

@@ -12,12 +12,12 @@ use wire::Protocol;
 use crate::configuration::words;
 use crate::state::{Error, Nat};
 
-/// Show the ports that packets get
+/// Show the port allocation algorithm
 #[derive(Command)]
 #[command("show nat44 ei addr-port-assignment-alg")]
 struct Ports {}
 
-/// Show the threads that translate
+/// Show threads with NAT44
 #[derive(Command)]
 #[command("show nat44 ei workers")]
 struct Workers {}
@@ -26,21 +26,21 @@ struct Workers {}
 #[derive(Command)]
 #[command("show nat44 ei sessions")]
 struct Sessions {
-    /// each of them
+    /// list each one
     detail: bool,
-    /// those of one host
+    /// only this host
     filter: bool,
     /// the host
     saddr: Option<Ipv4Addr>,
 }
 
-/// Show how full the tables of sessions are
+/// Show session table usage
 #[derive(Command)]
 #[command("show nat44 ei hash tables")]
 struct HashTables {
-    /// and what became of sessions
+    /// include session statistics
     detail: bool,
-    /// the same
+    /// accepted; the output is the same
     verbose: bool,
 }
 

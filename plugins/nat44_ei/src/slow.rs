@@ -39,20 +39,20 @@ pub enum Fault {
     NoUser,
 }
 
-/// What becomes of a packet.
+/// Action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on as it is.
     AsItIs,
-    /// It is of this session.
+    /// Of this session.
     Of(SessionIndex),
 }
 
-/// What a node works with for a frame.
+/// Data of a node during a frame.
 pub struct Work<'a> {
-    /// What the nodes share.
+    /// Data shared by the nodes.
     pub core: &'a Core,
-    /// The configuration.
+    /// Configuration.
     pub config: &'a Config,
     /// The sessions of this thread.
     pub table: &'a mut NatTable,
@@ -232,7 +232,7 @@ impl Work<'_> {
         let at = self.insert(forward, reverse, Data::new(in_fib, in_fib, STATIC))?;
         Ok(Verdict::Of(at))
     }
-    /// A packet to an end outside that nobody has.
+    /// A packet to an unused outside end.
     fn unknown(
         &mut self,
         seen: &Seen<[u8; 4]>,

@@ -37,11 +37,11 @@ pub type Role = translation::role::Role<Nat>;
 /// Settings that other kinds do not have.
 #[derive(Clone, Debug, Default)]
 pub struct More {
-    /// The ports that packets get.
+    /// Port allocation algorithm.
     pub ports: PortSet,
-    /// Hosts of a thread at most; 0 for the usual number.
+    /// Maximum hosts per thread; 0 for the default.
     pub users: u32,
-    /// Sessions of a host at most; 0 for the usual number.
+    /// Maximum sessions per host; 0 for the default.
     pub user_sessions: u32,
     /// Whether only mappings that stay are used.
     pub is_static_only: bool,

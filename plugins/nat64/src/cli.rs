@@ -19,7 +19,8 @@ struct SetPlugin(Option<[u32; 2]>);
 
 impl Command for SetPlugin {
     const PATHS: &'static [&'static str] = &["nat64 plugin"];
-    const ABOUT: &'static str = "Enable NAT64, or disable it: all settings and sessions go then";
+    const ABOUT: &'static str = "Enable or disable NAT64; disabling deletes its settings and \
+        sessions";
     const USAGE: &'static str = "enable|disable [bib-buckets <count>] [bib-memory <size>] \
         [st-buckets <count>] [st-memory <size>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -59,46 +60,46 @@ impl Print for SetPlugin {
     }
 }
 
-/// Add addresses that hosts get, or take them out
+/// Add or delete pool addresses
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat64 add pool address")]
 #[stage(Attachments)]
 struct SetPool {
-    /// the first, or the first and the last with - between them
+    /// first address, or first and last with - between them
     #[positional]
     addresses: AddressRange,
-    /// the table of hosts that get them
+    /// table of the inside hosts that use them
     #[values("table-id")]
     tenant_vrf: Option<u32>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Have hosts get the address of an interface, or no longer
+/// Use an interface's address as the pool, or stop
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat64 add interface address")]
 #[stage(Attachments)]
 struct SetInterfaceAddress {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Set the prefix that stands for IPv4 in a table, or take it away
+/// Set or delete the NAT64 prefix of a table
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nat64 add prefix")]
 #[stage(Attachments)]
 struct SetPrefix {
-    /// the prefix: of 32, 40, 48, 56, 64 or 96 bits
+    /// prefix: length 32, 40, 48, 56, 64 or 96
     #[positional]
     prefix: Ip6Prefix,
-    /// the table
+    /// table ID
     tenant_vrf: Option<u32>,
-    /// the interface inside that packets to the prefix are received on, whichever they came in by
+    /// inside interface on which packets to the prefix appear as received
     interface: Option<InterfaceIndex>,
-    /// delete it
+    /// delete
     del: bool,
 }
 
@@ -111,7 +112,7 @@ struct SetStatic {
 
 impl Command for SetStatic {
     const PATHS: &'static [&'static str] = &["nat64 add static bib"];
-    const ABOUT: &'static str = "Give an end of a host an end outside that stays, or no longer";
+    const ABOUT: &'static str = "Add or delete a static binding";
     const USAGE: &'static str =
         "<ip6-addr> <port> <ip4-addr> <port> tcp|udp|icmp|<number> [vrf <table>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -167,7 +168,7 @@ struct SetSides {
 
 impl Command for SetSides {
     const PATHS: &'static [&'static str] = &["set interface nat64"];
-    const ABOUT: &'static str = "Set the side of interfaces";
+    const ABOUT: &'static str = "Set the inside and outside interfaces";
     const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let mut set = Self { sides: Vec::new(), del: false };
@@ -199,7 +200,7 @@ impl Print for SetSides {
     }
 }
 
-/// Set timeouts of sessions
+/// Set session timeouts
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set nat64 timeout")]
 #[undo("=set nat64 timeout reset")]
@@ -209,7 +210,7 @@ struct SetTimeouts {
     timeouts: NewTimeouts,
 }
 
-/// End all sessions
+/// Delete all sessions
 #[derive(Command)]
 #[command("clear nat64 sessions")]
 struct ClearSessions {}

@@ -14,13 +14,13 @@ pub struct Static {
     pub host: Ipv6Addr,
     /// Its port; identifier of echoes, 0 with other protocols.
     pub port: u16,
-    /// The address outside.
+    /// Outside address.
     pub outside: Ipv4Addr,
-    /// The port outside.
+    /// Outside port.
     pub outside_port: u16,
     /// The protocol, as in IPv4.
     pub protocol: Protocol,
-    /// The host's table.
+    /// Table of the host.
     pub vrf: u32,
 }
 

@@ -25,7 +25,7 @@ pub fn classes(timeouts: Timeouts) -> Vec<Class> {
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
 pub struct Data {
-    /// The host's table.
+    /// Table of the host.
     pub in_fib: u16,
     /// The table outside.
     pub out_fib: u16,

@@ -44,7 +44,7 @@ pub enum Next {
     /// no session.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
-    /// It is not for IPv4.
+    /// Not to IPv4.
     #[along]
     Along,
 }
@@ -111,6 +111,7 @@ fn translate(
 
 impl Node for In2Out {
     const NAME: &'static str = "nat64-in2out";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next;
     type Error = Error;
@@ -169,6 +170,7 @@ impl Slow {
 
 impl Node for Slow {
     const NAME: &'static str = "nat64-in2out-slowpath";
+    const EXPLAINABLE: bool = true;
     type Next = Next;
     type Error = Error;
     type Count = std::convert::Infallible;
@@ -298,9 +300,9 @@ impl Asking<'_> {
         *self.is_full |= end.is_none();
         end.ok_or(Error::NoTranslation)
     }
-    /// An end outside that nobody has, of those that belong to the interface which packets to a
-    /// far end leave over: first of the address that the host has for all its ports (RFC 6888
-    /// REQ-2), then of the others.
+    /// An unused outside end, of those that belong to the interface that packets to a remote end
+    /// leave by: first of the address that the host has for all its ports (RFC 6888 REQ-2), then of
+    /// the others.
     fn free_end(
         &mut self,
         host: [u8; 16],
@@ -339,7 +341,7 @@ impl Asking<'_> {
 
 /// The trace record of the nodes.
 pub struct Translated<N> {
-    /// The direction.
+    /// Direction.
     pub direction: &'static str,
     /// Next node of the packet.
     pub next: N,

@@ -1,12 +1,12 @@
 //! NAT between IPv6 hosts and IPv4 servers, with sessions (RFC 6146): addresses of IPv4 stand
 //! within a prefix (RFC 6052), packets are translated as RFC 7915 has it.
 //!
-//! * A *binding* gives an end of a host (address and port) an end outside, whatever the far end. It
-//!   is there as long as one of its sessions is, and whoever sends to it reaches the host
-//!   (endpoint-independent mapping and filtering, RFC 6146 section 3). Mappings that operators make
-//!   are bindings that stay.
+//! * A *binding* gives an inside end of a host (address and port) an outside end, for all remote
+//!   ends. It exists as long as one of its sessions does, and packets to it from anywhere reach the
+//!   host (endpoint-independent mapping and filtering, RFC 6146 section 3). Static mappings are
+//!   bindings that stay.
 //! * A *session* is a flow inside and one outside ([`sessions`]), and has the timeout of its kind.
-//! * A packet of a host to another one's end outside is translated twice (hairpinning).
+//! * A packet of a host to another one's outside end is translated twice (hairpinning).
 //! * Sessions and bindings of a host are on one thread, with ports outside that lead there.
 #![forbid(unsafe_code)]
 
@@ -127,6 +127,14 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     sessions::list(router, "nat64", |router| {
         let all = router.own::<Nat>().all.current().clone();
         all.and_then(|all| all.sessions.usage(router).ok()).unwrap_or_default()
+    });
+    sessions::list_pages(router, "nat64", |router, wanted| {
+        match router.own::<Nat>().all.current().clone() {
+            Some(all) => {
+                sessions::page::page(router, &all.sessions, wanted, |one| one.data.tcp.name())
+            }
+            None => Ok(sessions::page::Page::default()),
+        }
     });
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

@@ -7,148 +7,148 @@ use control::api::types::Ip6Prefix;
 use net::InterfaceIndex;
 use translation::numbers::NatConfigFlags;
 
-/// Enable NAT64, or disable it: all settings and sessions go then.
+/// Enable or disable NAT64; disabling deletes its settings and sessions.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Nat64PluginEnableDisable {
-    /// a tenth of the bindings of a thread at most; 0 for the usual number
+    /// a tenth of the maximum bindings per thread; 0 for the default
     pub bib_buckets: u32,
-    /// not used
+    /// ignored
     pub bib_memory_size: u32,
-    /// a tenth of the sessions of a thread at most; 0 for the usual number
+    /// a tenth of the maximum sessions per thread; 0 for the default
     pub st_buckets: u32,
-    /// not used
+    /// ignored
     pub st_memory_size: u32,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Set timeouts of sessions, in seconds.
+/// Set session timeouts, in seconds.
 #[derive(Message)]
 pub struct Nat64SetTimeouts {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
-/// Show timeouts of sessions.
+/// Show session timeouts.
 #[derive(Message)]
 #[reply(Nat64GetTimeoutsReply)]
 pub struct Nat64GetTimeouts {}
 
-/// Timeouts of sessions, in seconds.
+/// Session timeouts, in seconds.
 #[derive(Message)]
 pub struct Nat64GetTimeoutsReply {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 
-/// Add addresses that hosts get, or take them out.
+/// Add or delete pool addresses.
 #[derive(Message)]
 pub struct Nat64AddDelPoolAddrRange {
-    /// the first
+    /// first
     pub start_addr: Ipv4Addr,
-    /// the last
+    /// last
     pub end_addr: Ipv4Addr,
-    /// the table of hosts that they are for; 4294967295 for all
+    /// table of the hosts that use them; 4294967295 for all
     pub vrf_id: u32,
-    /// or taken out
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the addresses that hosts get.
+/// List pool addresses.
 #[derive(Message)]
 #[details(Nat64PoolAddrDetails)]
 pub struct Nat64PoolAddrDump {}
 
-/// An address that hosts get.
+/// A pool address.
 #[derive(Message)]
 pub struct Nat64PoolAddrDetails {
     /// the address
     pub address: Ipv4Addr,
-    /// the table of hosts that it is for; 4294967295 for all
+    /// table of the hosts that use it; 4294967295 for all
     pub vrf_id: u32,
 }
 
-/// Say on which side an interface is, or no longer.
+/// Set an interface as inside or outside, or remove it.
 #[derive(Message)]
 pub struct Nat64AddDelInterface {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the side: inside, otherwise outside
+    /// inside, or outside by default
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that have a side.
+/// List inside and outside interfaces.
 #[derive(Message)]
 #[details(Nat64InterfaceDetails)]
 pub struct Nat64InterfaceDump {}
 
-/// An interface that has a side.
+/// An inside or outside interface.
 #[derive(Message)]
 pub struct Nat64InterfaceDetails {
-    /// the sides
+    /// inside and outside flags
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Give an end of a host an end outside that stays, or no longer.
+/// Add or delete a static binding.
 #[derive(Message)]
 pub struct Nat64AddDelStaticBib {
-    /// address of the host
+    /// inside address
     pub i_addr: Ipv6Addr,
-    /// address outside
+    /// outside address
     pub o_addr: Ipv4Addr,
-    /// port of the host
+    /// inside port
     pub i_port: u16,
-    /// port outside
+    /// outside port
     pub o_port: u16,
-    /// the host's table
+    /// table of the host
     pub vrf_id: u32,
-    /// the protocol, by number
+    /// IP protocol number
     pub proto: u8,
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List ends of hosts with those outside.
+/// List bindings.
 #[derive(Message)]
 #[details(Nat64BibDetails)]
 pub struct Nat64BibDump {
-    /// of this protocol; 255 for all
+    /// only this protocol; 255 for all
     pub proto: u8,
 }
 
-/// An end of a host and that outside.
+/// A binding of an inside address and port to an outside address and port.
 #[derive(Message)]
 pub struct Nat64BibDetails {
-    /// address of the host
+    /// inside address
     pub i_addr: Ipv6Addr,
-    /// address outside
+    /// outside address
     pub o_addr: Ipv4Addr,
-    /// port of the host
+    /// inside port
     pub i_port: u16,
-    /// port outside
+    /// outside port
     pub o_port: u16,
-    /// the host's table
+    /// table of the host
     pub vrf_id: u32,
-    /// the protocol, by number
+    /// IP protocol number
     pub proto: u8,
-    /// whether it stays
+    /// true if static
     pub flags: NatConfigFlags,
     /// sessions
     pub ses_num: u32,
@@ -158,63 +158,63 @@ pub struct Nat64BibDetails {
 #[derive(Message)]
 #[details(Nat64StDetails)]
 pub struct Nat64StDump {
-    /// of this protocol; 255 for all
+    /// only this protocol; 255 for all
     pub proto: u8,
 }
 
 /// A session.
 #[derive(Message)]
 pub struct Nat64StDetails {
-    /// address of the host
+    /// inside address
     pub il_addr: Ipv6Addr,
-    /// address of the host outside
+    /// translated address of the external host
     pub ol_addr: Ipv4Addr,
-    /// port of the host
+    /// inside port
     pub il_port: u16,
-    /// port of the host outside
+    /// translated port of the external host
     pub ol_port: u16,
-    /// the far end as the host sees it
+    /// translated external host, as the inside host sees it
     pub ir_addr: Ipv6Addr,
-    /// the far end
+    /// external host
     pub or_addr: Ipv4Addr,
-    /// port of the far end
+    /// remote port
     pub r_port: u16,
-    /// the host's table
+    /// table of the host
     pub vrf_id: u32,
-    /// the protocol, by number
+    /// IP protocol number
     pub proto: u8,
 }
 
-/// Set the prefix that stands for IPv4 in a table, or take it away.
+/// Set or delete the NAT64 prefix of a table.
 #[derive(Message)]
 pub struct Nat64AddDelPrefix {
-    /// the prefix: of 32, 40, 48, 56, 64 or 96 bits
+    /// prefix: length 32, 40, 48, 56, 64 or 96
     pub prefix: Ip6Prefix,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// or taken away
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the prefixes that stand for IPv4.
+/// List NAT64 prefixes.
 #[derive(Message)]
 #[details(Nat64PrefixDetails)]
 pub struct Nat64PrefixDump {}
 
-/// A prefix that stands for IPv4.
+/// A NAT64 prefix.
 #[derive(Message)]
 pub struct Nat64PrefixDetails {
-    /// the prefix
+    /// prefix
     pub prefix: Ip6Prefix,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
 }
 
-/// Have hosts get the address of an interface, or no longer.
+/// Use an interface's address as the pool, or stop.
 #[derive(Message)]
 pub struct Nat64AddDelInterfaceAddr {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }

@@ -30,7 +30,7 @@ pub enum Next {
     /// An ICMP error to the sender: it has been on its way too long, or is too long.
     #[to("ip4-icmp-error", payload = Problem)]
     Icmp,
-    /// It is for no host inside.
+    /// For no inside host.
     #[along]
     Along,
 }
@@ -51,6 +51,7 @@ pub enum Error {
 
 impl Node for Out2In {
     const NAME: &'static str = "nat64-out2in";
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next;
     type Error = Error;
@@ -153,8 +154,8 @@ fn too_long(
     Some(Problem::too_big4(room))
 }
 
-/// Has a translated packet that may be cut, and is longer than the smallest link takes, cut by this
-/// router where it leaves, as if it were its own (RFC 7915 section 4).
+/// Permits this router to fragment a translated packet without DF that exceeds the smallest link's
+/// MTU where it leaves, as if it were its own (RFC 7915 section 4).
 #[inline(always)]
 fn allow_cutting(p: &mut Buffer<'_>, may_cut: bool) {
     if may_cut && p.total_len() > icmp6::LEAST_MTU && !p.flags().has(Flags::GSO) {

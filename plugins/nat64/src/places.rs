@@ -1,5 +1,5 @@
-//! Places where packets for NAT64 come in: addresses that this router answers for, and routes to
-//! interfaces that translate.
+//! Places where packets for NAT64 are received: addresses that this router answers for, and routes
+//! to interfaces that translate.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::state::{Nat, Role, Settings};
 /// Priority of routes: before those of operators, as translation is what the prefix is for.
 const PRIORITY: u8 = 0x30;
 
-/// Has packets to prefixes received on interfaces, as set.
+/// Receives packets to prefixes on interfaces, as configured.
 pub fn lead(router: &mut Router, settings: &Settings) {
     let nat = router.own::<Nat>();
     let route = |(vrf, on): (&u32, &InterfaceIndex)| {

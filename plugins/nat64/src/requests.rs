@@ -92,7 +92,7 @@ pub fn set_addresses(
     Ok(())
 }
 
-/// Has hosts get the address of an interface, or no longer.
+/// Uses an interface's address as the pool, or stops.
 pub fn set_interface_address(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -117,8 +117,8 @@ pub fn set_interface_address(
     Ok(())
 }
 
-/// Sets the prefix that stands for IPv4 in a table, or takes it away. With an interface, packets to
-/// it are received there once more, for translation.
+/// Sets or deletes the NAT64 prefix of a table. With an interface, packets to it are received there
+/// once more, for translation.
 pub fn set_prefix(
     router: &mut Router,
     prefix: Ip6Prefix,
@@ -152,7 +152,7 @@ pub fn set_prefix(
     })
 }
 
-/// Adds a mapping that stays, or takes it away; sessions of its ends go.
+/// Adds or deletes a static mapping; sessions of its ends are deleted.
 pub fn set_static(router: &mut Router, new: Static, is_add: bool) -> Result<(), Error> {
     let new = Static { protocol: protocol4(new.protocol), ..new };
     change(router, |s| {

@@ -53,7 +53,7 @@ impl Which {
 pub struct Bound {
     /// Its ends.
     pub ends: Static,
-    /// Whether it stays.
+    /// True if static.
     pub is_static: bool,
     /// Number of sessions.
     pub sessions: u32,
@@ -105,7 +105,7 @@ struct ShowBindings(Which);
 
 impl Command for ShowBindings {
     const PATHS: &'static [&'static str] = &["show nat64 bib"];
-    const ABOUT: &'static str = "Show ends of hosts with those outside";
+    const ABOUT: &'static str = "Show NAT64 bindings";
     const USAGE: &'static str = "all|tcp|udp|icmp|unknown";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         Ok(Self(Which::parse(args)?))
@@ -124,22 +124,22 @@ impl Command for ShowSessions {
     }
 }
 
-/// Show addresses that hosts get
+/// Show pool addresses
 #[derive(Command)]
 #[command("show nat64 pool")]
 struct ShowPool {}
 
-/// Show the interfaces that have a side
+/// Show inside and outside interfaces
 #[derive(Command)]
 #[command("show nat64 interfaces")]
 struct ShowInterfaces {}
 
-/// Show the prefixes that stand for IPv4
+/// Show NAT64 prefixes
 #[derive(Command)]
 #[command("show nat64 prefix")]
 struct ShowPrefixes {}
 
-/// Show timeouts of sessions
+/// Show session timeouts
 #[derive(Command)]
 #[command("show nat64 timeouts")]
 struct ShowTimeouts {}

@@ -32,7 +32,7 @@ const DEPTH: usize = 10;
 /// NAT64 on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Role {
-    /// Hosts are there.
+    /// True for inside.
     pub is_inside: bool,
     /// IPv4 is there.
     pub is_outside: bool,
@@ -46,29 +46,29 @@ pub enum Error {
     /// NAT64 is not enabled
     #[retval(FEATURE_DISABLED)]
     Disabled,
-    /// NAT64 is enabled already
+    /// NAT64 is already enabled
     #[retval(FEATURE_ALREADY_ENABLED)]
     Enabled,
-    /// NAT64 is disabled already
+    /// NAT64 is already disabled
     #[retval(FEATURE_ALREADY_DISABLED)]
     AlreadyDisabled,
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface is on that side already
+    /// the interface is already on that side
     #[retval(VALUE_EXIST)]
     OnThatSide,
-    /// the interface has no side
+    /// the interface is neither inside nor outside
     #[retval(NO_SUCH_ENTRY)]
     NoSide,
-    /// address {0} is in the pool already
+    /// address {0} is already in the pool
     #[retval(VALUE_EXIST)]
     InPool(Ipv4Addr),
     /// address {0} is not in the pool
     #[retval(NO_SUCH_ENTRY)]
     NotInPool(Ipv4Addr),
-    /// the addresses of the interface are in the pool already
+    /// the addresses of the interface are already in the pool
     #[retval(VALUE_EXIST)]
     InterfaceInPool,
     /// the addresses of the interface are not in the pool
@@ -83,16 +83,16 @@ pub enum Error {
     /// table {0} has no such prefix
     #[retval(NO_SUCH_ENTRY)]
     NoPrefix(u32),
-    /// the host's port or the port outside has a mapping already
+    /// the inside or outside port already has a mapping
     #[retval(VALUE_EXIST)]
     Mapped,
-    /// there is no such mapping
+    /// no such mapping
     #[retval(NO_SUCH_ENTRY)]
     NotMapped,
     /// no room for table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// there is no memory
+    /// out of memory
     #[retval(UNSPECIFIED)]
     NoMemory,
     /// a thread does not answer
@@ -250,7 +250,7 @@ pub fn set_role(router: &mut Router, interface: InterfaceIndex, new: Role) -> Re
     Ok(())
 }
 
-/// Tells the nodes what there is.
+/// Publishes the current state to the nodes.
 pub fn apply(router: &mut Router) {
     release_tables(router);
     let nat = router.own::<Nat>();

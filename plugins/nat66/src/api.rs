@@ -8,7 +8,7 @@ use net::{InterfaceIndex, Router};
 use super::{Mapping, Sides};
 
 control::numbers! {
-    /// Properties of translations.
+    /// NAT flags.
     pub enum NatConfigFlags: u8 = "nat_config_flags" in "plugins/nat/lib/nat_types.api" {
         NONE = 0 => "NAT_IS_NONE",
         TWICE_NAT = 1 => "NAT_IS_TWICE_NAT",
@@ -25,51 +25,51 @@ control::numbers! {
 /// Enable or disable NAT66.
 #[derive(Message)]
 pub struct Nat66PluginEnableDisable {
-    /// table of the outside
+    /// outside table
     pub outside_vrf: u32,
-    /// or disabled
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Say on which side an interface is, or no longer.
+/// Set an interface as inside or outside, or remove it.
 #[derive(Message)]
 pub struct Nat66AddDelInterface {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the side: inside, otherwise outside
+    /// inside, or outside by default
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that have a side.
+/// List inside and outside interfaces.
 #[derive(Message)]
 #[details(Nat66InterfaceDetails)]
 pub struct Nat66InterfaceDump {}
 
-/// An interface that has a side.
+/// An inside or outside interface.
 #[derive(Message)]
 pub struct Nat66InterfaceDetails {
-    /// the sides
+    /// inside and outside flags
     pub flags: NatConfigFlags,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Map an address inside to one outside, or no longer.
+/// Add or delete a mapping of an inside address to an outside address.
 #[derive(Message)]
 pub struct Nat66AddDelStaticMapping {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// address inside
+    /// inside address
     pub local_ip_address: Ipv6Addr,
-    /// address outside
+    /// outside address
     pub external_ip_address: Ipv6Addr,
-    /// table inside
+    /// inside table
     pub vrf_id: u32,
 }
 
-/// List the mappings.
+/// List mappings.
 #[derive(Message)]
 #[details(Nat66StaticMappingDetails)]
 pub struct Nat66StaticMappingDump {}
@@ -77,11 +77,11 @@ pub struct Nat66StaticMappingDump {}
 /// A mapping.
 #[derive(Message)]
 pub struct Nat66StaticMappingDetails {
-    /// address inside
+    /// inside address
     pub local_ip_address: Ipv6Addr,
-    /// address outside
+    /// outside address
     pub external_ip_address: Ipv6Addr,
-    /// table inside
+    /// inside table
     pub vrf_id: u32,
     /// bytes translated
     pub total_bytes: u64,

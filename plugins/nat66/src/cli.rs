@@ -16,11 +16,11 @@ use super::{Nat, Sides};
 #[undo("nat66 plugin disable")]
 #[stage(Objects)]
 struct SetPlugin {
-    /// enable it
+    /// enable
     enable: bool,
-    /// the table of the outside
+    /// outside table
     outside_vrf: Option<u32>,
-    /// disable it
+    /// disable
     disable: bool,
 }
 
@@ -35,7 +35,8 @@ struct SetMapping {
 
 impl Command for SetMapping {
     const PATHS: &'static [&'static str] = &["nat66 add static mapping"];
-    const ABOUT: &'static str = "Map an address inside to one outside, or no longer";
+    const ABOUT: &'static str = "Add or delete a mapping of an inside address to an outside \
+        address";
     const USAGE: &'static str = "local <ip6-addr> external <ip6-addr> [vrf <table-id>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut local, mut external, mut vrf, mut del) = (None, None, 0, false);
@@ -77,7 +78,7 @@ struct SetSides {
 
 impl Command for SetSides {
     const PATHS: &'static [&'static str] = &["set interface nat66"];
-    const ABOUT: &'static str = "Set the side of interfaces";
+    const ABOUT: &'static str = "Set the inside and outside interfaces";
     const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut set = Self { sides: Vec::new(), del: false };
@@ -126,12 +127,12 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show the interfaces that have a side.
+/// Show inside and outside interfaces.
 #[derive(Command)]
 #[command("show nat66 interfaces")]
 struct ShowInterfaces;
 
-/// Show the mappings.
+/// Show mappings.
 #[derive(Command)]
 #[command("show nat66 static mappings")]
 struct ShowMappings;

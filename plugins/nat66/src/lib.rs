@@ -1,7 +1,7 @@
 //! NAT66: hosts inside have other addresses outside, one for one, so that no state is kept.
 //!
-//! Sources of packets that come in on inside interfaces and leave by outside ones are translated,
-//! as are destinations of packets that come in on outside interfaces. What ICMPv6 errors quote is
+//! Sources of packets received on inside interfaces and sent by outside ones are translated, as are
+//! destinations of packets received on outside interfaces. Packets quoted by ICMPv6 errors are
 //! translated along.
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,7 @@ pub struct Sides {
 pub struct Mapping {
     /// The address inside.
     pub local: Ipv6Addr,
-    /// The address outside.
+    /// Outside address.
     pub external: Ipv6Addr,
     /// Identifier of the table inside.
     pub vrf: u32,
@@ -86,7 +86,7 @@ pub enum Error {
     /// NAT66 is not enabled
     #[retval(FEATURE_DISABLED)]
     Disabled,
-    /// NAT66 is enabled already
+    /// NAT66 is already enabled
     #[retval(FEATURE_ALREADY_ENABLED)]
     Enabled,
     /// no such interface
@@ -96,16 +96,16 @@ pub enum Error {
     /// the interface is not on that side
     #[retval(NO_SUCH_ENTRY)]
     NotThere,
-    /// the interface is on that side already
+    /// the interface is already on that side
     #[retval(VALUE_EXIST)]
     There,
-    /// address {0} has a mapping already
+    /// address {0} already has a mapping
     #[retval(VALUE_EXIST)]
     Exists(Ipv6Addr),
     /// no such mapping of {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(Ipv6Addr),
-    /// no more than {MOST} mappings
+    /// at most {MOST} mappings
     #[retval(LIMIT_EXCEEDED)]
     Full,
     /// no room for table {0}

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 use graph::{Buffer, BuildError, Frame, Names, Node, Record};
 use infra::counter::{Rows, VolumeCounter};
@@ -10,6 +11,7 @@ use infra::rcu::{Epoch, Reader, Shared};
 use net::Router;
 use net::drops::Problem;
 use net::fib::Ip6;
+use net::icmp::Restore;
 use net::ip::{ReversePath, ReversePaths, V6, Version};
 use net::ip6::IP6_UNICAST;
 use wire::{Protocol, icmp6, ip6};
@@ -31,7 +33,7 @@ pub struct Translate<const IN: bool> {
 /// Edges of [`Translate`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// The sender is told that its packet has been on its way too long: as it sent the packet.
+    /// The sender gets time exceeded: about the packet as it sent it.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
     /// A neighbour asks for an address outside: the router answers for it.
@@ -45,11 +47,11 @@ pub enum Next {
 /// Counters of [`Translate`].
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// packets for which there is no mapping.
+    /// packets without a mapping.
     #[name("no translation")]
     #[severity("error")]
     NoTranslation,
-    /// packets that are cut off.
+    /// truncated packets.
     #[name("unknown")]
     #[severity("error")]
     Unknown,
@@ -151,6 +153,23 @@ impl Record for Translated {
     }
 }
 
+/// Gives packets the address back that they came with, when an error is about them.
+fn restore(table: Reader<Table>) -> Restore {
+    Arc::new(move |p, _, epoch| {
+        let table = table.read(epoch);
+        let Some(header) = p.header::<ip6::Header>() else { return };
+        let (src, dst, fib) = (header.src_addr(), header.dst_addr(), p.fib());
+        if table.outside.contains(&p.rx()) {
+            if let Some((external, _)) = table.by_local.get(&(fib, dst)) {
+                readdress::<true>(p, dst, *external);
+            }
+        } else if let Some((local, table, _)) = table.by_external.get(&src) {
+            readdress::<false>(p, src, *local);
+            p.set_fib(*table);
+        }
+    })
+}
+
 /// Adds the nodes.
 pub(super) fn add(
     router: &mut Router,
@@ -163,6 +182,7 @@ pub(super) fn add(
         paths: paths.clone(),
         counters: counters.clone(),
     };
+    router.restore_before_errors(restore(table.clone()));
     router.engine.add_feature(&IP6_UNICAST, from_inside)?;
     router.engine.add_feature(&IP6_UNICAST, Translate::<true> { table, paths, counters })?;
     Ok(())

@@ -8,15 +8,15 @@ use net::Router;
 /// The domain, unless another one is named.
 const DOMAIN: u32 = 1;
 
-/// Export records of address translation, or no longer.
+/// Enable or disable IPFIX logging of NAT.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct NatIpfixEnableDisable {
-    /// the observation domain; 0 for 1
+    /// observation domain ID; 0 for 1
     pub domain_id: u32,
-    /// the source port; 0 for 4739
+    /// source port; 0 for 4739
     pub src_port: u16,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
@@ -26,18 +26,16 @@ struct SetLogging(Option<(u32, u16)>);
 
 impl Command for SetLogging {
     const PATHS: &'static [&'static str] = &["nat ipfix logging"];
-    const ABOUT: &'static str = "Export records of address translation, or no longer";
+    const ABOUT: &'static str = "Enable or disable IPFIX logging of NAT";
     const USAGE: &'static str = "disable|enable [domain <number>] [src-port <port>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        if args.keyword("disable") {
-            return Ok(Self(None));
-        }
-        if !args.keyword("enable") {
-            return Err(args.unknown());
-        }
-        let (mut domain, mut src_port) = (DOMAIN, ipfix::PORT);
+        let (mut domain, mut src_port, mut is_on) = (DOMAIN, ipfix::PORT, None);
         while !args.is_empty() {
-            if args.keyword("domain") {
+            if args.keyword("disable") {
+                is_on = Some(false);
+            } else if args.keyword("enable") {
+                is_on = Some(true);
+            } else if args.keyword("domain") {
                 domain = args.value("domain")?;
             } else if args.keyword("src-port") {
                 src_port = args.value("src-port")?;
@@ -45,7 +43,8 @@ impl Command for SetLogging {
                 return Err(args.unknown());
             }
         }
-        Ok(Self(Some((domain, src_port))))
+        let is_on = is_on.ok_or_else(|| args.error("expected enable or disable"))?;
+        Ok(Self(is_on.then_some((domain, src_port))))
     }
 }
 

@@ -38,7 +38,7 @@ impl Level {
     pub fn of(number: u8) -> Option<Self> {
         (usize::from(number) < Self::WORDS.len()).then_some(Self(number))
     }
-    /// Its number.
+    /// Number.
     pub fn number(self) -> u8 {
         self.0
     }
@@ -136,10 +136,10 @@ impl fmt::Display for Record {
                 let end = if *is_new { "begins" } else { "ends" };
                 write!(f, "session {end}: {ends}")
             }
-            Self::MaxSessions(limit) => write!(f, "a thread has {limit} sessions and no more"),
-            Self::MaxBindings(limit) => write!(f, "a thread has {limit} bindings and no more"),
+            Self::MaxSessions(limit) => write!(f, "a thread reached its limit of {limit} sessions"),
+            Self::MaxBindings(limit) => write!(f, "a thread reached its limit of {limit} bindings"),
             Self::MaxOfHost(limit, host) => {
-                write!(f, "host {host} has {limit} sessions and no more")
+                write!(f, "host {host} reached its limit of {limit} sessions")
             }
             Self::Exhausted(_) => write!(f, "all ports are in use"),
         }

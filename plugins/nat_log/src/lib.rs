@@ -39,7 +39,7 @@ pub const FEATURE: Feature = Feature {
 /// Reasons why something cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// IPFIX logging is disabled already
+    /// IPFIX logging is already disabled
     #[retval(FEATURE_ALREADY_DISABLED)]
     Disabled,
 }
@@ -51,7 +51,7 @@ pub struct Ends {
     pub host: (IpAddr, u16),
     /// The host as seen outside.
     pub outside: (Ipv4Addr, u16),
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// The host's table, by position.
     pub fib: u16,
@@ -62,9 +62,9 @@ pub struct Ends {
 /// The far end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Far {
-    /// The far end.
+    /// External host.
     pub outside: (Ipv4Addr, u16),
-    /// The far end as the host sees it.
+    /// Translated external host, as the inside host sees it.
     pub inside: (IpAddr, u16),
 }
 
@@ -110,7 +110,7 @@ impl Record {
     }
 }
 
-/// Seconds in which a limit is told once.
+/// Seconds in which a limit is logged once.
 const QUIET: f64 = 1.0;
 
 /// A node's way to the log.
@@ -162,7 +162,7 @@ pub fn exported(router: &Router) -> Option<(u32, u16)> {
     router.own::<NatLog>().streams.as_ref().map(|s| (s.domain, s.src_port))
 }
 
-/// Has records exported, or no longer.
+/// Enables or disables the export of records.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

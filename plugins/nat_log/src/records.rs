@@ -178,7 +178,7 @@ fn push_far(out: &mut Vec<u8>, far: &Far, is_4: bool) {
 
 /// Streams of records, one for each kind.
 pub struct Streams {
-    /// The observation domain.
+    /// Observation domain.
     pub domain: u32,
     /// The source port.
     pub src_port: u16,

@@ -9,7 +9,7 @@ use super::rule::{ACTIONS, Entry, FIELDS, Filter, KINDS, Member, Rule, Set, What
 use super::{Applied, Error, Item, Npol, VERDICTS, Verdict};
 
 control::numbers! {
-    /// A kind of sets.
+    /// Type of an IP set.
     pub enum NpolIpsetType: u8 = "npol_ipset_type" in "" {
         IP = 0 => "NPOL_IP",
         IP_AND_PORT = 1 => "NPOL_IP_AND_PORT",
@@ -22,20 +22,20 @@ control::numbers! {
         LOG = 2 => "NPOL_LOG",
         PASS = 3 => "NPOL_PASS",
     }
-    /// Values that an end of a packet is compared with.
+    /// Type of values to compare a packet's source or destination with.
     pub enum NpolEntryType: u8 = "npol_entry_type" in "" {
         CIDR = 0 => "NPOL_CIDR",
         PORT_RANGE = 1 => "NPOL_PORT_RANGE",
         PORT_IP_SET = 2 => "NPOL_PORT_IP_SET",
         IP_SET = 3 => "NPOL_IP_SET",
     }
-    /// Actions on packets that no rule decides about.
+    /// Default action of policies.
     pub enum NpolPolicyDefault: u8 = "npol_policy_default" in "" {
         ALLOW = 0 => "NPOL_DEFAULT_ALLOW",
         DENY = 1 => "NPOL_DEFAULT_DENY",
         PASS = 2 => "NPOL_DEFAULT_PASS",
     }
-    /// A field that filters compare.
+    /// Type of a filter.
     pub enum NpolRuleFilterType: u8 = "npol_rule_filter_type" in "" {
         NONE = 0 => "NPOL_RULE_FILTER_NONE_TYPE",
         ICMP_TYPE = 1 => "NPOL_RULE_FILTER_ICMP_TYPE",
@@ -50,13 +50,13 @@ control::numbers! {
 pub struct NpolThreeTuple {
     /// the address
     pub address: Address,
-    /// the protocol
+    /// protocol
     pub l4_proto: u8,
-    /// the port
+    /// port
     pub port: u16,
 }
 
-/// A member of a set, by the set's kind.
+/// A member of an IP set, by the type of the set.
 #[derive(Clone, Copy, Debug, Union)]
 pub enum NpolIpsetMemberVal {
     #[case("NPOL_IP")]
@@ -70,33 +70,33 @@ pub enum NpolIpsetMemberVal {
     Tuple(NpolThreeTuple),
 }
 
-/// A member of a set.
+/// A member of an IP set.
 #[derive(Clone, Debug, Record)]
 #[file("")]
 pub struct NpolIpsetMember {
-    /// as the set's kind has it
+    /// value, by the type of the set
     pub val: Overlay<NpolIpsetMemberVal>,
 }
 
-/// Ports, from the first to the last.
+/// A port range.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct NpolPortRange {
-    /// the first
+    /// first
     pub start: u16,
-    /// the last
+    /// last
     pub end: u16,
 }
 
-/// A set.
+/// An IP set reference.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct NpolEntrySetId {
-    /// its number
+    /// index
     pub set_id: u32,
 }
 
-/// Values that an end of a packet is compared with, by type.
+/// Values to compare with, by type.
 #[derive(Clone, Copy, Debug, Union)]
 pub enum NpolEntryData {
     #[case("NPOL_CIDR")]
@@ -106,36 +106,36 @@ pub enum NpolEntryData {
     /// Ports.
     PortRange(NpolPortRange),
     #[case("NPOL_PORT_IP_SET")]
-    /// A set, with ports or without.
+    /// An IP set, with or without ports.
     SetId(NpolEntrySetId),
 }
 
-/// A comparison of an end of a packet.
+/// A match on source or destination.
 #[derive(Clone, Debug, Record)]
 #[file("")]
 pub struct NpolRuleEntry {
-    /// the end is the source, else the destination
+    /// true for the source, false for the destination
     pub is_src: bool,
-    /// it must not be there
+    /// true to negate the match
     pub is_not: bool,
-    /// the kind of comparison
+    /// type of match
     #[name("type")]
     pub kind: NpolEntryType,
-    /// what it is compared with
+    /// value to match
     #[discriminator("type")]
     pub data: Overlay<NpolEntryData>,
 }
 
-/// A field that has to have a value, or must not have it.
+/// A filter on a field.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct NpolRuleFilter {
-    /// the value
+    /// value
     pub value: u32,
-    /// the field; none for no filter
+    /// field; none for no filter
     #[name("type")]
     pub kind: NpolRuleFilterType,
-    /// it has to have it
+    /// false to negate the filter
     pub should_match: u8,
 }
 
@@ -143,76 +143,76 @@ pub struct NpolRuleFilter {
 #[derive(Clone, Debug, Record)]
 #[file("")]
 pub struct NpolRule {
-    /// what becomes of packets
+    /// action
     pub action: NpolRuleAction,
-    /// fields, all of which count
+    /// filters, all of which must match
     pub filters: [NpolRuleFilter; 3],
-    /// comparisons of ends
+    /// matches
     #[counted(num_entries: u32)]
     pub matches: Vec<NpolRuleEntry>,
 }
 
-/// A rule in a policy.
+/// A rule of a policy.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct NpolPolicyItem {
-    /// it is for packets to the workload, else for those from it
+    /// true for packets to the workload, false for packets from it
     pub is_inbound: bool,
-    /// its number
+    /// index
     pub rule_id: u32,
 }
 
-/// Ask for the version of the module.
+/// Get the version of the module.
 #[derive(Message)]
 #[reply(NpolGetVersionReply)]
 pub struct NpolGetVersion {}
 
-/// The version of the module.
+/// Version of the module.
 #[derive(Message)]
 #[head(details)]
 pub struct NpolGetVersionReply {
-    /// that of what is incompatible with others
+    /// major version
     pub major: u32,
-    /// that of what was added
+    /// minor version
     pub minor: u32,
 }
 
-/// Make an empty set.
+/// Create an empty IP set.
 #[derive(Message)]
 #[reply(NpolIpsetCreateReply)]
 pub struct NpolIpsetCreate {
-    /// its kind
+    /// kind
     #[name("type")]
     pub kind: NpolIpsetType,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct NpolIpsetCreateReply {
-    /// its number
+    /// index
     pub set_id: u32,
 }
 
-/// Add members to a set, or take them out.
+/// Add or delete members of an IP set.
 #[derive(Message)]
 pub struct NpolIpsetAddDelMembers {
-    /// the set
+    /// IP set
     pub set_id: u32,
-    /// added, else taken out
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the members
+    /// members
     #[counted(len: u32)]
     pub members: Vec<NpolIpsetMember>,
 }
 
-/// Delete a set that no rule names.
+/// Delete an IP set that no rule uses.
 #[derive(Message)]
 pub struct NpolIpsetDelete {
-    /// its number
+    /// index
     pub set_id: u32,
 }
 
-/// Make a rule.
+/// Create a rule.
 #[derive(Message)]
 #[reply(NpolRuleCreateReply)]
 pub struct NpolRuleCreate {
@@ -223,79 +223,79 @@ pub struct NpolRuleCreate {
 /// Replace a rule.
 #[derive(Message)]
 pub struct NpolRuleUpdate {
-    /// its number
+    /// index
     pub rule_id: u32,
     /// the rule
     pub rule: NpolRule,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct NpolRuleCreateReply {
-    /// its number
+    /// index
     pub rule_id: u32,
 }
 
-/// Delete a rule that no policy has.
+/// Delete a rule that no policy uses.
 #[derive(Message)]
 pub struct NpolRuleDelete {
-    /// its number
+    /// index
     pub rule_id: u32,
 }
 
-/// Make a policy.
+/// Create a policy.
 #[derive(Message)]
 #[reply(NpolPolicyCreateReply)]
 pub struct NpolPolicyCreate {
-    /// its rules in order
+    /// rules, in order
     #[counted(num_items: u32)]
     pub rules: Vec<NpolPolicyItem>,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct NpolPolicyCreateReply {
-    /// its number
+    /// index
     pub policy_id: u32,
 }
 
 /// Replace a policy.
 #[derive(Message)]
 pub struct NpolPolicyUpdate {
-    /// its number
+    /// index
     pub policy_id: u32,
-    /// its rules in order
+    /// rules, in order
     #[counted(num_items: u32)]
     pub rules: Vec<NpolPolicyItem>,
 }
 
-/// Delete a policy: no interface has it any more.
+/// Delete a policy, and remove it from interfaces.
 #[derive(Message)]
 pub struct NpolPolicyDelete {
-    /// its number
+    /// index
     pub policy_id: u32,
 }
 
 /// Set the policies of an interface.
 #[derive(Message)]
 pub struct NpolConfigurePolicies {
-    /// the interface
+    /// interface index
     pub sw_if_index: u32,
-    /// how many of them are for packets to the workload
+    /// number of policies for packets to the workload
     pub num_rx_policies: u32,
-    /// how many behind those are for packets from it; the rest are profiles
+    /// number of the next ones, for packets from the workload; the rest are profiles
     pub num_tx_policies: u32,
-    /// what the workload receives is what the router sends, else what it receives
+    /// true if packets to the workload are those the router transmits, false if received
     pub invert_rx_tx: u8,
-    /// for packets to the workload that no policy decides about
+    /// default action of policies for packets to the workload
     pub policy_default_rx: NpolPolicyDefault,
-    /// for packets from it
+    /// default action for packets from the workload
     pub policy_default_tx: NpolPolicyDefault,
-    /// for packets to the workload that no profile decides about
+    /// default action of profiles for packets to the workload
     pub profile_default_rx: NpolPolicyDefault,
-    /// for packets from it
+    /// default action for packets from the workload
     pub profile_default_tx: NpolPolicyDefault,
-    /// the policies
+    /// policies
     #[counted(total_ids: u32, before = invert_rx_tx)]
     pub policy_ids: Vec<u32>,
 }

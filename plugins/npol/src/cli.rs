@@ -26,7 +26,7 @@ struct AddSet {
 
 impl Command for AddSet {
     const PATHS: &'static [&'static str] = &["npol ipset add"];
-    const ABOUT: &'static str = "Make a set of addresses, prefixes, or addresses with a port";
+    const ABOUT: &'static str = "Create an IP set of addresses, prefixes, or addresses with a port";
     const USAGE: &'static str =
         "[id <id>] [ip|net|ipport] [<address>|<prefix>|<protocol> <address> <port>] ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -42,7 +42,7 @@ impl Command for AddSet {
                 Member::Prefix(_) => KINDS[2].1(),
             });
             if !set.takes(&member) {
-                return Err(place.error("the members of a set are of one kind"));
+                return Err(place.error("the members of a set must be of one type"));
             }
             set.change(&member, true);
         }
@@ -86,7 +86,7 @@ struct AddMembers(Members);
 
 impl Command for AddMembers {
     const PATHS: &'static [&'static str] = &["npol ipset add member"];
-    const ABOUT: &'static str = "Add members to a set";
+    const ABOUT: &'static str = "Add members to an IP set";
     const USAGE: &'static str = "<id> <address>|<prefix>|<protocol> <address> <port> ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Members::of(args).map(Self)
@@ -109,18 +109,18 @@ struct RemoveMembers(Members);
 
 impl Command for RemoveMembers {
     const PATHS: &'static [&'static str] = &["npol ipset del member"];
-    const ABOUT: &'static str = "Take members out of a set";
+    const ABOUT: &'static str = "Delete members of an IP set";
     const USAGE: &'static str = AddMembers::USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         Members::of(args).map(Self)
     }
 }
 
-/// Delete a set
+/// Delete an IP set
 #[derive(Command)]
 #[command("npol ipset del")]
 struct RemoveSet {
-    /// its number
+    /// index
     #[positional]
     id: u32,
 }
@@ -134,8 +134,8 @@ struct AddRule {
 
 impl Command for AddRule {
     const PATHS: &'static [&'static str] = &["npol rule add"];
-    const ABOUT: &'static str = "Make a rule: what it compares, and what becomes of packets";
-    const USAGE: &'static str = "[id <id>] [allow|deny|log|pass] \
+    const ABOUT: &'static str = "Create a rule: filters, matches and an action";
+    const USAGE: &'static str = "[id|update <id>] [allow|deny|log|pass] \
         [icmp-type|icmp-code|proto ==|!= <value>] ... \
         [src|dst ==|!= <prefix>|set <id>|port-set <id>|<[first-last]>] ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -160,7 +160,7 @@ impl Print for AddRule {
 #[derive(Command)]
 #[command("npol rule del")]
 struct RemoveRule {
-    /// its number
+    /// index
     #[positional]
     id: u32,
 }
@@ -175,7 +175,7 @@ struct AddPolicy {
 impl Command for AddPolicy {
     const PATHS: &'static [&'static str] = &["npol policy add"];
     const ABOUT: &'static str =
-        "Make a policy of rules for packets to the workload (rx) and from it (tx)";
+        "Create a policy: rules for packets to the workload (rx) and from it (tx)";
     const USAGE: &'static str = "[id <id>] [rx <rule> ...] [tx <rule> ...] [update <id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut id, mut items, mut is_inbound) = (None, Vec::new(), None);
@@ -211,11 +211,11 @@ impl Print for AddPolicy {
     }
 }
 
-/// Delete a policy: no interface has it any more
+/// Delete a policy, and remove it from interfaces
 #[derive(Command)]
 #[command("npol policy del")]
 struct RemovePolicy {
-    /// its number
+    /// index
     #[positional]
     id: u32,
 }
@@ -241,11 +241,11 @@ const DEFAULTS: [&str; 4] = ["rx-policy-def", "tx-policy-def", "rx-profile-def",
 
 impl Command for Configure {
     const PATHS: &'static [&'static str] = &["npol interface configure"];
-    const ABOUT: &'static str = "Set the policies of an interface: those of received packets, of \
-        sent ones, then profiles";
-    const USAGE: &'static str = "<interface> [rx <count>] [tx <count>] [rx-policy-def \
-        <allow|deny|pass>] [tx-policy-def <allow|deny|pass>] [rx-profile-def <allow|deny>] \
-        [tx-profile-def <allow|deny>] [invert] <policy> ...";
+    const ABOUT: &'static str = "Set the policies of an interface: for received packets, for \
+        transmitted ones, then profiles";
+    const USAGE: &'static str = "[sw_if_index] <interface> [rx <count>] [tx <count>] \
+        [rx-policy-def <allow|deny|pass>] [tx-policy-def <allow|deny|pass>] \
+        [rx-profile-def <allow|deny>] [tx-profile-def <allow|deny>] [invert] <policy> ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let interface = interface(args)?;
         let (mut counts, mut defaults, mut all) = ([0usize; 2], [Verdict::Deny; 4], Vec::new());
@@ -269,7 +269,7 @@ impl Command for Configure {
             .checked_add(counts[1])
             .filter(|count| *count <= all.len())
             .map(|count| all.split_off(count))
-            .ok_or_else(|| args.error("there are fewer policies than rx and tx say"))?;
+            .ok_or_else(|| args.error("fewer policies than rx and tx require"))?;
         let tx = all.split_off(counts[0]);
         let [rx_policy, tx_policy, rx_profile, tx_profile] = defaults;
         let applied = Applied {
@@ -304,8 +304,8 @@ struct Clear(InterfaceIndex);
 
 impl Command for Clear {
     const PATHS: &'static [&'static str] = &["npol interface clear"];
-    const ABOUT: &'static str = "Take the policies of an interface away";
-    const USAGE: &'static str = "<interface>";
+    const ABOUT: &'static str = "Remove the policies of an interface";
+    const USAGE: &'static str = "[sw_if_index] <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         interface(args).map(Self)
     }
@@ -320,8 +320,8 @@ struct Match {
 
 impl Command for Match {
     const PATHS: &'static [&'static str] = &["npol match"];
-    const ABOUT: &'static str = "Say what becomes of a packet that the router receives on an \
-        interface (inbound) or sends (outbound); ports of ICMP are its type and code";
+    const ABOUT: &'static str = "Show the verdict on a packet received (inbound) or transmitted \
+        (outbound) on an interface; for ICMP, the ports are type and code";
     const USAGE: &'static str = "[sw_if_index] <interface> [inbound|outbound] [ip4|ip6] \
         [tcp|udp|sctp|icmp|icmp6|proto <protocol>] <address;port->address;port>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -343,7 +343,7 @@ impl Command for Match {
             Ok(())
         })?;
         if version.is_some_and(|version| (version == 4) != packet.src.0.is_ipv4()) {
-            return Err(args.error("the addresses are of the other IP version"));
+            return Err("the addresses are not of the IP version given".into());
         }
         let interface = on.ok_or_else(|| args.error("expected an interface"))?;
         let is_sent = is_sent.ok_or_else(|| args.error("expected inbound or outbound"))?;

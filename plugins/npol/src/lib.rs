@@ -55,7 +55,7 @@ const VERDICTS: [(&str, Verdict); 3] =
 /// Of the two directions: rules for packets to the workload.
 const RX: usize = 0;
 
-/// A rule in a policy.
+/// A rule of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Item {
     /// Whether it is for packets to the workload.
@@ -105,19 +105,19 @@ pub enum Error {
     /// no policy {0}
     #[retval(NO_SUCH_ENTRY)]
     NoPolicy(u32),
-    /// set {0} is of another kind
+    /// set {0} is of another type
     #[retval(INVALID_VALUE)]
     Kind(u32),
     /// set {0} has no such member
     #[retval(NO_SUCH_ENTRY)]
     NoMember(u32),
-    /// rule {0} compares with it
+    /// in use by rule {0}
     #[retval(IN_USE)]
     SetInUse(u32),
-    /// policy {0} has it
+    /// in use by policy {0}
     #[retval(IN_USE)]
     RuleInUse(u32),
-    /// ports end before they begin
+    /// the port range ends before it begins
     #[retval(INVALID_VALUE)]
     Ports,
     /// profiles come last: their default is allow or deny

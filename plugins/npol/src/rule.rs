@@ -19,7 +19,7 @@ pub enum Set {
     Prefixes(BTreeSet<Prefix>),
 }
 
-/// A member of a set.
+/// A member of an IP set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     /// An address.
@@ -110,7 +110,7 @@ pub enum Action {
     Allow,
     /// It does not.
     Deny,
-    /// It is noted; further rules decide.
+    /// Log it; further rules decide.
     Log,
     /// Profiles decide.
     Pass,
@@ -139,12 +139,12 @@ pub enum Field {
 pub const FIELDS: [(&str, Field); 3] =
     [("icmp-type", Field::IcmpType), ("icmp-code", Field::IcmpCode), ("proto", Field::Protocol)];
 
-/// A field that has to have a value, or must not have it.
+/// A filter on a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The field.
     pub field: Field,
-    /// The value.
+    /// Value.
     pub value: u32,
     /// Whether it has to have it.
     pub is_equal: bool,
@@ -155,7 +155,7 @@ pub struct Filter {
 pub enum What {
     /// A prefix.
     Prefix(Prefix),
-    /// Ports, from the first to the last.
+    /// A port range.
     Ports(u16, u16),
     /// A set of addresses with ports.
     PortSet(u32),
@@ -163,7 +163,7 @@ pub enum What {
     Set(u32),
 }
 
-/// A comparison of an end of a packet.
+/// A match on source or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Whether the end is the source.
@@ -179,9 +179,9 @@ pub struct Entry {
 pub struct Rule {
     /// Action on packets.
     pub action: Action,
-    /// Fields, all of which count.
+    /// Filters, all of which must match.
     pub filters: Vec<Filter>,
-    /// Comparisons of ends.
+    /// Matches.
     pub entries: Vec<Entry>,
 }
 
@@ -300,7 +300,7 @@ mod tests {
         // What has no ports is at none.
         let ping = Packet { protocol: Protocol::ICMP, icmp: Some((8, 0)), ..packet(one, 95) };
         assert!(!is(&ports, &ping) && is(&[(true, What::Ports(90, 99))], &ping));
-        // A set that is gone has nobody.
+        // A deleted set has no members.
         assert!(!is(&[(false, What::Set(9))], &ping));
     }
 }

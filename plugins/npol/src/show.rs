@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::words::{action_word, member_words, words_of};
 use super::{Applied, Npol, VERDICTS, Verdict};
 
-/// Show sets of addresses
+/// Show IP sets
 #[derive(Command)]
 #[command("show npol ipsets")]
 struct ShowSets {}
@@ -23,11 +23,11 @@ struct ShowRules {}
 #[derive(Command)]
 #[command("show npol policies")]
 struct ShowPolicies {
-    /// with their rules
+    /// include rules
     verbose: bool,
 }
 
-/// Show the policies of interfaces
+/// Show attached policies
 #[derive(Command)]
 #[command("show npol interfaces")]
 struct ShowInterfaces {}

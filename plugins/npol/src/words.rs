@@ -184,11 +184,18 @@ pub fn packet<'a>(
         protocol_of.ok_or_else(|| args.error("expected tcp, udp, icmp, icmp6 or proto N"))?;
     let (src, dst) = ends.ok_or_else(|| args.error("expected 10.0.0.1;5000->10.0.0.2;80"))?;
     if src.0.is_ipv4() != dst.0.is_ipv4() {
-        return Err(args.error("source and destination are of one IP version"));
+        return Err(args.error("source and destination must have the same IP version"));
     }
     if !matches!(protocol, Protocol::ICMP | Protocol::ICMP6) {
         return Ok(Packet { src, dst, protocol, icmp: None });
     }
-    let number = |n: u16| u8::try_from(n).map_err(|_| args.error("types and codes end at 255"));
+    let number = |n: u16| {
+        u8::try_from(n).map_err(|_| {
+            args.error(
+                "types and codes are at most \
+        255",
+            )
+        })
+    };
     Ok(Packet { src, dst, protocol, icmp: Some((number(src.1)?, number(dst.1)?)) })
 }

@@ -5,16 +5,16 @@ use control::api::{Api, Message, Retval};
 use net::{InterfaceIndex, Router};
 use wire::prefix::Ip6Prefix;
 
-/// Translate between two prefixes on an interface, or no longer.
+/// Add or delete a prefix translation on an interface.
 #[derive(Message)]
 pub struct Npt66BindingAddDel {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the interface to the outside
+    /// outside interface
     pub sw_if_index: InterfaceIndex,
-    /// the prefix inside
+    /// inside prefix
     pub internal: PrefixField,
-    /// the prefix outside
+    /// outside prefix
     pub external: PrefixField,
 }
 

@@ -10,22 +10,22 @@ use wire::prefix::Ip6Prefix;
 
 use super::Bindings;
 
-/// Translate between two prefixes on an interface, or no longer.
+/// Add or delete a prefix translation on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set npt66 binding")]
 #[stage(Attachments)]
 struct SetBinding {
-    /// the interface to the outside
+    /// outside interface
     interface: InterfaceIndex,
-    /// the prefix inside
+    /// inside prefix
     internal: Ip6Prefix,
-    /// the prefix outside
+    /// outside prefix
     external: Ip6Prefix,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Show the prefixes between which interfaces translate.
+/// Show prefix translations.
 #[derive(Command)]
 #[command("show npt66 bindings", "show npt66")]
 struct Show;

@@ -43,7 +43,7 @@ pub enum Error {
     /// prefix {0} is longer than 64 bits
     #[retval(INVALID_VALUE)]
     TooLong(Ip6Prefix),
-    /// prefix {0} is that of another binding of the interface
+    /// prefix {0} belongs to another binding of the interface
     #[retval(VALUE_EXIST)]
     Exists(Ip6Prefix),
     /// the interface has no such binding of {0}

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 use graph::arc::Beside;
 use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record};
@@ -10,6 +11,7 @@ use infra::rcu::SlabReader;
 use net::Router;
 use net::adjacency::Adjacency;
 use net::drops::Problem;
+use net::icmp::Restore;
 use net::ip::{V6, Version};
 use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
 use wire::{Protocol, checksum, icmp6, ip6};
@@ -33,7 +35,7 @@ pub struct Translate<const OUT: bool> {
 /// Edges of [`Translate`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next {
-    /// The sender is told that its packet has been on its way too long: as it sent the packet.
+    /// The sender gets time exceeded: about the packet as it sent it.
     #[to("ip6-icmp-error", payload = Problem)]
     Icmp,
     /// Along the arc.
@@ -87,7 +89,7 @@ impl<const OUT: bool> Node for Translate<OUT> {
                 p.set_payload(V6::EXPIRED_PROBLEM);
                 return Ok(Next::Icmp);
             }
-            // On the way out the layer 2 header of the adjacency is in front.
+            // On output the Ethernet header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),
                 _ => 0,
@@ -194,10 +196,25 @@ impl Record for Translated {
     }
 }
 
+/// Gives packets from outside the external prefix back, when an error is about them. What is sent
+/// is translated behind all that could be wrong with it.
+fn restore(bindings: SlabReader<Bindings>) -> Restore {
+    Arc::new(move |p, _, epoch| {
+        let bindings = bindings.read(p.rx(), epoch).map_or(&[][..], |bindings| bindings);
+        let Some(header) = p.header_mut::<ip6::Header>() else { return };
+        let dst = header.dst_addr();
+        let found = bindings.iter().find(|binding| binding.is_internal(dst));
+        if let Some(Ok(outside)) = found.map(|binding| binding.outside(dst)) {
+            header.dst = outside.octets();
+        }
+    })
+}
+
 /// Adds the nodes.
 pub(super) fn add(router: &mut Router, bindings: &SlabReader<Bindings>) -> Result<(), BuildError> {
     let adjacencies = router.adjacencies.reader();
     let bindings = bindings.clone();
+    router.restore_before_errors(restore(bindings.clone()));
     let received =
         Translate::<false> { bindings: bindings.clone(), adjacencies: adjacencies.clone() };
     let engine = &mut router.engine;

@@ -7,9 +7,9 @@ use wire::prefix::Ip6Prefix;
 /// Two prefixes of the same hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The prefix inside.
+    /// Inside prefix.
     pub internal: Ip6Prefix,
-    /// The prefix outside.
+    /// Outside prefix.
     pub external: Ip6Prefix,
     /// Added to a word, in ones' complement, when the prefix becomes the external one.
     adjustment: u16,

@@ -5,52 +5,52 @@ use net::{InterfaceIndex, Router};
 
 use super::Link;
 
-/// Connect two interfaces by a link, or no longer.
+/// Cross-connect two interfaces over a simulated link, or disconnect them.
 #[derive(Message)]
 pub struct NsimCrossConnectEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
     /// one interface
     pub sw_if_index0: InterfaceIndex,
-    /// the other
+    /// second interface
     pub sw_if_index1: InterfaceIndex,
 }
 
-/// Have a link behind an interface, or no longer.
+/// Enable or disable a simulated link on an interface's output.
 #[derive(Message)]
 pub struct NsimOutputFeatureEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set what links are like.
+/// Set the parameters of simulated links.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct NsimConfigure {
     /// delay in microseconds
     pub delay_in_usec: u32,
-    /// usual length of packets, in bytes
+    /// average packet size in bytes
     pub average_packet_size: u32,
     /// bandwidth in bits per second
     pub bandwidth_in_bits_per_second: u64,
-    /// one packet of so many is lost; 0 for none
+    /// packets per dropped packet; 0 for no loss
     pub packets_per_drop: u32,
 }
 
-/// Set what links are like.
+/// Set the parameters of simulated links.
 #[derive(Message)]
 pub struct NsimConfigure2 {
     /// delay in microseconds
     pub delay_in_usec: u32,
-    /// usual length of packets, in bytes
+    /// average packet size in bytes
     pub average_packet_size: u32,
     /// bandwidth in bits per second
     pub bandwidth_in_bits_per_second: u64,
-    /// one packet of so many is lost; 0 for none
+    /// packets per dropped packet; 0 for no loss
     pub packets_per_drop: u32,
-    /// one packet of so many is not late; 0 for none
+    /// packets per reordered packet; 0 for none
     pub packets_per_reorder: u32,
 }
 

@@ -46,7 +46,7 @@ struct Set(Option<Link>);
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["set nsim"];
-    const ABOUT: &'static str = "Set what simulated links are like";
+    const ABOUT: &'static str = "Set the parameters of simulated links";
     const USAGE: &'static str = concat!(
         "[disable] [delay <time> [us|ms|s|sec]] ",
         "[bandwidth <bps> [bps|kbps|mbps|gbps|kbit|mbit|gbit|kbyte|mbyte|gbyte]] ",
@@ -103,22 +103,22 @@ impl Print for Set {
     }
 }
 
-/// Connect two interfaces by a simulated link, or disconnect them.
+/// Cross-connect two interfaces over a simulated link, or disconnect them.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nsim cross-connect enable-disable")]
 #[stage(Attachments)]
 struct Connect {
-    /// one end
+    /// one of the interfaces
     #[positional]
     interface: InterfaceIndex,
-    /// the other end
+    /// peer
     #[positional]
     second: InterfaceIndex,
     /// disconnect them
     disable: bool,
 }
 
-/// Put a simulated link behind an interface, or remove it.
+/// Enable or disable a simulated link on an interface's output.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("nsim output-feature enable-disable")]
 #[stage(Attachments)]
@@ -126,7 +126,7 @@ struct SetLate {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// remove it
+    /// delete
     disable: bool,
 }
 
@@ -134,7 +134,7 @@ struct SetLate {
 #[derive(Command)]
 #[command("show nsim")]
 struct Show {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }

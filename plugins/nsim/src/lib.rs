@@ -73,25 +73,25 @@ pub enum Error {
     /// no such second interface
     #[retval(INVALID_SW_IF_INDEX_2)]
     NoSecond,
-    /// an interface is not connected with itself
+    /// an interface cannot be connected to itself
     #[retval(INVALID_SW_IF_INDEX_2)]
     Same,
-    /// there is no link yet: set nsim
+    /// no link parameters: set nsim
     #[retval(CANNOT_ENABLE_DISABLE_FEATURE)]
     NoLink,
-    /// the delay is more than 0
+    /// the delay must be more than 0
     #[retval(INVALID_VALUE)]
     NoDelay,
-    /// the bandwidth is more than 0
+    /// the bandwidth must be more than 0
     #[retval(INVALID_VALUE)]
     NoBandwidth,
-    /// packets have 64 to 9000 bytes, not {0}
+    /// the packet size must be 64 to 9000 bytes, not {0}
     #[retval(INVALID_VALUE_2)]
     BadSize(u32),
-    /// a fraction is from 0 to 1
+    /// a fraction must be 0 to 1
     #[retval(INVALID_VALUE)]
     BadFraction,
-    /// interfaces use the link
+    /// the link is in use
     #[retval(INSTANCE_IN_USE)]
     InUse,
 }
@@ -117,7 +117,7 @@ pub fn set_link(router: &mut Router, link: Link) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has no link simulated.
+/// Deletes the link parameters.
 ///
 /// # Errors
 /// [`Error::InUse`]; nothing has changed then.
@@ -136,7 +136,7 @@ fn need_link(router: &Router, on: bool) -> Result<(), Error> {
     if on && !is_there { Err(Error::NoLink) } else { Ok(()) }
 }
 
-/// Connects two interfaces by a link, or no longer.
+/// Cross-connects two interfaces over a link, or disconnects them.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -161,13 +161,13 @@ pub fn connect(router: &mut Router, [a, b]: [InterfaceIndex; 2], on: bool) -> Re
 fn disconnect(router: &mut Router, interface: InterfaceIndex) {
     if let Peer(Some(peer)) = router.setting::<Peer>(interface) {
         for end in [interface, peer] {
-            // One that is not there any more has no setting.
+            // A deleted one has no setting.
             let _ = router.put(end, Peer(None));
         }
     }
 }
 
-/// Has a link behind an interface, or no longer.
+/// Enables or disables a link on an interface's output.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -1,5 +1,5 @@
-//! Point-to-point sub-interfaces on Ethernet: what a port receives from one host belongs to a
-//! sub-interface of its own, told by the sender's MAC address.
+//! Point-to-point sub-interfaces on Ethernet: packets that a port receives from one host belong to
+//! a sub-interface of its own, selected by the sender's MAC address.
 #![forbid(unsafe_code)]
 
 mod hosts;
@@ -37,13 +37,13 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// not possible on this interface
+    /// not supported by this interface
     #[retval(INVALID_INTERFACE)]
     Unfit,
-    /// not the address of one host
+    /// not a unicast MAC address
     #[retval(INVALID_VALUE)]
     NoHost,
-    /// a sub-interface of this number or for this host exists
+    /// a sub-interface with this ID or host exists
     #[retval(SUBIF_ALREADY_EXISTS)]
     Exists,
     /// no sub-interface for this host
@@ -133,42 +133,42 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// Make a sub-interface for a host behind an interface, or delete it.
+/// Add or delete a point-to-point sub-interface for a host.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("p2p_ethernet")]
 #[stage(SubInterfaces)]
 struct Make {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the host's address
+    /// MAC address of the host
     #[positional]
     mac: MacAddr,
-    /// number of the sub-interface
+    /// sub-interface ID
     #[keyword("sub-id")]
     sub_id: Option<u32>,
-    /// delete the sub-interface of the host
+    /// delete the sub-interface
     del: bool,
 }
 
-/// Make a sub-interface for a host behind an interface.
+/// Add a point-to-point sub-interface for a host.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct P2pEthernetAdd {
-    /// the interface
+    /// interface index
     pub parent_if_index: InterfaceIndex,
-    /// number of the sub-interface there
+    /// sub-interface ID
     pub subif_id: u32,
-    /// the host's address
+    /// MAC address of the host
     pub remote_mac: MacAddr,
 }
 
-/// Delete the sub-interface of a host.
+/// Delete a point-to-point sub-interface.
 #[derive(Message)]
 pub struct P2pEthernetDel {
-    /// the interface
+    /// interface index
     pub parent_if_index: InterfaceIndex,
-    /// the host's address
+    /// MAC address of the host
     pub remote_mac: MacAddr,
 }
 

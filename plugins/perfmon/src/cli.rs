@@ -9,33 +9,33 @@ use serde::Serialize;
 use super::source::{SOURCE, SOURCE_DESCRIPTION};
 use super::{BUNDLES, Bundle, Counted, State, active, counted, reset, start, stop};
 
-/// Measure what Linux counts for the router's threads.
+/// Start measuring performance counters of the router's threads.
 #[derive(Command)]
 #[command("perfmon start")]
 struct Start {
-    /// what to measure: `show perfmon bundle`
+    /// bundle of counters: see `show perfmon bundle`
     #[values("perfmon-bundle")]
     bundle: String,
-    /// `thread`: by thread, which is so anyway
+    /// by `thread`, the default
     #[keyword("type")]
     by: Option<String>,
 }
 
-/// End the measurement; `show perfmon statistics` has its numbers.
+/// Stop measuring; `show perfmon statistics` has the results.
 #[derive(Command)]
 #[command("perfmon stop")]
 struct Stop;
 
-/// End the measurement and forget its numbers.
+/// Stop measuring and discard the results.
 #[derive(Command)]
 #[command("perfmon reset")]
 struct Reset;
 
-/// Show what can be measured.
+/// Show bundles of counters.
 #[derive(Command)]
 #[command("show perfmon bundle")]
 struct ShowBundle {
-    /// with what is counted
+    /// include their counters
     verbose: bool,
     /// only this one
     #[positional]
@@ -43,27 +43,27 @@ struct ShowBundle {
     name: Option<String>,
 }
 
-/// Show what is being measured.
+/// Show active measurements.
 #[derive(Command)]
 #[command("show perfmon active-bundle")]
 struct ShowActive;
 
-/// Show where counters come from.
+/// Show sources of counters.
 #[derive(Command)]
 #[command("show perfmon source")]
 struct ShowSource {
-    /// with what it is
+    /// include descriptions
     verbose: bool,
     /// only this one
     #[positional]
     name: Option<String>,
 }
 
-/// Show what was counted.
+/// Show measured counters.
 #[derive(Command)]
 #[command("show perfmon statistics")]
 struct ShowStatistics {
-    /// accepted: the numbers are the kernel's own
+    /// accepted: the kernel's values are shown
     #[keyword("raw")]
     _raw: bool,
 }
@@ -122,7 +122,7 @@ struct Statistics {
     threads: Vec<Counted>,
 }
 
-/// What was measured last, if anything was.
+/// The last measurement, if any.
 #[derive(Serialize)]
 struct Last {
     measured: Option<Statistics>,
@@ -153,7 +153,7 @@ fn statistics(router: &Router) -> Option<Statistics> {
 
 fn bundles(name: Option<&str>) -> Result<Vec<&'static Bundle>, Error> {
     let Some(name) = name else { return Ok(BUNDLES.iter().collect()) };
-    let none = || Error::new(format!("there is no bundle `{name}'"));
+    let none = || Error::new(format!("no bundle `{name}'"));
     Ok(vec![Bundle::named(name).ok_or_else(none)?])
 }
 
@@ -182,7 +182,7 @@ pub fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|_: &mut Router, c: ShowSource| {
         if let Some(other) = c.name.filter(|name| name != SOURCE) {
-            return Err(Error::new(format!("there is no source `{other}'")));
+            return Err(Error::new(format!("no source `{other}'")));
         }
         let bundles = BUNDLES.iter().map(|bundle| bundle.name).collect();
         let (name, description) = (SOURCE, SOURCE_DESCRIPTION);

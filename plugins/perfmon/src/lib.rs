@@ -26,16 +26,16 @@ pub const FEATURE: Feature = Feature {
 /// Reasons why nothing is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// there is no bundle `{0}'
+    /// no bundle `{0}'
     #[retval(NO_SUCH_ENTRY)]
     NoBundle(String),
-    /// `{0}' has no counters by node
+    /// `{0}' has no per-node counters
     #[retval(UNSUPPORTED)]
     NotByNode(String),
-    /// `{0}' is measured: `perfmon stop' or `perfmon reset' comes first
+    /// `{0}' is being measured: `perfmon stop' or `perfmon reset' first
     #[retval(INSTANCE_IN_USE)]
     IsMeasured(&'static str),
-    /// nothing is measured
+    /// no measurement is active
     #[retval(NO_SUCH_ENTRY)]
     Nothing,
 }
@@ -48,17 +48,17 @@ struct Measurement {
     ended: Option<f64>,
     /// Values by thread when it began.
     before: BTreeMap<u32, Vec<u64>>,
-    /// What was counted until it ended.
+    /// Counts until it ended.
     counted: Vec<Counted>,
 }
 
 #[derive(Default)]
 struct State(Option<Measurement>);
 
-/// What a thread was counted.
+/// Counts of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counted {
-    /// Its name.
+    /// Name.
     pub thread: String,
     /// By column of the bundle.
     pub values: Vec<u64>,
@@ -108,7 +108,7 @@ pub fn active(router: &Router) -> Option<&'static Bundle> {
     measurement.ended.is_none().then_some(measurement.bundle)
 }
 
-/// What was counted so far, or until the measurement ended.
+/// Counts so far, or until the measurement ended.
 pub fn counted(router: &Router) -> Vec<Counted> {
     let Some(measurement) = &router.own::<State>().0 else { return Vec::new() };
     if measurement.ended.is_some() {

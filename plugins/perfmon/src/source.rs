@@ -1,4 +1,4 @@
-//! What Linux counts for a thread: proc(5), `/proc/self/task/TID/status` and `stat`.
+//! Counters of Linux for a thread: proc(5), `/proc/self/task/TID/status` and `stat`.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Bundle {
     /// Name in commands.
     pub name: &'static str,
-    /// What it shows.
+    /// Its contents.
     pub description: &'static str,
     /// Where its counters come from.
     pub source: &'static str,
@@ -22,7 +22,7 @@ pub struct Bundle {
 /// The source of all bundles.
 pub const SOURCE: &str = "linux";
 
-/// What the source is.
+/// Description of the source.
 pub const SOURCE_DESCRIPTION: &str = "Linux kernel performance counters";
 
 /// All bundles.

@@ -12,7 +12,7 @@ use net::Router;
 /// Bytes of data in a request.
 const SIZE: usize = 60;
 
-/// Send echo requests to a host; an event reports the end.
+/// Send echo requests to a host; an event reports the result.
 #[derive(Message)]
 #[events(PingFinishedEvent)]
 pub struct WantPingFinishedEvents {
@@ -21,18 +21,18 @@ pub struct WantPingFinishedEvents {
     /// number of requests
     #[preset(1)]
     pub repeat: u32,
-    /// seconds between two requests
+    /// seconds between requests
     #[preset(1.0)]
     pub interval: f64,
 }
 
-/// A ping has ended.
+/// A ping finished.
 #[derive(Message)]
 #[head(index)]
 pub struct PingFinishedEvent {
     /// requests sent
     pub request_count: u32,
-    /// echoes received
+    /// replies received
     pub reply_count: u32,
 }
 

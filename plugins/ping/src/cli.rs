@@ -37,14 +37,14 @@ impl Command for PingCommand {
     const ABOUT: &'static str = "Send echo requests to a host and show round-trip times";
     const ARGS: &'static [ArgInfo] = &[
         arg("ip-addr", &[], "the host"),
-        arg("ip4-addr", &["ipv4"], "the host's IPv4 address"),
-        arg("ip6-addr", &["ipv6"], "the host's IPv6 address"),
-        ArgInfo { values: "interface", ..arg("interface", &["source"], "send from its address") },
+        arg("ip4-addr", &["ipv4"], "IPv4 address"),
+        arg("ip6-addr", &["ipv6"], "IPv6 address"),
+        ArgInfo { values: "interface", ..arg("interface", &["source"], "source interface") },
         arg("pktsize:60", &["size"], "bytes of data"),
-        arg("sec:1", &["interval"], "seconds between two bursts"),
+        arg("sec:1", &["interval"], "seconds between bursts"),
         arg("cnt:5", &["repeat"], "bursts"),
-        arg("table-id", &["table-id"], "look the host up in this table, not the interface's"),
-        arg("count:1", &["burst"], "requests in a burst"),
+        arg("table-id", &["table-id"], "table to look the host up in; default the interface's"),
+        arg("count:1", &["burst"], "requests per burst"),
         ArgInfo { kind: Kind::Flag, ..arg("verbose", &["verbose"], "accepted for compatibility") },
     ];
 
@@ -68,7 +68,7 @@ impl Command for PingCommand {
             } else if args.keyword("interval") {
                 interval = args.value("interval")?;
                 if !(0.0..=86_400.0).contains(&interval) {
-                    return Err(start.error("not an interval"));
+                    return Err(start.error("not a valid interval"));
                 }
             } else if args.keyword("repeat") {
                 repeat = args.value("repeat")?;
@@ -77,7 +77,7 @@ impl Command for PingCommand {
             } else if args.keyword("burst") {
                 burst = args.value("burst")?;
                 if !(1..=256).contains(&burst) {
-                    return Err(start.error("not from 1 to 256"));
+                    return Err(start.error("must be 1 to 256"));
                 }
             } else if args.keyword("verbose") {
                 // Replies are always shown one by one.

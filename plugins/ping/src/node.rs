@@ -11,9 +11,9 @@ use super::packet::Sent;
 use super::pending::{Answer, AnswerFormat};
 use net::ip::{V4, V6, Version};
 
-/// A version that echoes come in.
+/// A version with echo packets.
 pub trait Echoes: Version {
-    /// Name of the node.
+    /// Node name.
     const REPLIES: &'static str;
     /// Source of a packet, and the hops it has left.
     fn from(p: &Buffer<'_>) -> Option<(IpAddr, u8)>;

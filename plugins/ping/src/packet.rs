@@ -31,7 +31,7 @@ pub const MOST: usize = u16::MAX as usize - size_of::<ip4::Header>() - HEADERS;
 /// Fields of the IP header of a packet of ours.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
-    /// The source.
+    /// Source.
     pub src: IpAddr,
     /// The destination, of the same IP version.
     pub dst: IpAddr,

@@ -24,7 +24,7 @@ pub trait Answer: Event {
     fn key(&self) -> Self::Key;
 }
 
-/// An answer as it comes in packets of one IP version.
+/// The format of an answer in packets of one IP version.
 pub trait AnswerFormat<V: Version>: Answer {
     /// Name of the node that takes such packets.
     const NODE: &'static str;
@@ -108,9 +108,9 @@ impl<V, A: Answer> Clone for Answers<V, A> {
 /// Drops of [`Answers`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// answers nobody waits for.
+    /// replies without a request.
     Unexpected,
-    /// answers too short.
+    /// replies too short.
     TooShort,
 }
 

@@ -27,9 +27,9 @@ pub(super) struct Plan {
     pub origin: Origin,
     /// Bytes of data.
     pub size: usize,
-    /// Seconds between two bursts.
+    /// Seconds between bursts.
     pub interval: f64,
-    /// Bursts.
+    /// Number of bursts.
     pub repeat: u32,
     /// Requests in each, all with one sequence number.
     pub burst: u32,
@@ -37,7 +37,7 @@ pub(super) struct Plan {
     pub wait: f64,
 }
 
-/// A plan being carried out.
+/// A running plan.
 pub(super) struct Ping {
     plan: Plan,
     id: u16,
@@ -127,9 +127,9 @@ impl Task<Router> for Ping {
 /// The line of an echo.
 #[derive(Serialize)]
 pub struct Echo {
-    /// Its length.
+    /// Length.
     pub bytes: usize,
-    /// Its sender.
+    /// Sender.
     pub from: IpAddr,
     /// Its sequence number.
     pub seq: u16,

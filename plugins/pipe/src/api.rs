@@ -5,20 +5,20 @@ use net::{InterfaceIndex, Router};
 
 use super::Pipes;
 
-/// Make a pipe.
+/// Create a pipe.
 #[derive(Message)]
 #[reply(PipeCreateReply)]
 pub struct PipeCreate {
-    /// whether the number counts
+    /// true if `user_instance` is valid
     pub is_specified: bool,
-    /// the number in its name
+    /// instance number in the interface name
     pub user_instance: u32,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct PipeCreateReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// its two ends
     pub pipe_sw_if_index: [InterfaceIndex; 2],
@@ -27,11 +27,11 @@ pub struct PipeCreateReply {
 /// Delete a pipe.
 #[derive(Message)]
 pub struct PipeDelete {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the pipes.
+/// List pipes.
 #[derive(Message)]
 #[details(PipeDetails)]
 pub struct PipeDump {}
@@ -39,11 +39,11 @@ pub struct PipeDump {}
 /// A pipe.
 #[derive(Debug, Message)]
 pub struct PipeDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// its two ends
     pub pipe_sw_if_index: [InterfaceIndex; 2],
-    /// the number in its name
+    /// instance number in the interface name
     pub instance: u32,
 }
 

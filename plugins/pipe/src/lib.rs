@@ -1,8 +1,7 @@
 //! Pipes: two interfaces, `pipeN.0` and `pipeN.1`, each of which receives what the other one sends.
 //!
-//! The pipe itself, `pipeN`, carries nothing: it switches both ends on and off. A pipe has two ends
-//! and no more, so an end needs to ask for nobody's address: packets of layer 3 are for the other
-//! one.
+//! The pipe itself, `pipeN`, carries nothing: it sets both ends up and down. A pipe has exactly two
+//! ends, so an end needs no address resolution: packets of layer 3 are for the other one.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -28,7 +27,7 @@ const MTU: u32 = 9000;
 /// A pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipe {
-    /// Number in its name.
+    /// Instance number in the name.
     pub instance: u32,
     /// Its two interfaces; each receives the packets that the other one sends.
     pub ends: [InterfaceIndex; 2],
@@ -122,13 +121,13 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     pipe.ends.into_iter().for_each(|end| router.set_admin(end, is_up));
 }
 
-/// Create a pipe of two interfaces.
+/// Create a pipe: a pair of connected interfaces.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("pipe create")]
 #[undo("pipe delete pipe{instance}")]
 #[stage(Interfaces)]
 struct Create {
-    /// number in its name; the lowest free one if not given
+    /// instance number in the name; by default the lowest free one
     instance: Option<u32>,
 }
 
@@ -136,7 +135,7 @@ struct Create {
 #[derive(Command)]
 #[command("pipe delete")]
 struct Delete {
-    /// the pipe
+    /// pipe
     #[positional]
     interface: InterfaceIndex,
 }

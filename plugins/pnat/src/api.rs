@@ -10,7 +10,7 @@ use wire::Protocol;
 use super::{Binding, End, Ends, Mask, Match, Rewrite};
 
 control::numbers! {
-    /// Fields that are matched or rewritten.
+    /// Fields to match or rewrite.
     pub enum PnatMask: u32 = "pnat_mask" in "" {
         SA = 1 => "PNAT_SA",
         DA = 2 => "PNAT_DA",
@@ -20,7 +20,7 @@ control::numbers! {
         CLEAR_BYTE = 32 => "PNAT_CLEAR_BYTE",
         PROTO = 64 => "PNAT_PROTO",
     }
-    /// Ends of an interface.
+    /// Attachment point on an interface.
     pub enum PnatAttachmentPoint: u32 = "pnat_attachment_point" in "" {
         INPUT = 0 => "PNAT_IP4_INPUT",
         OUTPUT = 1 => "PNAT_IP4_OUTPUT",
@@ -28,7 +28,7 @@ control::numbers! {
     }
 }
 
-/// Match of packets.
+/// Match.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct PnatMatchTuple {
@@ -42,11 +42,11 @@ pub struct PnatMatchTuple {
     pub sport: u16,
     /// destination port
     pub dport: u16,
-    /// fields that count
+    /// mask
     pub mask: PnatMask,
 }
 
-/// Rewrite of matched packets.
+/// Rewrite.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct PnatRewriteTuple {
@@ -58,13 +58,13 @@ pub struct PnatRewriteTuple {
     pub sport: u16,
     /// new destination port
     pub dport: u16,
-    /// fields that are rewritten
+    /// fields to rewrite
     pub mask: PnatMask,
-    /// byte that is copied, from the start of the IP header
+    /// byte to copy, from the start of the IP header
     pub from_offset: u8,
-    /// byte that it is copied to
+    /// byte to copy it to
     pub to_offset: u8,
-    /// byte that becomes zero
+    /// byte to clear
     pub clear_offset: u8,
 }
 
@@ -116,118 +116,118 @@ impl From<Rewrite> for PnatRewriteTuple {
 /// A binding.
 #[derive(Fields)]
 pub struct BindingReply {
-    /// its number
+    /// index
     pub binding_index: u32,
 }
 
-/// Make a binding that matches the protocol in any case.
+/// Add a binding that always matches the protocol.
 #[derive(Message)]
 #[replies(BindingReply)]
 pub struct PnatBindingAdd {
-    /// what packets are matched by
+    /// match
     pub r#match: PnatMatchTuple,
-    /// what becomes of them
+    /// action
     pub rewrite: PnatRewriteTuple,
 }
 
-/// Make a binding.
+/// Add a binding.
 #[derive(Message)]
 #[replies(BindingReply)]
 pub struct PnatBindingAddV2 {
-    /// what packets are matched by
+    /// match
     pub r#match: PnatMatchTuple,
-    /// what becomes of them
+    /// action
     pub rewrite: PnatRewriteTuple,
 }
 
 /// Delete a binding.
 #[derive(Message)]
 pub struct PnatBindingDel {
-    /// its number
+    /// index
     pub binding_index: u32,
 }
 
-/// Rewrite packets at an end of an interface by a binding.
+/// Attach a binding to an interface.
 #[derive(Message)]
 pub struct PnatBindingAttach {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its end
+    /// attachment
     pub attachment: PnatAttachmentPoint,
-    /// number of the binding
+    /// binding index
     pub binding_index: u32,
 }
 
-/// Rewrite packets at an end of an interface by a binding no longer.
+/// Detach a binding from an interface.
 #[derive(Message)]
 pub struct PnatBindingDetach {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its end
+    /// attachment
     pub attachment: PnatAttachmentPoint,
-    /// number of the binding
+    /// binding index
     pub binding_index: u32,
 }
 
-/// List the bindings.
+/// List bindings.
 #[derive(Message)]
 #[stream(PnatBindingsDetails, PnatBindingsGetReply)]
 pub struct PnatBindingsGet {
-    /// where to go on; 0 at first
+    /// cursor; 0 at first
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct PnatBindingsGetReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
 /// A binding.
 #[derive(Message)]
 pub struct PnatBindingsDetails {
-    /// what packets are matched by
+    /// match
     pub r#match: PnatMatchTuple,
-    /// what becomes of them
+    /// action
     pub rewrite: PnatRewriteTuple,
 }
 
-/// List the interfaces with bindings.
+/// List interfaces with bindings.
 #[derive(Message)]
 #[stream(PnatInterfacesDetails, PnatInterfacesGetReply)]
 pub struct PnatInterfacesGet {
-    /// where to go on; 0 at first
+    /// cursor; 0 at first
     pub cursor: u32,
 }
 
-/// The end of an answer.
+/// End of the list.
 #[derive(Message)]
 pub struct PnatInterfacesGetReply {
-    /// where to go on; 4294967295 when that was all
+    /// cursor for the next request; 4294967295 at the end
     pub cursor: u32,
 }
 
 /// An interface with bindings.
 #[derive(Message)]
 pub struct PnatInterfacesDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// whether its ends have bindings
+    /// true where bindings are attached
     pub enabled: [bool; 2],
-    /// fields that are matched there
+    /// fields used in lookups
     pub lookup_mask: [PnatMask; 2],
 }
 
-/// Find the binding that packets match.
+/// Find the binding for a flow.
 #[derive(Message)]
 #[replies(BindingReply)]
 pub struct PnatFlowLookup {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its end
+    /// attachment
     pub attachment: PnatAttachmentPoint,
-    /// fields of the packets
+    /// fields of the flow
     pub r#match: PnatMatchTuple,
 }
 

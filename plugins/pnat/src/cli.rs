@@ -23,7 +23,7 @@ struct SetTranslation {
 
 impl Command for SetTranslation {
     const PATHS: &'static [&'static str] = &["set pnat translation"];
-    const ABOUT: &'static str = "Rewrite packets that are matched, or no longer";
+    const ABOUT: &'static str = "Add or delete a PNAT binding";
     const USAGE: &'static str = "[interface <interface>] match [src <src>] [dst <dst>] \
         [proto <protocol>] [sport <sport>] [dport <dport>] rewrite [src <src>] [dst <dst>] \
         [sport <sport>] [dport <dport>] [copy <byte@from> to <byte@to>] [clear <byte@at>] \
@@ -226,12 +226,12 @@ impl Print for SetTranslation {
     }
 }
 
-/// Show the bindings.
+/// Show bindings.
 #[derive(Command)]
 #[command("show pnat translations")]
 struct ShowTranslations;
 
-/// Show the interfaces with bindings.
+/// Show interfaces with bindings.
 #[derive(Command)]
 #[command("show pnat interfaces")]
 struct ShowInterfaces;

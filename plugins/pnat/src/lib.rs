@@ -83,7 +83,7 @@ pub enum Error {
     /// {0}
     #[retval(INVALID_VALUE)]
     Unfit(&'static str),
-    /// no more than {MOST} bindings
+    /// at most {MOST} bindings
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }

@@ -28,7 +28,7 @@ pub struct Translate<const OUT: bool> {
 /// Drops of [`Translate`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// packets that are too short to be rewritten.
+    /// packets too short to rewrite.
     #[name("tooshort")]
     #[severity("info")]
     TooShort,
@@ -37,10 +37,10 @@ pub enum Error {
 /// Counters of [`Translate`] besides drops.
 #[derive(Clone, Copy, graph::Count)]
 pub enum Count {
-    /// packets that no binding matches.
+    /// packets without a matching binding.
     #[name("none")]
     None,
-    /// packets that were rewritten.
+    /// packets rewritten.
     #[name("rewrite")]
     #[severity("error")]
     Rewrite,
@@ -62,7 +62,7 @@ impl<const OUT: bool> Node for Translate<OUT> {
             #[inline(always)]
             |p| {
                 let interface = if OUT { p.tx() } else { p.rx() };
-                // On the way out the layer 2 header of the adjacency is in front.
+                // On output the Ethernet header of the adjacency is in front.
                 let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                     Some(a) if OUT => a.header_len.into(),
                     _ => 0,

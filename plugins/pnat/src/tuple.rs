@@ -1,4 +1,4 @@
-//! Bindings: what packets are matched by and what becomes of them.
+//! Bindings: matches and rewrites.
 
 use std::net::Ipv4Addr;
 
@@ -46,7 +46,7 @@ impl Mask {
 /// Fields of a packet in the order addresses, protocol, ports; 0 for one that does not count.
 pub type Key = (u32, u32, u8, u16, u16);
 
-/// Match of packets.
+/// Match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// Source address.
@@ -59,7 +59,7 @@ pub struct Match {
     pub sport: u16,
     /// Destination port.
     pub dport: u16,
-    /// Fields that count.
+    /// Mask.
     pub mask: Mask,
 }
 
@@ -78,7 +78,7 @@ impl Match {
     }
 }
 
-/// Rewrite of matched packets.
+/// Rewrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     /// New source address.
@@ -89,7 +89,7 @@ pub struct Rewrite {
     pub sport: u16,
     /// New destination port.
     pub dport: u16,
-    /// Fields that are rewritten.
+    /// Fields to rewrite.
     pub mask: Mask,
     /// The byte that is copied, from the start of the IP header.
     pub from: u8,
@@ -102,9 +102,9 @@ pub struct Rewrite {
 /// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Match of packets.
+    /// Match.
     pub matched: Match,
-    /// Rewrite of matched packets.
+    /// Rewrite.
     pub rewrite: Rewrite,
 }
 
@@ -141,7 +141,7 @@ impl Binding {
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let (matched, rewrite) = (self.matched.mask, self.rewrite.mask);
         if matched.0 & !Mask::MATCHED != 0 {
-            return Err("packets cannot be matched by these fields");
+            return Err("these fields cannot be matched");
         }
         if rewrite.0 & !Mask::REWRITTEN != 0 {
             return Err("these fields cannot be rewritten");

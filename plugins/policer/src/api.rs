@@ -14,14 +14,14 @@ control::numbers! {
         PPS = 1 => "SSE2_QOS_RATE_API_PPS",
         INVALID = 2 => "SSE2_QOS_RATE_API_INVALID",
     }
-    /// Roundings of rates.
+    /// Rate rounding.
     pub enum RoundType: u8 = "sse2_qos_round_type" in "plugins/policer/policer_types.api" {
         CLOSEST = 0 => "SSE2_QOS_ROUND_API_TO_CLOSEST",
         UP = 1 => "SSE2_QOS_ROUND_API_TO_UP",
         DOWN = 2 => "SSE2_QOS_ROUND_API_TO_DOWN",
         INVALID = 3 => "SSE2_QOS_ROUND_API_INVALID",
     }
-    /// The algorithm.
+    /// Algorithm.
     pub enum PolicerType: u8 = "sse2_qos_policer_type" in "plugins/policer/policer_types.api" {
         ONE_BUCKET = 0 => "SSE2_QOS_POLICER_TYPE_API_1R2C",
         SINGLE_RATE = 1 => "SSE2_QOS_POLICER_TYPE_API_1R3C_RFC_2697",
@@ -38,15 +38,15 @@ control::numbers! {
     }
 }
 
-/// The action for packets of one colour.
+/// Action for packets of one color.
 #[derive(Clone, Copy, Default, Record)]
 #[name("sse2_qos_action")]
 #[file("plugins/policer/policer_types.api")]
 pub struct QosAction {
-    /// the action
+    /// action
     #[name("type")]
     pub kind: ActionType,
-    /// the DSCP that is written, where one is
+    /// DSCP to set
     pub dscp: u8,
 }
 
@@ -57,15 +57,15 @@ pub struct Rates {
     pub cir: u32,
     /// excess or peak rate
     pub eir: u32,
-    /// committed burst, in bytes or milliseconds
+    /// committed burst in bytes or milliseconds
     pub cb: u64,
-    /// excess or peak burst
+    /// excess or peak burst in bytes or milliseconds
     pub eb: u64,
     /// unit of rates
     pub rate_type: RateType,
     /// rounding of rates
     pub round_type: RoundType,
-    /// the algorithm
+    /// algorithm
     #[name("type")]
     pub kind: PolicerType,
 }
@@ -73,22 +73,22 @@ pub struct Rates {
 /// The actions of a policer.
 #[derive(Clone, Copy, Default, Fields)]
 pub struct Actions {
-    /// for green packets
+    /// action for green packets
     pub conform_action: QosAction,
-    /// for yellow packets
+    /// action for yellow packets
     pub exceed_action: QosAction,
-    /// for red packets
+    /// action for red packets
     pub violate_action: QosAction,
 }
 
-/// The configuration of a policer.
+/// A policer configuration.
 #[derive(Clone, Copy, Default, Fields, Record)]
 #[file("plugins/policer/policer_types.api")]
 pub struct PolicerConfig {
     /// the algorithm, rates and bursts
     #[flatten]
     pub rates: Rates,
-    /// whether colours of policers before count
+    /// true to honor colors set by earlier policers
     pub color_aware: bool,
     /// the actions
     #[flatten]
@@ -98,29 +98,29 @@ pub struct PolicerConfig {
 /// The number of a policer, and of its columns in the statistics.
 #[derive(Fields)]
 pub struct PolicerReply {
-    /// its number; 4294967295 if it was deleted
+    /// policer index; 4294967295 if it was deleted
     pub policer_index: u32,
 }
 
-/// Make a policer.
+/// Add a policer.
 #[derive(Message)]
 #[replies(PolicerReply)]
 pub struct PolicerAdd {
-    /// its name
+    /// name
     pub name: Text<64>,
-    /// its configuration
+    /// configuration
     pub infos: PolicerConfig,
 }
 
-/// Make or delete a policer.
+/// Add or delete a policer.
 #[derive(Message)]
 #[replies(PolicerReply)]
 pub struct PolicerAddDel {
-    /// added, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// its name
+    /// name
     pub name: Text<64>,
-    /// its configuration
+    /// configuration
     #[flatten]
     pub infos: PolicerConfig,
 }
@@ -128,45 +128,45 @@ pub struct PolicerAddDel {
 /// Delete a policer.
 #[derive(Message)]
 pub struct PolicerDel {
-    /// its number
+    /// index
     pub policer_index: u32,
 }
 
 /// Change a policer.
 #[derive(Message)]
 pub struct PolicerUpdate {
-    /// its number
+    /// index
     pub policer_index: u32,
-    /// its configuration
+    /// configuration
     pub infos: PolicerConfig,
 }
 
-/// Fill the buckets of a policer.
+/// Reset a policer: fill its buckets.
 #[derive(Message)]
 pub struct PolicerReset {
-    /// its number
+    /// index
     pub policer_index: u32,
 }
 
-/// Bind a policer to a worker, or to none.
+/// Bind a policer to a worker, or unbind it.
 #[derive(Message)]
 pub struct PolicerBind {
-    /// its name
+    /// name
     pub name: Text<64>,
-    /// the worker, counted from 0
+    /// worker, from 0
     pub worker_index: u32,
-    /// bound, else no longer
+    /// true to bind, false to unbind
     pub bind_enable: bool,
 }
 
-/// Bind a policer to a worker, or to none.
+/// Bind a policer to a worker, or unbind it.
 #[derive(Message)]
 pub struct PolicerBindV2 {
-    /// its number
+    /// index
     pub policer_index: u32,
-    /// the worker, counted from 0
+    /// worker, from 0
     pub worker_index: u32,
-    /// bound, else no longer
+    /// true to bind, false to unbind
     pub bind_enable: bool,
 }
 
@@ -175,31 +175,31 @@ macro_rules! uses {
         #[doc = $about]
         #[derive(Message)]
         pub struct $by_name {
-            /// the policer
+            /// policer
             pub name: Text<64>,
-            /// the interface
+            /// interface index
             pub sw_if_index: InterfaceIndex,
-            /// applied, else no longer
+            /// true to apply, false to remove
             pub apply: bool,
         }
 
         #[doc = $about]
         #[derive(Message)]
         pub struct $by_index {
-            /// the policer
+            /// policer
             pub policer_index: u32,
-            /// the interface
+            /// interface index
             pub sw_if_index: InterfaceIndex,
-            /// applied, else no longer
+            /// true to apply, false to remove
             pub apply: bool,
         }
     )*};
 }
 
 uses! {
-    /// Police received packets of an interface, or no longer.
+    /// Enable or disable policing of packets received on an interface.
     PolicerInput, PolicerInputV2;
-    /// Police sent packets of an interface, or no longer.
+    /// Enable or disable policing of packets transmitted on an interface.
     PolicerOutput, PolicerOutputV2;
 }
 
@@ -207,9 +207,9 @@ uses! {
 #[derive(Message)]
 #[details(PolicerDetails)]
 pub struct PolicerDump {
-    /// only the one of this name
+    /// only the one with this name
     pub match_name_valid: bool,
-    /// the name
+    /// name
     pub match_name: Text<64>,
 }
 
@@ -224,7 +224,7 @@ pub struct PolicerDumpV2 {
 /// A policer.
 #[derive(Message)]
 pub struct PolicerDetails {
-    /// its name
+    /// name
     pub name: Text<64>,
     /// the algorithm, rates and bursts
     #[flatten]
@@ -232,37 +232,37 @@ pub struct PolicerDetails {
     /// the actions
     #[flatten]
     pub actions: Actions,
-    /// whether both buckets have one rate
+    /// true if both buckets have the same rate
     pub single_rate: bool,
-    /// whether colours of policers before count
+    /// true to honor colors set by earlier policers
     pub color_aware: bool,
-    /// the numbers of tokens below are multiplied by 2 to this power
+    /// scale: the token counts below are multiplied by 2 to this power
     pub scale: u32,
-    /// tokens for each 131072 ticks of the clock
+    /// tokens per 131072 clock ticks
     pub cir_tokens_per_period: u32,
-    /// tokens for each period in the second bucket
+    /// tokens per period of the second bucket
     pub pir_tokens_per_period: u32,
     /// size of the first bucket
     pub current_limit: u32,
-    /// tokens in it
+    /// tokens in the bucket
     pub current_bucket: u32,
     /// size of the second bucket
     pub extended_limit: u32,
-    /// tokens in it
+    /// tokens in the bucket
     pub extended_bucket: u32,
-    /// in ticks of the clock
+    /// in clock ticks
     pub last_update_time: u64,
 }
 
-/// Police punted packets, or no longer.
+/// Enable or disable policing of punted packets.
 #[derive(Message)]
 pub struct IpPuntPolice {
-    /// its number
+    /// index
     pub policer_index: u32,
-    /// added, else deleted
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// IPv6, else IPv4
+    /// True for IPv6, false for IPv4
     pub is_ip6: bool,
 }
 

@@ -14,10 +14,10 @@ use super::{Applied, Config, Direction};
 /// A policer by its name or its number.
 #[derive(Arguments, Debug, PartialEq)]
 pub(super) struct Named {
-    /// its name
+    /// name
     #[values("policer")]
     name: Option<Word>,
-    /// its number
+    /// index
     #[values("policer-index")]
     index: Option<u32>,
 }
@@ -50,15 +50,15 @@ impl Named {
     }
 }
 
-/// Make a policer.
+/// Add a policer.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("policer add")]
 #[stage(Objects)]
 #[undo("policer del name {name}")]
 struct Add {
-    /// its name
+    /// name
     name: Word,
-    /// its number; the lowest free one without
+    /// policer index; default the lowest free one
     index: Option<u32>,
     #[flatten]
     config: Config,
@@ -82,7 +82,7 @@ struct Delete {
     policer: Named,
 }
 
-/// Fill the buckets of a policer.
+/// Reset a policer: fill its buckets.
 #[derive(Command)]
 #[command("policer reset")]
 struct Reset {
@@ -90,17 +90,17 @@ struct Reset {
     policer: Named,
 }
 
-/// Bind a policer to a worker, or to none.
+/// Bind a policer to a worker, or unbind it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("policer bind")]
 #[stage(Objects)]
 #[undo("policer bind unbind {}")]
 struct Bind {
-    /// no longer
+    /// disable
     unbind: bool,
     #[flatten]
     policer: Named,
-    /// number of the worker
+    /// worker index
     #[positional]
     worker: Option<usize>,
 }
@@ -108,16 +108,16 @@ struct Bind {
 /// A policer and the packets of an interface.
 #[derive(Arguments, Debug, PartialEq)]
 struct Use {
-    /// no longer
+    /// disable
     unapply: bool,
     #[flatten]
     policer: Named,
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
 }
 
-/// Police received packets of an interface, routed or bridged.
+/// Enable or disable policing of packets received on an interface, routed or bridged.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("policer input")]
 #[stage(Attachments)]
@@ -127,7 +127,7 @@ struct Input {
     on: Use,
 }
 
-/// Police sent packets of an interface, routed or bridged.
+/// Enable or disable policing of packets transmitted on an interface, routed or bridged.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("policer output")]
 #[stage(Attachments)]
@@ -140,16 +140,16 @@ struct Out {
 /// A policer and punted packets.
 #[derive(Arguments, Debug, PartialEq)]
 struct Punted {
-    /// police them
+    /// start policing
     add: bool,
-    /// no longer
+    /// delete
     del: bool,
-    /// number of the policer
+    /// policer index
     #[positional]
     policer_index: u32,
 }
 
-/// Police punted packets.
+/// Enable or disable policing of punted packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ip punt policer")]
 #[stage(Attachments)]
@@ -158,7 +158,7 @@ struct Punt4 {
     packets: Punted,
 }
 
-/// Police punted packets.
+/// Enable or disable policing of punted packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ip6 punt policer")]
 #[stage(Attachments)]
@@ -208,7 +208,7 @@ struct Show {
     only: Named,
 }
 
-/// Show how many policers there are.
+/// Show the number of policers.
 #[derive(Command)]
 #[command("show policer pools")]
 struct ShowPools;

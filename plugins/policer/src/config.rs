@@ -32,7 +32,7 @@ pub enum Kind {
 /// The action on packets of one colour.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// They are dropped.
+    /// Drop.
     Drop,
     /// They go on.
     Transmit,
@@ -69,7 +69,7 @@ pub enum Rounding {
 /// A policer's configuration.
 #[derive(Arguments, Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// the algorithm
+    /// algorithm
     #[keyword("type")]
     #[words]
     #[default]
@@ -81,31 +81,31 @@ pub struct Config {
     /// excess or peak rate
     #[default]
     pub eir: u32,
-    /// committed burst, in bytes or milliseconds
+    /// committed burst in bytes or milliseconds
     #[default]
     pub cb: u64,
-    /// excess or peak burst
+    /// excess or peak burst in bytes or milliseconds
     #[default]
     pub eb: u64,
-    /// unit of the rates
+    /// unit of rates
     #[words]
     #[default]
     pub rate: Unit,
-    /// rounding of the rates; they are kept as they are
+    /// rounding of rates; stored and reported, rates are exact
     #[words]
     #[default]
     pub round: Rounding,
-    /// count what a policer before found the packet to be; what none saw is green
+    /// honor colors set by earlier policers; packets without a color are green
     pub color_aware: bool,
-    /// action on green packets
+    /// action for green packets
     #[words]
     #[default(Action::Transmit)]
     pub conform_action: Action,
-    /// action on yellow packets
+    /// action for yellow packets
     #[words]
     #[default(Action::Drop)]
     pub exceed_action: Action,
-    /// action on red packets
+    /// action for red packets
     #[words]
     #[default(Action::Drop)]
     pub violate_action: Action,
@@ -157,7 +157,7 @@ impl Config {
             return Err("eir is below cir");
         }
         if committed.burst == 0.0 && excess.burst == 0.0 {
-            return Err("no packet passes without a burst");
+            return Err("no packet conforms without a burst");
         }
         Ok(Profile { algorithm, committed, excess })
     }

@@ -32,22 +32,26 @@ pub struct Judge {
 
 impl Judge {
     /// Action on a packet, as a policer says; `None` when another thread decides. The packet keeps
-    /// its colour, for policers further on that are aware of it.
+    /// its colour, for policers further on that are aware of it. One that is only explained takes
+    /// nothing out of the buckets.
     #[inline(always)]
     pub fn judge(
         &self,
         policer: Option<u32>,
         p: &mut Buffer<'_>,
         at: &Moment<'_>,
+        is_explained: bool,
     ) -> Option<Action> {
         let found =
             policer.and_then(|policer| Some((policer, self.policers.read(policer, at.epoch)?)));
         let Some((policer, found)) = found else { return Some(Action::Transmit) };
-        if self.owner(found, at) != at.thread {
+        if !is_explained && self.owner(found, at) != at.thread {
             return None;
         }
         let bytes = p.total_len();
-        let color = found.config.color(&found.meter, at.now, bytes, color_of(p));
+        let copy = is_explained.then(|| found.meter.clone());
+        let meter = copy.as_ref().unwrap_or(&found.meter);
+        let color = found.config.color(meter, at.now, bytes, color_of(p));
         set_color(p, color);
         if let Some(counter) = self.counters[color as usize].row(at.thread).get(policer as usize) {
             counter.add(1, bytes as u64);

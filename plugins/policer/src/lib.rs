@@ -54,9 +54,9 @@ pub const FEATURE: Feature = Feature {
 /// One policer.
 #[derive(Debug)]
 pub struct Policer {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its configuration.
+    /// Configuration.
     pub config: Config,
     /// On green, yellow and red packets.
     actions: [Action; 3],
@@ -96,13 +96,13 @@ struct Applied([Option<u32>; 2]);
 /// Reasons why a policer cannot be made, changed or used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// a policer of this name exists
+    /// a policer with this name exists
     #[retval(VALUE_EXIST)]
     Exists,
     /// no such policer
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// no more than {MOST} policers
+    /// at most {MOST} policers
     #[retval(LIMIT_EXCEEDED)]
     Full,
     /// {0}
@@ -234,7 +234,7 @@ fn bind(router: &mut Router, index: u32, worker: Option<usize>) -> Result<(), Er
     Ok(())
 }
 
-/// Polices the packets of an interface, by another policer than before, or no longer.
+/// Sets or removes the policer of an interface's packets.
 ///
 /// # Errors
 /// [`Error::NoInterface`], [`Error::Unknown`]; nothing has changed then.
@@ -256,7 +256,7 @@ fn punted(router: &Router) -> [Option<u32>; 2] {
     *router.own::<Policers>().punts.current()
 }
 
-/// Polices punted packets of a version, by another policer than before, or no longer.
+/// Sets or removes the policer of punted packets of a version.
 fn apply_to_punted(
     router: &mut Router,
     version: IpVersion,

@@ -51,6 +51,7 @@ impl<S: Station> graph::Next for Next<S> {
 
 impl<S: Station> Node for Police<S> {
     const NAME: &'static str = S::NAMES[0];
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<S>;
     type Error = S::Error;
@@ -60,6 +61,7 @@ impl<S: Station> Node for Police<S> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (judge, at, epoch) = (&self.judge, Moment::of(frame), frame.epoch());
+        let is_explained = frame.is_explained();
         let (mut passed, mut misses, mut hits, mut walked) = (0, 0, 0, 0);
         frame.each(
             #[inline(always)]
@@ -79,7 +81,7 @@ impl<S: Station> Node for Police<S> {
                 if let Some(color) = Color::ALL.get(said as usize) {
                     set_color(p, *color);
                 }
-                let action = judge.judge(policer, p, &at);
+                let action = judge.judge(policer, p, &at, is_explained);
                 p.trace(|_| {
                     let said = Some((policer.unwrap_or(u32::MAX), action));
                     Policed { interface, table: hit.as_ref().map(|hit| hit.table), said }

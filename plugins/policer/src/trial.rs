@@ -11,21 +11,21 @@ use net::Router;
 
 /// Bytes of each packet.
 const PACKET: usize = 500;
-/// Packets at most.
+/// Maximum packets.
 const MOST: f64 = 1e6;
 
-/// Count the verdicts of a policer on packets of 500 bytes at a rate in kbit/s, for a time in ms,
-/// that were green (0), yellow (1) or red (2) before.
+/// Test a policer with 500-byte packets of an initial color (0 green, 1 yellow, 2 red), at a rate
+/// in kbit/s for a time in ms.
 #[derive(Command)]
 #[command("test policing")]
 struct TestPolicing {
     #[flatten]
     policer: Named,
-    /// the rate, in kbit/s
+    /// rate in kbit/s
     rate: u32,
-    /// the time, in ms
+    /// time in ms
     burst: u32,
-    /// colour of the packets before: 0, 1 or 2
+    /// initial color: 0, 1 or 2
     #[default]
     colour: u32,
 }
@@ -34,7 +34,7 @@ impl TestPolicing {
     fn run(&self, router: &mut Router) -> Result<(), Error> {
         let index = self.policer.find(router)?;
         let color = Color::ALL.get(self.colour as usize);
-        let before = *color.ok_or_else(|| format!("no colour but 0, 1 and 2: {}", self.colour))?;
+        let before = *color.ok_or_else(|| format!("no color but 0, 1 and 2: {}", self.colour))?;
         let (kbps, ms) = (f64::from(self.rate), f64::from(self.burst));
         if self.rate == 0 {
             return Err("rate is 0".into());

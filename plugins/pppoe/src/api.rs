@@ -7,7 +7,7 @@ use wire::MacAddr;
 
 use super::{New, Session, Sessions};
 
-/// Make a session, or end it.
+/// Add or delete a session.
 #[derive(Message)]
 #[reply(PppoeAddDelSessionReply)]
 #[option(
@@ -16,22 +16,22 @@ use super::{New, Session, Sessions};
      [decap-next [ip4|ip6|node <name>]] local-mac <local-mac> client-mac <client-mac> [del]"
 )]
 pub struct PppoeAddDelSession {
-    /// make it, or end it
+    /// true to add, false to delete
     pub is_add: bool,
-    /// its number at the client
+    /// session ID
     pub session_id: u16,
-    /// the client's address
+    /// client IP address
     pub client_ip: Address,
-    /// the table that the client's packets are looked up in
+    /// table to look up packets from the client in
     pub decap_vrf_id: u32,
-    /// the client's address of layer 2
+    /// client MAC address
     pub client_mac: MacAddr,
 }
 
-/// It is made or ended.
+/// Reply: index of the session interface.
 #[derive(Message)]
 pub struct PppoeAddDelSessionReply {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
@@ -47,29 +47,29 @@ pub struct PppoeSessionDump {
 /// A session.
 #[derive(Debug, Message)]
 pub struct PppoeSessionDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number at the client
+    /// session ID
     pub session_id: u16,
-    /// the client's address
+    /// client IP address
     pub client_ip: Address,
-    /// the interface that the client is on
+    /// interface of the client
     pub encap_if_index: InterfaceIndex,
-    /// the table that the client's packets are looked up in
+    /// table to look up packets from the client in
     pub decap_vrf_id: u32,
-    /// our address there
+    /// local MAC address
     pub local_mac: MacAddr,
-    /// the client's address of layer 2
+    /// client MAC address
     pub client_mac: MacAddr,
 }
 
-/// Have an interface lead to the control plane, or no longer.
+/// Set or remove the control-plane interface.
 #[derive(Message)]
 #[option("vat_help", "[ sw_if_index <intfc> is_add <bool> ]")]
 pub struct PppoeAddDelCp {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// whether it leads there
+    /// true to set, false to remove
     pub is_add: u8,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use control::cli::{Cli, Command, Error, Output, Print};
+use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
 use control::configuration::Lines;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
@@ -11,42 +11,60 @@ use wire::MacAddr;
 
 use super::{New, Sessions};
 
-/// Create a PPPoE session of a client, or delete it.
+/// Add or delete a PPPoE session.
 #[derive(Command)]
 #[command("create pppoe session")]
 struct Create {
-    /// address of the client
+    /// client IP address
     client_ip: IpAddr,
     /// number of the session
     session_id: u16,
-    /// MAC address of the client
+    /// Client MAC address
     client_mac: MacAddr,
-    /// table in which packets from the client are looked up
+    /// table to look up packets from the client in
     #[default]
     decap_vrf_id: u32,
-    /// delete it
+    /// delete
     #[opposite("add")]
     del: bool,
 }
 
-/// Set the interface that leads to the control plane of PPPoE, or remove it.
+/// An interface by its name or its number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Which(InterfaceIndex);
+
+impl Value for Which {
+    const IS_NAME: bool = true;
+    fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
+        let number = args.optional().map(|number| Ok(InterfaceIndex(number)));
+        number.unwrap_or_else(|| args.value(what)).map(Self)
+    }
+}
+
+impl PrintValue for Which {
+    fn print(&self, line: &mut Line<'_>) {
+        line.value(&self.0);
+    }
+}
+
+/// Set or remove the PPPoE control-plane interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create pppoe cp")]
 #[stage(Attachments)]
 struct Control {
-    /// interface
-    cp_if_index: InterfaceIndex,
+    /// interface, by name or number
+    cp_if_index: Which,
     /// remove it
     #[opposite("add")]
     del: bool,
 }
 
-/// Show the sessions of clients.
+/// Show PPPoE sessions.
 #[derive(Command)]
 #[command("show pppoe session")]
 struct ShowSessions;
 
-/// Show which interfaces clients are on.
+/// Show PPPoE clients and their interfaces.
 #[derive(Command)]
 #[command("show pppoe fib")]
 struct ShowClients;
@@ -107,7 +125,7 @@ impl fmt::Display for Clients {
 /// Sessions are made by the control plane when clients ask for them, and are no configuration.
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(interface) = router.own::<Sessions>().control {
-        lines.push(&Control { cp_if_index: interface, del: false });
+        lines.push(&Control { cp_if_index: Which(interface), del: false });
     }
 }
 
@@ -122,7 +140,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::text(format!("{}\n", router.interfaces.name(made.0))))
     });
     cli.command(|router: &mut Router, c: Control| {
-        Ok(super::set_control(router, c.cp_if_index, !c.del)?)
+        Ok(super::set_control(router, c.cp_if_index.0, !c.del)?)
     });
     cli.command(|router: &mut Router, _: ShowSessions| {
         let all = router.own::<Sessions>().sessions.iter();

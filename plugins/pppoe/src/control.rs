@@ -19,9 +19,9 @@ pub(super) const NAME: &str = "pppoe-cp-dispatch";
 /// A client was heard on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Learned {
-    /// The client.
+    /// Client.
     pub mac: MacAddr,
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
 }
 
@@ -63,7 +63,7 @@ impl Control {
             return None;
         }
         let slot = self.edges.read(epoch).to(to)?;
-        // Tags are those of the interface that it came in on.
+        // Tags are those of its receive interface.
         let ethertype = p.bytes_from(p.l3_offset() - 2).first_chunk::<2>().copied()?;
         let place = p.prepend(size_of::<ethernet::Header>())?;
         place.copy_from_slice(header.as_bytes());

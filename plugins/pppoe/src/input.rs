@@ -1,4 +1,4 @@
-//! `pppoe-input`: what clients send in their sessions.
+//! `pppoe-input`: packets of clients in their sessions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub enum Error {
     /// no such sessions.
     #[name("no such sessions")]
     NoSession,
-    /// the header announces more than there is, or nothing.
+    /// header length exceeds the packet, or is zero.
     #[name("bad length in pppoe header")]
     BadLength,
 }

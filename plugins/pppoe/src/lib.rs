@@ -31,16 +31,16 @@ pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// not possible on this interface
+    /// not supported by this interface
     #[retval(INVALID_INTERFACE)]
     Unfit,
-    /// a session has a number from 1 to 65534
+    /// a session ID is 1 to 65534
     #[retval(INVALID_VALUE)]
     Number,
-    /// not the address of one client
+    /// not a unicast client address
     #[retval(INVALID_DST_ADDRESS)]
     Address,
-    /// nothing was heard of the client yet
+    /// no packet from the client has been received yet
     #[retval(NO_SUCH_ENTRY)]
     NoClient,
     /// no table {0}
@@ -49,16 +49,16 @@ pub enum Error {
     /// the session exists
     #[retval(TUNNEL_EXISTS)]
     Exists,
-    /// there is no such session
+    /// no such session
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// there is another control plane
+    /// another control-plane interface is set
     #[retval(IN_USE)]
     HasControl,
     /// {0}
     #[retval(LIMIT_EXCEEDED)]
     Interface(InterfaceError),
-    /// there is no room for a route to the client
+    /// no room for a route to the client
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }

@@ -27,13 +27,13 @@ const CLIENTS: usize = 1 << 17;
 /// Parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct New {
-    /// Its number at the client.
+    /// Session ID.
     pub id: u16,
-    /// The client's address of layer 2.
+    /// Client MAC address.
     pub mac: MacAddr,
-    /// The client's address.
+    /// Client IP address.
     pub ip: IpAddr,
-    /// The table that the client's packets are looked up in.
+    /// Table to look up packets from the client in.
     pub table_id: u32,
 }
 
@@ -45,7 +45,7 @@ pub struct Session {
     pub instance: u32,
     /// Interface that the client is behind.
     pub over: InterfaceIndex,
-    /// Our address there.
+    /// Local MAC address.
     pub local_mac: MacAddr,
     table: TableIndex,
     sends: Shared<Encapsulation>,
@@ -104,7 +104,7 @@ impl Sessions {
     }
 }
 
-/// Has an interface lead to the control plane, or no longer.
+/// Sets or removes the control-plane interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -204,7 +204,7 @@ fn complete(
     router.own_mut::<Sessions>().set(key(mac, id), value)
 }
 
-/// Has a session send to the interface that its client is on.
+/// Makes a session send to its client's interface.
 fn lead(router: &mut Router, session: InterfaceIndex) {
     let Some(of) = router.own::<Sessions>().sessions.get(&session) else { return };
     let (over, tx) = (of.over, router.interfaces.at(session).map(|i| i.tx));

@@ -11,30 +11,30 @@ use super::{Error, Pvti, Tunnels, UNDERLAY_MTU};
 /// A tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct PvtiTunnel {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// own address
+    /// local address
     pub local_ip: Address,
-    /// own port
+    /// local port
     pub local_port: u16,
-    /// address of the far end
+    /// remote address
     pub remote_ip: Address,
-    /// whether each packet names its far end: not supported
+    /// peer address from the payload: not supported
     pub peer_address_from_payload: bool,
-    /// port of the far end
+    /// remote port
     pub remote_port: u16,
-    /// longest datagram; 0 for 1500
+    /// maximum datagram length; 0 for 1500
     pub underlay_mtu: u16,
-    /// the table that leads to the far end, by its place among those of its version
+    /// index of the table to route datagrams in
     pub underlay_fib_index: u32,
 }
 
-/// Make a packet vector tunnel.
+/// Add a packet vector tunnel.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[replies(InterfaceReply)]
 pub struct PvtiInterfaceCreate {
-    /// the tunnel
+    /// tunnel interface
     pub interface: PvtiTunnel,
 }
 
@@ -42,11 +42,11 @@ pub struct PvtiInterfaceCreate {
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct PvtiInterfaceDelete {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the packet vector tunnels.
+/// List packet vector tunnels.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[details(PvtiInterfaceDetails)]
@@ -59,7 +59,7 @@ pub struct PvtiInterfaceDump {
 #[derive(Debug, Message)]
 #[option("status", "in_progress")]
 pub struct PvtiInterfaceDetails {
-    /// the tunnel
+    /// tunnel interface
     pub interface: PvtiTunnel,
 }
 

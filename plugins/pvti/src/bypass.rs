@@ -1,5 +1,5 @@
-//! `ip4-pvti-bypass`, `ip6-pvti-bypass`: datagrams of tunnels leave the way of other packets for
-//! this router right where they come in.
+//! `ip4-pvti-bypass`, `ip6-pvti-bypass`: datagrams of tunnels leave the path of other packets for
+//! this router right after receive.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -26,7 +26,7 @@ pub struct Bypass<V, const IS_6: bool> {
 /// Edges of [`Bypass`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_6: bool> {
-    /// It is a tunnel's.
+    /// A tunnel's datagram.
     #[to(INPUT[IS_6 as usize])]
     Input,
     /// On with the features of the interface.

@@ -13,27 +13,27 @@ use serde::Serialize;
 
 use super::{Bypassing, Error, Pvti, Tunnels, UNDERLAY_MTU};
 
-/// Make a packet vector tunnel.
+/// Add a packet vector tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("pvti interface create")]
 struct Create {
-    /// address of the far end
+    /// remote address
     peer: IpAddr,
-    /// port of the far end
+    /// remote port
     #[positional]
     remote_port: u16,
-    /// own port
+    /// local port
     #[positional]
     local_port: u16,
-    /// own address
+    /// local address
     #[keyword("local-ip")]
     local_ip: IpAddr,
-    /// longest datagram
+    /// maximum datagram length
     underlay_mtu: Option<u16>,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     #[alias("underlay-fib")]
     underlay_table: Option<u32>,
-    /// the far end's address is that of its packets: refused
+    /// peer address from the payload: refused
     peer_address_from_payload: bool,
 }
 
@@ -67,27 +67,27 @@ impl Create {
 #[derive(Command)]
 #[command("pvti interface delete")]
 struct Delete {
-    /// number of its interface
+    /// instance number of the interface
     #[keyword("if-index")]
     index: u32,
 }
 
-/// Show the packet vector tunnels.
+/// Show packet vector tunnels.
 #[derive(Command)]
 #[command("show pvti interface")]
 struct ShowInterfaces;
 
-/// Show the far ends that packets are sent to.
+/// Show peers of transmitted datagrams.
 #[derive(Command)]
 #[command("show pvti tx peers")]
 struct ShowTxPeers;
 
-/// Show the far ends that datagrams are taken from.
+/// Show peers of received datagrams.
 #[derive(Command)]
 #[command("show pvti rx peers")]
 struct ShowRxPeers;
 
-/// Have datagrams of packet vector tunnels over IPv4 leave the usual path where they come in.
+/// Enable or disable IPv4 bypass for packet vector tunnels on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip pvti-bypass")]
 #[stage(Attachments)]
@@ -95,11 +95,11 @@ struct Bypass4 {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Have datagrams of packet vector tunnels over IPv6 leave the usual path where they come in.
+/// Enable or disable IPv6 bypass for packet vector tunnels on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set interface ip6 pvti-bypass")]
 #[stage(Attachments)]
@@ -107,7 +107,7 @@ struct Bypass6 {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// delete
     del: bool,
 }
 

@@ -19,14 +19,14 @@ const LONGEST: usize = 1 << 16;
 pub struct Peer {
     /// Its address, and port.
     pub remote: (u128, u16),
-    /// Own port.
+    /// Port.
     pub port: u16,
 }
 
 /// The tunnel of a far end.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Its interface.
+    /// Interface.
     pub interface: u32,
     /// Tells tunnels apart that have the same interface one after the other.
     pub unique: u64,
@@ -100,7 +100,7 @@ pub enum Error {
     /// Packet has more reassembly chunks than total.
     #[name("Packet has more reassembly chunks than total")]
     TooManyContinued,
-    /// It has flags that a receiver must understand, and this one does not.
+    /// Unknown mandatory flags.
     #[name("flags that are not known")]
     UnknownFlags,
 }

@@ -46,7 +46,7 @@ const OUTPUT: [&str; 2] = ["pvti4-output", "pvti6-output"];
 const INPUT: [&str; 2] = ["pvti4-input", "pvti6-input"];
 const BYPASS: [&str; 2] = ["ip4-pvti-bypass", "ip6-pvti-bypass"];
 /// Hops of the outer header.
-const HOPS: u8 = 127;
+const HOPS: [u8; 2] = [127; 2];
 /// MTU of a new tunnel: datagrams need not hold a packet.
 const MTU: u32 = 9000;
 /// MTU of the underlay unless it is said, and the least: what IPv4 asks of every link.
@@ -58,11 +58,11 @@ const LEAST_MTU: u16 = 128;
 pub struct Pvti {
     /// Own address and port.
     pub local: (IpAddr, u16),
-    /// Far end.
+    /// Remote address.
     pub remote: (IpAddr, u16),
     /// Longest datagram, with its IP header.
     pub underlay_mtu: u16,
-    /// The table that leads to the far end.
+    /// Table.
     pub table: TableIndex,
 }
 
@@ -86,31 +86,31 @@ struct Tunnels {
 /// Reasons why something is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// own address and far end are of different families
+    /// local and remote address have different address families
     #[retval(INVALID_ADDRESS_FAMILY)]
     Families,
-    /// {0} is no address of this router's side of a tunnel
+    /// {0} cannot be the local address of a tunnel
     #[retval(INVALID_SRC_ADDRESS)]
     Source(IpAddr),
-    /// {0} is no far end of a tunnel
+    /// {0} cannot be the remote address of a tunnel
     #[retval(INVALID_DST_ADDRESS)]
     Destination(IpAddr),
-    /// a port is 0
+    /// port 0
     #[retval(INVALID_VALUE)]
     Port,
-    /// the MTU of the underlay is below 128
+    /// the underlay MTU is below 128
     #[retval(INVALID_VALUE)]
     UnderlayMtu,
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// a tunnel to this far end and port exists
+    /// a tunnel to this remote address and port exists
     #[retval(TUNNEL_EXISTS)]
     Exists,
-    /// the interface is no such tunnel
+    /// the interface is not such a tunnel
     #[retval(INVALID_SW_IF_INDEX)]
     Unknown,
-    /// far ends that each packet names are not supported
+    /// peer addresses from the payload are not supported
     #[retval(UNIMPLEMENTED)]
     FromPayload,
     /// {0}
@@ -128,7 +128,7 @@ impl Pvti {
     fn version(&self) -> IpVersion {
         self.remote.0.into()
     }
-    /// What its packets come by, and the node that they come to.
+    /// The carrier of its packets, and the node that receives them.
     fn carrier(&self) -> (IpVersion, Carrier, &'static str) {
         let version = self.version();
         (version, Carrier::Port(self.local.1), INPUT[version as usize])

@@ -77,7 +77,7 @@ pub enum Next {
 /// Drops of [`Output`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// No peer found: the tunnel is gone, or nothing leads to its far end.
+    /// No peer found: tunnel deleted or no route to the peer.
     #[name("No peer found")]
     NoPeer,
     /// No buffer for a datagram.
@@ -91,13 +91,13 @@ pub enum Count {
     /// Datagrams sent.
     #[name("Packets encapsulated")]
     Encapsulated,
-    /// Packets taken.
+    /// Packets processed.
     #[name("Packets processed")]
     Processed,
-    /// Packets that had to go on in another datagram.
+    /// Packets split over datagrams.
     #[name("Packets chopped")]
     Chopped,
-    /// Packets that went into the next datagram as a whole.
+    /// Packets deferred whole to the next datagram.
     #[name("Packets overflowed")]
     Overflowed,
 }
@@ -201,7 +201,7 @@ impl<const IS_6: bool> Output<IS_6> {
             }
         }
     }
-    /// Has the stream of an interface be that of the tunnel that it is now.
+    /// Makes the stream of an interface that of its current tunnel.
     fn follow(&mut self, interface: u32, unique: u64) {
         let at = interface as usize;
         if self.streams.len() <= at {

@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 use super::{Map, SOURCES, Source};
 
 control::numbers! {
-    /// Places of marks in packets.
+    /// QoS sources: fields that carry a mark.
     pub enum QosSource: u8 = "qos_source" in "" {
         EXT = 0 => "QOS_API_SOURCE_EXT",
         VLAN = 1 => "QOS_API_SOURCE_VLAN",
@@ -15,77 +15,77 @@ control::numbers! {
     }
 }
 
-/// A mark given to what an interface receives.
+/// A mark assigned to an interface's received packets.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct QosStore {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the source that the mark is said to have
+    /// QoS source of the mark
     pub input_source: QosSource,
-    /// the mark
+    /// mark
     pub value: u8,
 }
 
-/// Give what an interface receives a mark, or no longer.
+/// Assign a fixed QoS mark to an interface's received packets, or stop.
 #[derive(Message)]
 pub struct QosStoreEnableDisable {
     #[preset(true)]
-    /// or no longer
+    /// true to enable, false to disable
     pub enable: bool,
     /// interface and mark
     pub store: QosStore,
 }
 
-/// List the interfaces that give marks.
+/// List interfaces with a fixed mark.
 #[derive(Message)]
 #[details(QosStoreDetails)]
 pub struct QosStoreDump {}
 
-/// An interface that gives marks.
+/// An interface with a fixed mark.
 #[derive(Message)]
 pub struct QosStoreDetails {
     /// interface and mark
     pub store: QosStore,
 }
 
-/// Marks that are recorded on an interface.
+/// Marks recorded on an interface.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct QosRecord {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the place of the marks
+    /// QoS source
     pub input_source: QosSource,
 }
 
-/// Record the marks of what an interface receives, or no longer.
+/// Enable or disable recording of QoS marks of received packets.
 #[derive(Message)]
 pub struct QosRecordEnableDisable {
     #[preset(true)]
-    /// or no longer
+    /// true to enable, false to disable
     pub enable: bool,
-    /// interface and place
+    /// interface and source
     pub record: QosRecord,
 }
 
-/// List the interfaces that record marks.
+/// List interfaces with recording.
 #[derive(Message)]
 #[details(QosRecordDetails)]
 pub struct QosRecordDump {}
 
-/// An interface that records marks.
+/// An interface with recording.
 #[derive(Message)]
 pub struct QosRecordDetails {
-    /// interface and place
+    /// interface and source
     pub record: QosRecord,
 }
 
-/// The marks sent for those of one source.
+/// Output marks for one QoS source.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct QosEgressMapRow {
-    /// by the mark recorded
+    /// output marks, by recorded mark
     pub outputs: [u8; 256],
 }
 
@@ -93,7 +93,7 @@ pub struct QosEgressMapRow {
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct QosEgressMap {
-    /// its identifier
+    /// identifier
     pub id: u32,
     /// by source
     pub rows: [QosEgressMapRow; SOURCES],
@@ -105,21 +105,21 @@ impl QosEgressMap {
     }
 }
 
-/// Make an egress map, or change it.
+/// Add or change an egress map.
 #[derive(Message)]
 pub struct QosEgressMapUpdate {
-    /// the map
+    /// egress map
     pub map: QosEgressMap,
 }
 
 /// Delete an egress map.
 #[derive(Message)]
 pub struct QosEgressMapDelete {
-    /// its identifier
+    /// identifier
     pub id: u32,
 }
 
-/// List the egress maps.
+/// List egress maps.
 #[derive(Message)]
 #[details(QosEgressMapDetails)]
 pub struct QosEgressMapDump {}
@@ -127,33 +127,33 @@ pub struct QosEgressMapDump {}
 /// An egress map.
 #[derive(Message)]
 pub struct QosEgressMapDetails {
-    /// the map
+    /// egress map
     pub map: QosEgressMap,
 }
 
-/// The map by which an interface marks what it sends.
+/// Egress map of an interface.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("")]
 pub struct QosMark {
-    /// the interface
+    /// interface index
     pub sw_if_index: u32,
-    /// identifier of the egress map
+    /// egress map ID
     pub map_id: u32,
-    /// the place of the marks
+    /// QoS source
     pub output_source: QosSource,
 }
 
-/// Mark what an interface sends, or no longer.
+/// Enable or disable marking of transmitted packets.
 #[derive(Message)]
 pub struct QosMarkEnableDisable {
     #[preset(true)]
-    /// or no longer
+    /// true to enable, false to disable
     pub enable: bool,
-    /// interface, map and place
+    /// interface, map and source
     pub mark: QosMark,
 }
 
-/// List the interfaces that mark.
+/// List interfaces with marking.
 #[derive(Message)]
 #[details(QosMarkDetails)]
 pub struct QosMarkDump {
@@ -161,10 +161,10 @@ pub struct QosMarkDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// An interface that marks.
+/// An interface with marking.
 #[derive(Message)]
 pub struct QosMarkDetails {
-    /// interface, map and place
+    /// interface, map and source
     pub mark: QosMark,
 }
 

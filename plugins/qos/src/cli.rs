@@ -11,57 +11,57 @@ use serde::Serialize;
 
 use super::{Map, Source};
 
-/// Record the marks of what an interface receives, or no longer.
+/// Enable or disable recording of QoS marks of received packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("qos record")]
 #[stage(Attachments)]
 struct SetRecord {
-    /// the place of the marks
+    /// QoS source
     #[positional]
     #[words]
     source: Source,
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// disable
     #[opposite("enable")]
     disable: bool,
 }
 
-/// Give what an interface receives a mark, or no longer.
+/// Assign a fixed QoS mark to an interface's received packets, or stop.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("qos store")]
 #[stage(Attachments)]
 struct SetStore {
-    /// the source that the mark is said to have
+    /// QoS source of the mark
     #[positional]
     #[words]
     source: Source,
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the mark
+    /// mark
     value: Option<u8>,
-    /// no longer
+    /// disable
     #[opposite("enable")]
     disable: bool,
 }
 
-/// Mark what an interface sends, or no longer.
+/// Enable or disable marking of transmitted packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("qos mark")]
 #[stage(Attachments)]
 struct SetMark {
-    /// the place of the marks
+    /// QoS source
     #[positional]
     #[words]
     source: Source,
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// the egress map
+    /// egress map
     id: Option<u32>,
-    /// no longer
+    /// disable
     #[opposite("enable")]
     disable: bool,
 }
@@ -108,7 +108,7 @@ struct SetMap {
 
 impl Command for SetMap {
     const PATHS: &'static [&'static str] = &["qos egress map"];
-    const ABOUT: &'static str = "Make an egress map, change outputs of it, or delete it";
+    const ABOUT: &'static str = "Add, change or delete an egress map";
     const USAGE: &'static str = "id <id> [delete|del] [<[source][input]=output>]...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut id, mut delete, mut entries) = (None, false, Vec::new());
@@ -125,7 +125,7 @@ impl Command for SetMap {
         }
         let id = id.ok_or_else(|| args.error("expected id"))?;
         if delete && !entries.is_empty() {
-            return Err(args.error("a map that is deleted has no outputs"));
+            return Err(args.error("del takes no outputs"));
         }
         Ok(Self { id, delete, entries })
     }
@@ -175,7 +175,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show the interfaces that record marks.
+/// Show interfaces with QoS recording.
 #[derive(Command)]
 #[command("show qos record")]
 struct ShowRecord {
@@ -184,7 +184,7 @@ struct ShowRecord {
     interface: Option<InterfaceIndex>,
 }
 
-/// Show the interfaces that give marks.
+/// Show interfaces with a fixed QoS mark.
 #[derive(Command)]
 #[command("show qos store")]
 struct ShowStore {
@@ -193,7 +193,7 @@ struct ShowStore {
     interface: Option<InterfaceIndex>,
 }
 
-/// Show the interfaces that mark what they send.
+/// Show interfaces with QoS marking.
 #[derive(Command)]
 #[command("show qos mark")]
 struct ShowMark {

@@ -32,7 +32,7 @@ const MOST_MAPS: usize = 1 << 16;
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[number(QosSource)]
 pub enum Source {
-    /// Given by somebody else.
+    /// Given by another feature.
     Ext,
     /// Priority and drop eligibility of the outer VLAN tag (4 bits).
     Vlan,
@@ -62,7 +62,7 @@ impl Default for Map {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Recorded([bool; SOURCES]);
 
-/// The source and the mark that packets of an interface get as they come in.
+/// The source and the mark that packets of an interface get on receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stored(Option<u8>);
 
@@ -86,27 +86,27 @@ pub enum Error {
     /// marks of source {0} cannot be recorded
     #[retval(UNIMPLEMENTED)]
     NotRecorded(Source),
-    /// marks can be stored as those of source ip only, not {0}
+    /// marks can be stored for source ip only, not {0}
     #[retval(UNIMPLEMENTED)]
     NotStored(Source),
-    /// there is no mark {0} in a packet
+    /// packets have no mark {0}
     #[retval(UNIMPLEMENTED)]
     NotMarked(Source),
-    /// nothing is recorded, stored or marked there for source {0}
+    /// QoS is not configured there for source {0}
     #[retval(NO_SUCH_ENTRY)]
     NotSet(Source),
     /// no egress map {0}
     #[retval(NO_SUCH_TABLE)]
     NoMap(u32),
-    /// egress map {0} marks packets of an interface
+    /// egress map {0} is in use by an interface
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// no more than {MOST_MAPS} egress maps
+    /// at most {MOST_MAPS} egress maps
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }
 
-/// Records the marks of what an interface receives, or no longer.
+/// Enables or disables recording of marks of received packets.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -128,7 +128,7 @@ pub fn record(
     Ok(router.put(interface, recorded)?)
 }
 
-/// Gives what an interface receives a mark, in place of what it comes with, or no longer.
+/// Assigns a fixed mark to received packets, or stops.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -148,7 +148,7 @@ pub fn store(
     Ok(router.put(interface, Stored(mark))?)
 }
 
-/// Marks what an interface sends by an egress map, or no longer.
+/// Enables or disables marking of transmitted packets by an egress map.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

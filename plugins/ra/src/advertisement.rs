@@ -1,4 +1,5 @@
-//! `icmp6-router-advertisement`: what other routers say (RFC 4861 section 6.1.2), for control.
+//! `icmp6-router-advertisement`: advertisements of other routers (RFC 4861 section 6.1.2), for
+//! control.
 
 use std::convert::Infallible;
 

@@ -16,7 +16,7 @@ pub const MIN_DELAY_BETWEEN_RAS: f64 = 3.0;
 /// Last advertisements of a router that ceases (section 10).
 const FINAL_ADVERTISEMENTS: u32 = 3;
 
-/// A prefix that is advertised.
+/// An advertised prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prefix {
     /// The prefix as it was given, bits after its length too: who hears it ignores these.
@@ -47,7 +47,7 @@ pub struct Tally {
 /// Advertising on one interface.
 #[derive(Clone, Debug)]
 pub struct Advertiser {
-    /// Its configuration.
+    /// Configuration.
     pub config: Config,
     /// Advertised prefixes, in the order of their configuration.
     pub prefixes: Vec<Prefix>,
@@ -76,7 +76,7 @@ impl Advertiser {
             initial_sent: 0,
         }
     }
-    /// Starts anew: with an advertisement at once.
+    /// Restarts: with an advertisement at once.
     pub fn restart(&mut self, now: f64) {
         (self.initial_sent, self.next_multicast, self.last_answer) = (0, now, None);
     }

@@ -16,26 +16,26 @@ use net::Router;
 /// Stands for every interface.
 const ALL: u32 = u32::MAX;
 
-/// Set how an interface advertises: what is not 0 is set, or reset.
+/// Set or reset router advertisement parameters of an interface; only nonzero fields take effect.
 #[derive(Clone, Message)]
 pub struct SwInterfaceIp6ndRaConfig {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// do not advertise
+    /// suppress advertisements
     pub suppress: u8,
-    /// addresses come from DHCPv6
+    /// managed flag: addresses are available by DHCPv6
     pub managed: u8,
-    /// other configuration comes from DHCPv6
+    /// other flag: other configuration is available by DHCPv6
     pub other: u8,
-    /// leave the address of layer 2 out
+    /// omit the source link-layer address option
     pub ll_option: u8,
     /// answer solicitations by unicast
     pub send_unicast: u8,
-    /// announce that this is no router any more
+    /// cease: announce that this router stops being one
     pub cease: u8,
-    /// reset
+    /// true to reset
     pub is_no: bool,
-    /// `lifetime` is meant, also when it is 0
+    /// set `lifetime` even if it is 0
     pub default_router: u8,
     /// seconds
     pub max_interval: u32,
@@ -43,38 +43,38 @@ pub struct SwInterfaceIp6ndRaConfig {
     pub min_interval: u32,
     /// seconds
     pub lifetime: u32,
-    /// first advertisements
+    /// number of initial advertisements
     pub initial_count: u32,
-    /// seconds between them
+    /// seconds between initial advertisements
     pub initial_interval: u32,
 }
 
-/// Set a prefix that is advertised.
+/// Set an advertised prefix.
 #[derive(Message)]
 pub struct SwInterfaceIp6ndRaPrefix {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// with the default lifetimes and flags
+    /// use the default lifetimes and flags
     pub use_default: bool,
-    /// leave it out of advertisements
+    /// do not advertise it
     pub no_advertise: bool,
-    /// it is not on the link
+    /// clear the on-link flag and treat the prefix as off-link
     pub off_link: bool,
-    /// hosts may not make addresses of it
+    /// clear the autonomous flag: no address autoconfiguration
     pub no_autoconfig: bool,
-    /// without the on-link flag
+    /// clear the on-link flag
     pub no_onlink: bool,
-    /// delete it
+    /// true to delete
     pub is_no: bool,
-    /// seconds for which it is valid
+    /// valid lifetime in seconds
     pub val_lifetime: u32,
-    /// seconds for which its addresses are preferred
+    /// preferred lifetime in seconds
     pub pref_lifetime: u32,
 }
 
-/// Show how interfaces advertise.
+/// List router advertisement settings.
 #[derive(Message)]
 #[option("vat_help", "[(<if-name>|sw_if_index <if-idx>)]")]
 #[option("in_progress")]
@@ -84,42 +84,42 @@ pub struct SwInterfaceIp6ndRaDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A prefix that is advertised.
+/// An advertised prefix.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Ip6ndRaPrefix {
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// it is on the link
+    /// on-link flag
     pub onlink_flag: bool,
-    /// hosts may make addresses of it
+    /// autonomous flag
     pub autonomous_flag: bool,
-    /// seconds for which it is valid
+    /// valid lifetime in seconds
     pub val_lifetime: u32,
-    /// seconds for which its addresses are preferred
+    /// preferred lifetime in seconds
     pub pref_lifetime: u32,
-    /// 0: lifetimes do not run out while it is advertised
+    /// 0: lifetimes are constant while advertised
     pub valid_lifetime_expires: f64,
     /// as above
     pub pref_lifetime_expires: f64,
     /// always false
     pub decrement_lifetime_flag: bool,
-    /// left out of advertisements
+    /// not advertised
     pub no_advertise: bool,
 }
 
-/// Advertising of an interface.
+/// Router advertisement settings of an interface.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct SwInterfaceIp6ndRaDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// hop limit for hosts
+    /// advertised hop limit
     pub cur_hop_limit: u8,
-    /// addresses come from DHCPv6
+    /// managed flag: addresses are available by DHCPv6
     pub adv_managed_flag: bool,
-    /// other configuration comes from DHCPv6
+    /// other flag: other configuration is available by DHCPv6
     pub adv_other_flag: bool,
-    /// seconds for which it is a default router
+    /// router lifetime in seconds
     pub adv_router_lifetime: u16,
     /// always 0
     pub adv_neighbor_reachable_time: u32,
@@ -129,97 +129,97 @@ pub struct SwInterfaceIp6ndRaDetails {
     pub adv_link_mtu: u32,
     /// advertisements are sent
     pub send_radv: bool,
-    /// it announces that it no longer is a router
+    /// advertises that it stops being a router
     pub cease_radv: bool,
     /// solicitations are answered by unicast
     pub send_unicast: bool,
-    /// the address of layer 2 is in advertisements
+    /// advertisements include the link-layer address
     pub adv_link_layer_address: bool,
     /// seconds
     pub max_radv_interval: f64,
     /// seconds
     pub min_radv_interval: f64,
-    /// time of the last answer on the router's clock; 0: none yet
+    /// time of the last unicast answer on the router's clock; 0 for none
     pub last_radv_time: f64,
     /// time of the last multicast advertisement
     pub last_multicast_time: f64,
     /// time of the next one
     pub next_multicast_time: f64,
-    /// first advertisements
+    /// number of initial advertisements
     pub initial_adverts_count: u32,
-    /// seconds between them
+    /// seconds between initial advertisements
     pub initial_adverts_interval: f64,
-    /// all of them were sent
+    /// initial advertisements sent
     pub initial_adverts_sent: bool,
     /// advertisements sent
     pub n_advertisements_sent: u32,
     /// solicitations received
     pub n_solicitations_rcvd: u32,
-    /// solicitations without an answer
+    /// solicitations dropped
     pub n_solicitations_dropped: u32,
     /// advertised prefixes
     #[counted(n_prefixes: u32)]
     pub prefixes: Vec<Ip6ndRaPrefix>,
 }
 
-/// Send router solicitations on an interface. All bounds: 0 for none.
+/// Send router solicitations on an interface; in all limits, 0 is none.
 #[derive(Message)]
 pub struct Ip6ndSendRouterSolicitation {
-    /// seconds until the second one
+    /// initial retransmission time in seconds
     pub irt: u32,
-    /// most seconds between two
+    /// maximum retransmission time in seconds
     pub mrt: u32,
-    /// most solicitations
+    /// maximum number of solicitations
     pub mrc: u32,
-    /// most seconds in all
+    /// maximum total time in seconds
     pub mrd: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// stop it
+    /// true to stop
     pub stop: bool,
 }
 
-/// Register for advertisements of other routers.
+/// Register or unregister for router advertisement events.
 #[derive(Message)]
 #[events(Ip6RaEvent)]
 pub struct WantIp6RaEvents {
-    /// registered, else no longer
+    /// true to register, false to unregister
     pub enable: bool,
-    /// the client's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// A prefix, as another router advertised it.
+/// A prefix advertised by another router.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Ip6RaPrefixInfo {
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// its flags
+    /// flags
     pub flags: u8,
-    /// seconds for which it is valid
+    /// valid lifetime in seconds
     pub valid_time: u32,
-    /// seconds for which its addresses are preferred
+    /// preferred lifetime in seconds
     pub preferred_time: u32,
 }
 
-/// Another router advertised itself.
+/// An advertisement of another router was received.
 #[derive(Debug, PartialEq, Message)]
 pub struct Ip6RaEvent {
-    /// the interface it came in on
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
-    /// its sender
+    /// router address
     pub router_addr: Ipv6Addr,
-    /// hop limit for hosts
+    /// advertised hop limit
     pub current_hop_limit: u8,
-    /// its flags
+    /// flags
     pub flags: u8,
-    /// seconds for which it is a default router
+    /// router lifetime in seconds
     pub router_lifetime_in_sec: u16,
     /// milliseconds
     pub neighbor_reachable_time_in_msec: u32,
     /// milliseconds
     pub time_in_msec_between_retransmitted_neighbor_solicitations: u32,
-    /// its prefixes
+    /// advertised prefixes
     #[counted(n_prefixes: u32)]
     pub prefixes: Vec<Ip6RaPrefixInfo>,
 }

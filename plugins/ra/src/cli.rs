@@ -25,7 +25,7 @@ const SUPPRESS_MAC: [&str; 2] = ["ra-suppress-link-layer", "ra-surpress-link-lay
 
 impl Command for IpNd {
     const PATHS: &'static [&'static str] = &["ip6 nd"];
-    const ABOUT: &'static str = "Set how an interface advertises this router";
+    const ABOUT: &'static str = "Set the router advertisement parameters of an interface";
     const USAGE: &'static str = "<interface> [no] [ra-managed-config-flag] [ra-other-config-flag] \
          [ra-suppress|ra-surpress] [ra-suppress-link-layer|ra-surpress-link-layer] \
          [ra-send-unicast] [ra-lifetime <sec>] \
@@ -40,7 +40,7 @@ impl Command for IpNd {
         let mut new =
             Self { interface, changes: Changes { is_no, ..Changes::default() }, prefixes: vec![] };
         if args.is_empty() {
-            return Err(Error::new("missing what to set"));
+            return Err(Error::new("missing setting"));
         }
         while !args.is_empty() {
             new.take(args)?;

@@ -21,9 +21,9 @@ pub struct Config {
     pub sends: bool,
     /// Whether it announces that it no longer is a router.
     pub ceases: bool,
-    /// Addresses come from DHCPv6.
+    /// Managed flag: addresses are available by DHCPv6.
     pub managed: bool,
-    /// Other configuration comes from DHCPv6.
+    /// Other flag: other configuration is available by DHCPv6.
     pub other: bool,
     /// Whether its address of layer 2 is in advertisements.
     pub tells_mac: bool,
@@ -91,21 +91,21 @@ pub struct Changes {
 /// A prefix to advertise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixChange {
-    /// The prefix.
+    /// Prefix.
     pub prefix: Ip6Prefix,
-    /// With the default lifetimes and flags.
+    /// Use the default lifetimes and flags.
     pub is_default: bool,
     /// [`Prefix::is_silent`].
     pub no_advertise: bool,
     /// Neither on the link nor a route of ours.
     pub off_link: bool,
-    /// Hosts may not make addresses of it.
+    /// Clear the autonomous flag: no address autoconfiguration.
     pub no_autoconfig: bool,
-    /// Without the on-link flag.
+    /// Clear the on-link flag.
     pub no_onlink: bool,
-    /// Seconds for which it is valid.
+    /// Valid lifetime in seconds.
     pub valid: u32,
-    /// Seconds for which its addresses are preferred.
+    /// Preferred lifetime in seconds.
     pub preferred: u32,
 }
 
@@ -121,13 +121,13 @@ pub enum Error {
     /// {0}
     #[retval(INVALID_VALUE)]
     Bounds(&'static str),
-    /// not a prefix that hosts can be told
+    /// not a valid prefix to advertise
     #[retval(INVALID_VALUE)]
     Invalid,
     /// no such prefix
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// no more than {MAX_PREFIXES} prefixes
+    /// at most {MAX_PREFIXES} prefixes
     #[retval(LIMIT_EXCEEDED)]
     Full,
 }
@@ -193,7 +193,7 @@ fn initial(count: u32, interval: u32) -> Result<(u32, f64), Error> {
     }
 }
 
-/// Changes how an interface advertises; it starts anew.
+/// Changes the advertisements of an interface; they restart.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -36,11 +36,11 @@ pub enum Next {
 /// The sender of a solicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solicited {
-    /// The interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// Its address; unspecified while it has none.
     pub addr: Ipv6Addr,
-    /// Its address of layer 2.
+    /// MAC address.
     pub mac: MacAddr,
 }
 

@@ -9,7 +9,7 @@ use wire::MacAddr;
 /// Prefixes of one advertisement that are looked at.
 pub const MOST_PREFIXES: usize = 8;
 
-/// A prefix, as another router advertised it.
+/// A prefix advertised by another router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedPrefix {
     /// The address part, bits after its length as they came.
@@ -27,17 +27,17 @@ pub struct ReceivedPrefix {
 /// An advertisement of another router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
-    /// Interface that it came in by.
+    /// Receive interface.
     pub interface: InterfaceIndex,
     /// Sender: its link-local address.
     pub router: Ipv6Addr,
-    /// Its address of layer 2, if it told it.
+    /// Its MAC address, if announced.
     pub mac: Option<MacAddr>,
     /// Hop limit for us to use, 0: none said.
     pub hop_limit: u8,
     /// [`wire::nd::MANAGED`], [`wire::nd::OTHER_CONFIG`], preference.
     pub flags: u8,
-    /// Seconds for which it is a default router.
+    /// Router lifetime in seconds.
     pub lifetime: u16,
     /// Milliseconds, 0: none said.
     pub reachable_ms: u32,

@@ -22,7 +22,8 @@ use wire::{Ip6Prefix, IpVersion, Prefix, nd};
 const PROCESS: &str = "rd-cp-process";
 /// For ever.
 const INFINITE: u32 = u32::MAX;
-/// Nobody can shorten what is left of an address's life below this many seconds (section 5.5.3 e).
+/// The remaining lifetime of an address cannot be shortened below this many seconds (section 5.5.3
+/// e).
 const LEAST_LEFT: f64 = 7200.0;
 /// Most addresses that are made on one interface.
 const MOST_ADDRESSES: usize = 16;
@@ -40,7 +41,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(configuration),
 };
 
-/// Make addresses of an interface from advertisements of other routers.
+/// Enable or disable IPv6 address autoconfiguration on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ip6 nd address autoconfig")]
 #[stage(Attachments)]
@@ -48,20 +49,20 @@ struct Autoconfig {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// default routes too
+    /// install default routes as well
     default_route: bool,
-    /// delete what was made
+    /// delete autoconfigured addresses and routes
     disable: bool,
 }
 
-/// Make addresses of an interface, and default routes, from advertisements of other routers.
+/// Enable or disable IPv6 address autoconfiguration on an interface, with default routes.
 #[derive(Message)]
 pub struct Ip6NdAddressAutoconfig {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// on, else off
+    /// true to enable, false to disable
     pub enable: bool,
-    /// default routes too
+    /// install default routes as well
     pub install_default_routes: bool,
 }
 
@@ -147,7 +148,7 @@ fn heard(router: &mut Router, what: &Advertised) {
     if !clients(router).contains_key(&interface) {
         return;
     }
-    // A router is there: nobody has to be looked for.
+    // A router exists: no solicitation is necessary.
     let _ = ra::solicit(router, interface, None);
     follow_router(router, what);
     for prefix in what.prefixes().filter(|p| p.flags & nd::AUTONOMOUS != 0) {
@@ -191,7 +192,7 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &Receive
     let Some(learned) = clients(router).get_mut(&interface) else { return };
     let count = learned.addresses.len();
     if let Some(made) = learned.addresses.iter_mut().find(|made| made.prefix == prefix) {
-        // Nobody who is not asked to can take an address away at once (section 5.5.3 e).
+        // An unauthenticated router cannot remove an address at once (section 5.5.3 e).
         let is_longer = end - now > LEAST_LEFT || end > made.end;
         made.end = if is_longer { end } else { made.end.min(now + LEAST_LEFT) };
         made.deprecated = deprecated;

@@ -10,7 +10,7 @@ use super::red::Red;
 use super::{PortSettings, change, show};
 
 control::numbers! {
-    /// Colours that policers give packets.
+    /// Packet colors set by policers.
     pub enum SchedulerColor: u8 = "scheduler_color" in "" {
         GREEN = 0 => "SCHEDULER_COLOR_GREEN",
         YELLOW = 1 => "SCHEDULER_COLOR_YELLOW",
@@ -18,221 +18,221 @@ control::numbers! {
     }
 }
 
-/// A rate, and those of each traffic class.
+/// A rate and the rates of traffic classes.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct SchedulerLevel {
-    /// bits a second; 0 for no limit
+    /// bits per second; 0 for no limit
     pub rate: u64,
-    /// bytes that may go at once; 0 for what the rate is in 5 ms
+    /// burst in bytes; 0 for 5 ms at the rate
     pub burst: u32,
-    /// bits a second of each traffic class; 0 for no limit
+    /// bits per second of each traffic class; 0 for no limit
     pub class_rates: [u64; 4],
 }
 
-/// Schedule what an interface sends, change how, or no longer.
+/// Add, change or delete the scheduler of an interface.
 #[derive(Message)]
 pub struct SchedulerPortAddDel {
-    /// or no longer
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// bits a second; 0 for no limit
+    /// bits per second; 0 for no limit
     pub rate: u64,
-    /// bytes that may go at once; 0 for what the rate is in 5 ms
+    /// burst in bytes; 0 for 5 ms at the rate
     pub burst: u32,
-    /// bytes that the wire adds to each packet
+    /// layer 1 overhead per packet in bytes
     #[preset(24)]
     pub overhead: u32,
-    /// packets that a queue holds
+    /// queue length in packets
     #[preset(64)]
     pub queue_length: u32,
-    /// packets that all queues hold
+    /// packets in all queues
     #[preset(4096)]
     pub packets: u32,
-    /// pipes that there can be
+    /// number of pipes
     #[preset(64)]
     pub pipes: u32,
 }
 
-/// Make, change or delete a subport.
+/// Add, change or delete a subport.
 #[derive(Message)]
 pub struct SchedulerSubportAddDel {
-    /// or delete it
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// its rates
+    /// rates
     pub level: SchedulerLevel,
 }
 
-/// Make, change or delete a profile of pipes.
+/// Add, change or delete a pipe profile.
 #[derive(Message)]
 pub struct SchedulerProfileAddDel {
-    /// or delete it
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the profile
+    /// profile
     pub profile: u32,
     /// rates of its pipes
     pub level: SchedulerLevel,
-    /// weights of the queues, four for each traffic class
+    /// queue weights, four per traffic class
     pub weights: [u8; 16],
 }
 
-/// Make or delete a pipe, or give it another profile.
+/// Add, change or delete a pipe.
 #[derive(Message)]
 pub struct SchedulerPipeAddDel {
-    /// or delete it
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// the pipe
+    /// pipe
     pub pipe: u16,
-    /// its profile
+    /// profile
     pub profile: u32,
 }
 
 /// Set the class and queue of packets with a mark.
 #[derive(Message)]
 pub struct SchedulerMapSet {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the place that the mark was read from
+    /// QoS source of the mark
     pub source: QosSource,
-    /// the first mark
+    /// first mark
     pub first_mark: u8,
-    /// the last one
+    /// last of the range
     pub last_mark: u8,
     /// traffic class
     pub traffic_class: u8,
-    /// queue of the class
+    /// queue within the class
     pub queue: u8,
 }
 
-/// Set what the classifier names by a number.
+/// Set the target of a classifier value.
 #[derive(Message)]
 pub struct SchedulerClassAddDel {
-    /// or no longer
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the opaque index of sessions of the classifier
+    /// opaque index of classifier sessions
     pub number: u32,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// the pipe
+    /// pipe
     pub pipe: u16,
-    /// whether traffic class and queue count; else the packet's mark does
+    /// true to use the traffic class and queue, false to use the packet's mark
     pub has_traffic_class: bool,
     /// traffic class
     pub traffic_class: u8,
-    /// queue of the class
+    /// queue within the class
     pub queue: u8,
 }
 
-/// Look packets up in tables of the classifier, or no longer.
+/// Set or remove the classifier table of a scheduler.
 #[derive(Message)]
 pub struct SchedulerClassifySet {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the first table; 4294967295 for none
+    /// first table; 4294967295 for none
     pub table_index: u32,
 }
 
-/// Set the pipe of packets with a VLAN.
+/// Set or delete the pipe of a VLAN.
 #[derive(Message)]
 pub struct SchedulerVlanAddDel {
-    /// or no longer
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the outer VLAN
+    /// outer VLAN ID
     pub vlan: u16,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// the pipe
+    /// pipe
     pub pipe: u16,
 }
 
-/// Set the pipe of what a sub-interface sends.
+/// Set or delete the pipe of a sub-interface.
 #[derive(Message)]
 pub struct SchedulerSubInterfaceAddDel {
-    /// or no longer
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the sub-interface
+    /// sub-interface
     pub sw_if_index: InterfaceIndex,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// the pipe
+    /// pipe
     pub pipe: u16,
 }
 
-/// Drop packets early while a queue is long, or no longer.
+/// Enable or disable random early detection.
 #[derive(Message)]
 pub struct SchedulerRedSet {
-    /// or no longer
+    /// true to add, false to delete
     #[preset(true)]
     pub is_add: bool,
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
     /// traffic class
     pub traffic_class: u8,
-    /// colour of the packets
+    /// packet color
     pub color: SchedulerColor,
-    /// average length from which on some are dropped, in packets
+    /// minimum threshold: average queue length in packets
     pub min: u32,
-    /// average length from which on all are dropped, in packets
+    /// maximum threshold: average queue length in packets
     pub max: u32,
-    /// one of so many is dropped just below max
+    /// inverse of the drop probability just below the maximum
     #[preset(10)]
     pub inverse: u32,
-    /// the average moves by 1 / 2^weight with each packet
+    /// averaging weight: 1 / 2^weight per packet
     #[preset(9)]
     pub weight: u8,
 }
 
-/// List the queues of a port that counted something.
+/// List the active queues of a port.
 #[derive(Message)]
 #[details(SchedulerQueueDetails)]
 pub struct SchedulerQueueDump {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A queue.
 #[derive(Debug, Message)]
 pub struct SchedulerQueueDetails {
-    /// the port
+    /// port
     pub sw_if_index: InterfaceIndex,
-    /// the subport
+    /// subport
     pub subport: u16,
-    /// the pipe
+    /// pipe
     pub pipe: u16,
     /// traffic class
     pub traffic_class: u8,
-    /// queue of the class
+    /// queue within the class
     pub queue: u8,
     /// packets that wait
     pub waiting: u64,
-    /// packets that were sent
+    /// packets sent
     pub sent: u64,
-    /// bytes of these
+    /// bytes sent
     pub sent_bytes: u64,
-    /// packets that found no room
+    /// packets dropped because the queue was full
     pub dropped: u64,
-    /// packets that random early detection dropped
+    /// packets dropped by random early detection
     pub early_dropped: u64,
-    /// packets dropped because a pipe, interface or thread went
+    /// packets dropped because a pipe, interface or thread was deleted
     pub flushed: u64,
 }
 

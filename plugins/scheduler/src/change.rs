@@ -25,7 +25,7 @@ use super::{
 pub struct PortSettings {
     /// The rate.
     pub shape: Shape,
-    /// Bytes that the wire adds to each packet.
+    /// Layer 1 overhead per packet in bytes.
     pub overhead: u32,
     /// Packets that a queue holds at most.
     pub queue_length: u32,
@@ -164,7 +164,7 @@ pub fn remove_port(router: &mut Router, interface: InterfaceIndex) -> Result<(),
     Ok(())
 }
 
-/// Counters of a pipe's queues start anew.
+/// Resets the counters of a pipe's queues.
 fn count_from_zero(router: &mut Router, column: usize) {
     let counters = router.own::<Scheduler>().counters.clone();
     let all: [&Rows<VolumeCounter>; 5] =
@@ -192,7 +192,7 @@ fn edit(
     Ok(())
 }
 
-/// Has nodes do what a port is set to.
+/// Publishes the settings of a port to nodes.
 fn publish(scheduler: &mut Scheduler, interface: InterfaceIndex) {
     scheduler.generation += 1;
     if let Some(port) = scheduler.ports.get(&interface) {

@@ -16,7 +16,7 @@ use super::{PortSettings, change};
 
 pub(super) use configuration::configuration;
 
-/// Colours that policers give packets.
+/// Packet colors set by policers.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorWord {
     /// Within the committed rate, or not policed.
@@ -62,229 +62,229 @@ impl fmt::Display for Weights {
     }
 }
 
-/// Schedule what an interface sends, change how, or no longer
+/// Add, change or delete the scheduler of an interface
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler port")]
 #[stage(Attachments)]
 struct SetPort {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// bits a second, such as 10m; without, no limit
+    /// bits per second, such as 10m; default no limit
     rate: Option<Rate>,
-    /// bytes that may go at once; without, what the rate is in 5 ms
+    /// burst in bytes; default 5 ms at the rate
     burst: Option<u32>,
-    /// bytes that the wire adds to each packet; without, 24
+    /// layer 1 overhead per packet in bytes; default 24
     overhead: Option<u32>,
-    /// packets that a queue holds; without, 64
+    /// queue length in packets; default 64
     queue_length: Option<u32>,
-    /// packets that all queues hold; without, 4096
+    /// packets in all queues; default 4096
     packets: Option<u32>,
-    /// pipes that there can be; without, 64
+    /// number of pipes; default 64
     pipes: Option<u32>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Make, change or delete a subport of a scheduler
+/// Add, change or delete a scheduler subport
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler subport")]
 #[stage(Attachments)]
 #[undo("scheduler subport {1} {2} del")]
 struct SetSubport {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the subport
+    /// subport
     #[positional]
     subport: u16,
-    /// bits a second; without, no limit
+    /// bits per second; default no limit
     rate: Option<Rate>,
-    /// bytes that may go at once; without, what the rate is in 5 ms
+    /// burst in bytes; default 5 ms at the rate
     burst: Option<u32>,
-    /// bits a second of class 0
+    /// bits per second of class 0
     tc0: Option<Rate>,
-    /// bits a second of class 1
+    /// bits per second of class 1
     tc1: Option<Rate>,
-    /// bits a second of class 2
+    /// bits per second of class 2
     tc2: Option<Rate>,
-    /// bits a second of class 3
+    /// bits per second of class 3
     tc3: Option<Rate>,
-    /// delete it
+    /// delete
     del: bool,
 }
 
-/// Make, change or delete a profile of pipes of schedulers
+/// Add, change or delete a scheduler pipe profile
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler profile")]
 #[stage(Objects)]
 #[undo("scheduler profile {1} del")]
 struct SetProfile {
-    /// the profile
+    /// profile
     #[positional]
     profile: u32,
-    /// bits a second; without, no limit
+    /// bits per second; default no limit
     rate: Option<Rate>,
-    /// bytes that may go at once; without, what the rate is in 5 ms
+    /// burst in bytes; default 5 ms at the rate
     burst: Option<u32>,
-    /// bits a second of class 0
+    /// bits per second of class 0
     tc0: Option<Rate>,
-    /// bits a second of class 1
+    /// bits per second of class 1
     tc1: Option<Rate>,
-    /// bits a second of class 2
+    /// bits per second of class 2
     tc2: Option<Rate>,
-    /// bits a second of class 3
+    /// bits per second of class 3
     tc3: Option<Rate>,
-    /// weights of the queues of class 0, such as 1:2:4:8
+    /// queue weights of class 0, such as 1:2:4:8
     tc0_weights: Option<Weights>,
-    /// of class 1
+    /// queue weights of class 1
     tc1_weights: Option<Weights>,
-    /// of class 2
+    /// queue weights of class 2
     tc2_weights: Option<Weights>,
-    /// of class 3
+    /// queue weights of class 3
     tc3_weights: Option<Weights>,
-    /// delete it
+    /// delete
     del: bool,
 }
 
-/// Make or delete a pipe of a scheduler, or give it another profile
+/// Add, change or delete a scheduler pipe
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler pipe")]
 #[stage(Attachments)]
 struct SetPipe {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the subport
+    /// subport
     #[positional]
     subport: u16,
-    /// the pipe
+    /// pipe
     #[positional]
     pipe: u16,
-    /// its profile; without, 0
+    /// profile; default 0
     profile: Option<u32>,
-    /// delete it
+    /// delete
     del: bool,
 }
 
-/// Set the class and queue of packets with a mark that was recorded or stored (`qos`)
+/// Set the class and queue of packets with a recorded or stored mark (see `qos`)
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler map")]
 #[stage(Attachments)]
 #[undo("=scheduler map {1} {2} from {from} [to {to}] tc 3 queue 0")]
 struct SetMap {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the place that the mark was read from
+    /// QoS source of the mark
     #[positional]
     source: Source,
-    /// the first mark
+    /// first mark
     from: u8,
-    /// the last one; without, the same
+    /// last mark; default the first
     to: Option<u8>,
     /// traffic class, 0 to 3
     tc: u8,
-    /// queue of the class, 0 to 3
+    /// queue within the class, 0 to 3
     queue: u8,
 }
 
-/// Set the pipe, and maybe class and queue, that the classifier names by a number
+/// Set the pipe, and optionally class and queue, of a classifier value
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler class")]
 #[stage(Attachments)]
 struct SetTarget {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the opaque index of sessions of the classifier, 0 to 255
+    /// opaque index of classifier sessions, 0 to 255
     #[positional]
     number: u32,
-    /// the subport
+    /// subport
     subport: Option<u16>,
-    /// the pipe
+    /// pipe
     pipe: Option<u16>,
-    /// traffic class, 0 to 3; without, as the packet is marked
+    /// traffic class, 0 to 3; default by the packet's mark
     tc: Option<u8>,
-    /// queue of the class, 0 to 3
+    /// queue within the class, 0 to 3
     queue: Option<u8>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Look packets of a scheduler up in tables of the classifier, or no longer
+/// Set or remove the classifier table of a scheduler
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler classify")]
 #[stage(Attachments)]
 struct SetTable {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the first table
+    /// first table
     table: Option<u32>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Set the pipe of packets with a VLAN
+/// Set or delete the pipe of a VLAN
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler vlan")]
 #[stage(Attachments)]
 struct SetVlan {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
-    /// the outer VLAN
+    /// outer VLAN ID
     #[positional]
     vlan: u16,
-    /// the subport
+    /// subport
     subport: Option<u16>,
-    /// the pipe
+    /// pipe
     pipe: Option<u16>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Set the pipe of what a sub-interface sends
+/// Set or delete the pipe of a sub-interface
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler sub-interface")]
 #[stage(Attachments)]
 struct Bind {
-    /// the sub-interface
+    /// sub-interface
     #[positional]
     interface: InterfaceIndex,
-    /// the subport
+    /// subport
     subport: Option<u16>,
-    /// the pipe
+    /// pipe
     pipe: Option<u16>,
-    /// no longer
+    /// delete
     del: bool,
 }
 
-/// Drop packets of a scheduler early, by random, while a queue is long
+/// Enable or disable random early detection on a scheduler
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("scheduler red")]
 #[stage(Attachments)]
 #[undo("scheduler red {1} tc {tc} {4} del")]
 struct SetRed {
-    /// the port
+    /// port
     #[positional]
     interface: InterfaceIndex,
     /// traffic class, 0 to 3
     tc: u8,
-    /// the colour that a policer gave the packet
+    /// packet color set by a policer
     #[positional]
     #[words]
     color: ColorWord,
-    /// average length from which on some are dropped, in packets
+    /// minimum threshold: average queue length in packets
     min: Option<u32>,
-    /// average length from which on all are dropped, in packets
+    /// maximum threshold: average queue length in packets
     max: Option<u32>,
-    /// one of so many is dropped just below max; without, 10
+    /// inverse of the drop probability just below the maximum; default 10
     inverse: Option<u32>,
-    /// the average moves by 1 / 2^weight with each packet; without, 9
+    /// averaging weight: 1 / 2^weight per packet; default 9
     weight: Option<u8>,
-    /// no longer
+    /// delete
     del: bool,
 }
 

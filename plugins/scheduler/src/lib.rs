@@ -66,7 +66,7 @@ pub const FEATURE: Feature = Feature {
 /// The setting of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Scheduled {
-    /// Its port.
+    /// Port.
     port: Option<u32>,
     /// The pipe of a sub-interface.
     pipe: Option<PipeId>,
@@ -81,25 +81,25 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// packets of a sub-interface are scheduled at its parent
+    /// scheduling applies to the parent of a sub-interface
     #[retval(INVALID_SW_IF_INDEX)]
     SubInterface,
-    /// this is no sub-interface
+    /// not a sub-interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoSubInterface,
-    /// what this interface sends is not scheduled
+    /// the interface has no scheduler
     #[retval(NO_SUCH_ENTRY)]
     NoPort,
-    /// there is no subport {0}
+    /// no subport {0}
     #[retval(NO_SUCH_ENTRY)]
     NoSubport(u16),
-    /// there is no pipe {1} of subport {0}
+    /// no pipe {1} in subport {0}
     #[retval(NO_SUCH_ENTRY)]
     NoPipe(u16, u16),
-    /// there is no profile {0}
+    /// no profile {0}
     #[retval(NO_SUCH_ENTRY)]
     NoProfile(u32),
-    /// nothing is set there
+    /// nothing is configured there
     #[retval(NO_SUCH_ENTRY)]
     NotSet,
     /// {0}
@@ -108,10 +108,10 @@ pub enum Error {
     /// {0} is in use
     #[retval(INSTANCE_IN_USE)]
     InUse(&'static str),
-    /// {0} is always there
+    /// {0} cannot be deleted
     #[retval(INVALID_VALUE)]
     Fixed(&'static str),
-    /// no more than {1} {0}
+    /// at most {1} {0}
     #[retval(LIMIT_EXCEEDED)]
     Full(&'static str, u32),
 }
@@ -165,7 +165,7 @@ fn follow(router: &mut Router, interface: InterfaceIndex, change: Change) {
     }
 }
 
-/// Has the thread of a port work at its queues, without waiting for it.
+/// Runs work on the queues of a port on its thread, without waiting for it.
 fn visit(
     router: &mut Router,
     core: Arc<Core>,

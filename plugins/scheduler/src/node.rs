@@ -40,9 +40,9 @@ pub(super) struct Counters {
     pub queued: Rows<VolumeCounter>,
     /// Sent ones.
     pub sent: Rows<VolumeCounter>,
-    /// Packets that found no room.
+    /// Packets dropped because the queue was full.
     pub dropped: Rows<VolumeCounter>,
-    /// Packets that random early detection dropped.
+    /// Packets dropped by random early detection.
     pub early: Rows<VolumeCounter>,
     /// Packets that were queued, and dropped because a pipe, interface or thread went.
     pub flushed: Rows<VolumeCounter>,
@@ -147,25 +147,25 @@ pub(super) enum Next {
 /// Drops of [`Output`].
 #[derive(Clone, Copy, graph::Reason)]
 pub(super) enum Error {
-    /// Queue is full.
+    /// Queue full.
     #[name("queue is full")]
     Queue,
-    /// All queues of the port together are full.
+    /// Port buffer full.
     #[name("port is full")]
     Port,
     /// Random early detection.
     #[name("random early detection")]
     Early,
-    /// There is no such pipe.
+    /// No such pipe.
     #[name("no such pipe")]
     NoPipe,
-    /// Queues change threads.
+    /// Queues are moving between threads.
     #[name("queues change threads")]
     Busy,
-    /// Queued for what was deleted.
+    /// Queued for a deleted pipe or interface.
     #[name("pipe or interface is deleted")]
     Gone,
-    /// Queued on a thread that ended.
+    /// Queued on a terminated thread.
     #[name("thread ended")]
     Ended,
 }

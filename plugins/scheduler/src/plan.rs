@@ -32,7 +32,7 @@ pub struct Rate(pub u64);
 impl FromStr for Rate {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected bits a second, such as 10m, not `{text}'");
+        let bad = || format!("expected bits per second, such as 10m, not `{text}'");
         let unit = match text.bytes().last() {
             Some(b'k') => 1000,
             Some(b'm') => 1_000_000,
@@ -124,7 +124,7 @@ pub type PipeId = (u16, u16);
 /// Target of a number of the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The pipe.
+    /// Pipe.
     pub pipe: PipeId,
     /// Class and queue; those of the packet's mark if `None`.
     pub place: Option<Place>,
@@ -146,7 +146,7 @@ pub(super) struct Pipe {
 pub struct Config {
     /// The rate of the port.
     pub shape: Shape,
-    /// Bytes that the wire adds to each packet.
+    /// Layer 1 overhead per packet in bytes.
     pub overhead: u32,
     /// Packets that a queue holds at most.
     pub queue_length: u32,

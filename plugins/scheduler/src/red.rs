@@ -23,13 +23,13 @@ impl Red {
     /// In words.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.min >= self.max {
-            return Err("min is below max");
+            return Err("min must be below max");
         }
         if self.inverse == 0 {
-            return Err("inverse is at least 1");
+            return Err("inverse must be at least 1");
         }
         if self.weight > Self::MOST_WEIGHT {
-            return Err("weight is at most 15");
+            return Err("weight must be at most 15");
         }
         Ok(())
     }

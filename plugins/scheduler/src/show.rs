@@ -11,14 +11,14 @@ use super::plan::{QUEUES, QUEUES_OF_PIPE, Rate};
 use super::tree::Tree;
 use super::{Port, Scheduler};
 
-/// Show schedulers of interfaces, with counters of their pipes
+/// Show interface schedulers and the counters of their pipes
 #[derive(Command)]
 #[command("show scheduler")]
 struct Show {
     /// only this port
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// each queue
+    /// include each queue
     verbose: bool,
 }
 
@@ -27,13 +27,13 @@ struct Show {
 pub struct Counted {
     /// Packets that wait.
     pub waiting: u64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent: u64,
-    /// Bytes of these.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Packets that found no room.
+    /// Packets dropped because the queue was full.
     pub dropped: u64,
-    /// Packets that random early detection dropped.
+    /// Packets dropped by random early detection.
     pub early_dropped: u64,
     /// Packets that were queued, and dropped because a pipe, interface or thread went.
     pub flushed: u64,
@@ -54,18 +54,18 @@ pub struct Queue {
 /// A pipe and what its queues counted.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pipe {
-    /// The subport.
+    /// Subport.
     pub subport: u16,
-    /// The pipe.
+    /// Pipe.
     pub pipe: u16,
-    /// Its profile.
+    /// Profile.
     pub profile: u32,
-    /// Bits a second; 0 for no limit.
+    /// Bits per second; 0 for no limit.
     pub rate: u64,
     /// All queues together.
     #[serde(flatten)]
     pub counted: Counted,
-    /// Each queue.
+    /// Include each queue.
     pub queues: Vec<Queue>,
 }
 

@@ -166,7 +166,7 @@ pub(super) enum Full {
     Port,
     /// Random early detection.
     Early,
-    /// There is no such pipe.
+    /// No such pipe.
     NoPipe,
 }
 
@@ -290,7 +290,7 @@ impl Tree {
     /// Takes all packets out.
     pub fn flush(&mut self, mut gone: impl FnMut(Held, usize, u32)) {
         (0..self.pipes.len()).for_each(|slot| self.flush_pipe(slot, &mut gone));
-        // All is listed anew when settings are read the next time.
+        // Everything is listed again when settings are read the next time.
         self.generation = u64::MAX;
     }
     /// Marks what waits for an interface that is gone.
@@ -360,7 +360,7 @@ impl Tree {
             self.list_pipe(slot, class);
         }
     }
-    /// Has a pipe take turns in a class, and its subport.
+    /// Gives a pipe turns in a class, and its subport.
     fn list_pipe(&mut self, slot: u32, class: usize) {
         let pipe = &mut self.pipes[slot as usize];
         pipe.shaped.listed[class] = true;

@@ -31,20 +31,20 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Of a record that nobody uses, in front of another such.
+    /// Of an unused record, in front of another such.
     pub fn freed(next: Option<u32>) -> Self {
         Self { newer: next.unwrap_or(NONE), ..Self::default() }
     }
-    /// The record behind one that nobody uses.
+    /// The record behind an unused one.
     #[inline]
     pub fn free(&self) -> Option<u32> {
         Some(self.newer).filter(|at| *at != NONE)
     }
 }
 
-/// When a session was heard last, its class, and whether it is there, in one number: 48 bits of
-/// time in units of 1/65536 s, a byte for whether it is in a list, one for its class. Zero, as
-/// memory that was never used, is of none.
+/// When a session was heard last, its class, and whether it exists, in one number: 48 bits of time
+/// in units of 1/65536 s, a byte for whether it is in a list, one for its class. Zero, as in unused
+/// memory, is none.
 #[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[repr(transparent)]
 pub(crate) struct State(u64);
@@ -106,6 +106,9 @@ impl Ages {
         let new = classes.iter().skip(self.0.len());
         let new: Vec<_> = new.map(|&class| List { class, oldest: NONE, newest: NONE }).collect();
         self.0.extend(new);
+    }
+    pub fn all(&self) -> Vec<Class> {
+        self.0.iter().map(|list| list.class).collect()
     }
     pub fn classes(&self) -> u8 {
         self.0.len() as u8

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Listed;
 
-/// Show how many sessions stateful features have, and what became of others
+/// Show the session tables of stateful features and their use
 #[derive(Command)]
 #[command("show session tables")]
 struct ShowTables {}

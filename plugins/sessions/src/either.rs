@@ -13,7 +13,7 @@ pub const KEYS: usize = 64;
 /// No value of a session: there are fewer than this.
 const NO_VALUE: u32 = u32::MAX;
 
-/// What a lookup found.
+/// Result of a lookup.
 pub type Found = Option<(SessionIndex, Direction)>;
 
 /// Lookups of up to [`KEYS`] keys under way: each is [asked](Table::ask) for, then all are
@@ -102,8 +102,8 @@ impl<K: Key, D: Copy + FromZeros> Table<K, K, D> {
             }
         }
     }
-    /// Asks for the lines where the sessions sought are counted, for one who has most of them
-    /// passed.
+    /// Prefetches the lines of the counts of the sessions sought, for a user that counts most of
+    /// them.
     #[inline(always)]
     pub fn fetch_counts(&self, sought: &Sought, count: usize) {
         for value in &sought.values[..count.min(KEYS)] {

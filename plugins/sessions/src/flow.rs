@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use wire::Protocol;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// What sessions are found by.
+/// Lookup keys of sessions.
 pub trait Key: Copy + Eq + FromZeros + Send + Sync + 'static {
     /// 64 bits that differ for different keys, for all that is worth; who does not know the seed
     /// cannot choose keys that meet.
@@ -68,7 +68,7 @@ impl<A: Address> Flow<A> {
         let ((src, src_port), (dst, dst_port)) = (src, dst);
         Self { src, dst, scope, src_port, dst_port, protocol: u32::from(protocol.0) }
     }
-    /// The protocol.
+    /// Protocol.
     #[inline(always)]
     pub fn protocol(&self) -> Protocol {
         Protocol(self.protocol as u8)
@@ -136,7 +136,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A seed that nobody can guess.
+/// A random seed.
 pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }

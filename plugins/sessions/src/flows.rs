@@ -170,7 +170,7 @@ impl Flows {
         let buckets = (entries / PLACES).next_power_of_two().max(2);
         Ok(Self { new: Buckets::new(buckets)?, old: None, len: 0 })
     }
-    /// Has the line fetched where a hash is most likely.
+    /// Prefetches the most likely line of a hash.
     #[inline(always)]
     pub fn fetch(&self, hash: u64) {
         prefetch(self.new.at(cut(hash).first));
@@ -181,7 +181,7 @@ impl Flows {
         let Cut { first, tag } = cut(hash);
         self.likely_in(first, tag)
     }
-    /// Has the other line fetched.
+    /// Prefetches the other line.
     #[inline(always)]
     pub fn fetch_other(&self, hash: u64) {
         let Cut { first, tag } = cut(hash);

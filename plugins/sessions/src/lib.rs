@@ -5,12 +5,12 @@
 //!
 //! [`Sessions`] is a table for each thread. A session is owned by one thread and touched by no
 //! other: no locks, no shared lines, and whether a flow is free is a question for one table. It has
-//! two keys, the flow of its packets as they come ([`New::forward`]) and that of the answers
-//! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own.
-//! A lookup is one line of tags and the session's record ([`Session`]), which holds both flows:
-//! flows whose tags are alike are told apart there. What has passed of a session stands elsewhere
-//! ([`Counted`]). The table grows while in use; records take memory as they are used. Who has many
-//! keys looks them up together ([`Table::find_all`]).
+//! two keys, the flow of its packets as received ([`New::forward`]) and that of the replies
+//! ([`New::reverse`]), which may be of two types (NAT64), and some data of the feature's own. A
+//! lookup is one line of tags and the session's record ([`Session`]), which holds both flows: flows
+//! with equal tags are distinguished there. TCP state and counts are elsewhere ([`Counted`]). The
+//! table grows while in use; records take memory as they are used. Many keys are best looked up
+//! together ([`Table::find_all`]).
 //!
 //! # In a node
 //!
@@ -38,23 +38,26 @@
 //! ```
 //!
 //! * **Owner.** A node in front hands packets over ([`graph::HandsOff`]) to
-//!   `frame.thread_of(flow.meeting(sessions.seed()))`.
-//!   [`Flow::meeting`] is the same for both directions. Where they differ because addresses are
-//!   translated, a port is chosen so that both flows meet.
-//! * **Other threads.** When their number changes, a feature has its sessions go over
-//!   ([`Sessions::rehome`], called in `Router::on_threads`). Flows that do not meet any more are
+//!   `frame.thread_of(flow.meeting(sessions.seed()))`. [`Flow::meeting`] is the same for both
+//!   directions. Where they differ because addresses are translated, a port is chosen so that both
+//!   flows meet.
+//! * **Other threads.** When their number changes, a feature moves its sessions
+//!   ([`Sessions::rehome`], called in `Router::on_threads`). Flows that do not meet then are
 //!   [`Strays`]: where packets go by hashes that differ by direction, both the node that hands over
 //!   and whoever chooses ports ask [`Strays::thread`].
+//! * **Explanations** are on no thread: [`Sessions::lend`] gives them a copy with the sessions of
+//!   all, so that a node does with it what it does with its own. What else it would change for
+//!   others it leaves when the frame is explained.
 //! * **Packets** of either version are seen by [`Look::look`]: ports, ICMP identifiers, and of an
 //!   ICMP error the flow of the packet it quotes, ends exchanged, so that it finds the session as
 //!   an answer would. Fragments have the ports of the first one when the interface has
 //!   `Router::need_fragment_ports`.
-//! * **Classes** are timeouts ([`Class`]), chosen with [`Table::set_class`]; a new timeout holds
-//!   for sessions that are there. A session that is over ([`Table::is_over`]) is found until it is
-//!   taken back, at most [`GRACE`] seconds and a visit later: nodes ask. [`Table::insert`] takes
-//!   some back itself; a control process calls [`Sessions::expire`].
-//! * **Limits.** A table has room for so many sessions. When it is full, first one that is over
-//!   goes, then the oldest of a class that may be evicted, then a new one is refused
+//! * **Classes** are timeouts ([`Class`]), chosen with [`Table::set_class`]; a new timeout applies
+//!   to existing sessions. An expired session ([`Table::is_over`]) is found until it is freed, at
+//!   most [`GRACE`] seconds and a visit later: nodes check. [`Table::insert`] frees some itself; a
+//!   control process calls [`Sessions::expire`].
+//! * **Limits.** A table has room for so many sessions. When it is full, first an expired one is
+//!   freed, then the oldest of a class that may be evicted, then a new one is refused
 //!   ([`Refused::Full`]). Each end is given to `gone`, for counters, logs and limits of others.
 //!
 //! # In control
@@ -69,7 +72,9 @@ mod cli;
 mod either;
 mod flow;
 mod flows;
+mod health;
 mod packet;
+pub mod page;
 mod rehome;
 mod session;
 mod shared;
@@ -80,6 +85,8 @@ mod tests;
 mod usage;
 
 use control::feature::Refused as FeatureRefused;
+use control::stats::gauges::Gauges;
+use graph::NoAnswer;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use either::{Found, KEYS, Sought};
@@ -105,17 +112,56 @@ pub const FEATURE: Feature = Feature {
 /// Counts what a feature's tables have done, by thread; empty while it has none.
 pub type Count = fn(&mut Router) -> Vec<Usage>;
 
+/// Takes a page of the sessions of a feature.
+pub type TakePage = fn(&mut Router, &page::Wanted) -> Result<page::Page, NoAnswer>;
+
 /// The tables of all features, by name.
 #[derive(Default)]
 struct Listed(Vec<(&'static str, Count)>);
+
+/// The tables whose sessions can be listed a page at a time, by name.
+#[derive(Default)]
+struct Pages(Vec<(&'static str, TakePage)>);
 
 /// Lists a feature's tables in `show session tables`. The feature requires `sessions`.
 pub fn list(router: &mut Router, name: &'static str, count: Count) {
     router.own_mut::<Listed>().0.push((name, count));
 }
 
+/// Lists a table's sessions in `show session list` ([`page::page`]).
+pub fn list_pages(router: &mut Router, name: &'static str, pages: TakePage) {
+    router.own_mut::<Pages>().0.push((name, pages));
+}
+
+/// Numbers of tables that have, or had, sessions.
+fn gauges(router: &mut Router, gauges: &mut Gauges) {
+    for (table, count) in router.own::<Listed>().0.clone() {
+        for (thread, usage) in count(router).into_iter().enumerate() {
+            if usage.made == 0 && usage.refused == 0 {
+                continue;
+            }
+            let labels = [("table", table), ("thread", &*thread.to_string())];
+            let mut gauge =
+                |name, help, value: usize| gauges.gauge(name, help, &labels, value as f64);
+            gauge("sessions", "Sessions now.", usage.sessions);
+            gauge("sessions_limit", "Sessions that a thread may have.", usage.limit);
+            let mut counter = |name, help, value: u64| {
+                gauges.counter(name, help, &labels, value as f64);
+            };
+            counter("sessions_made", "Sessions begun.", usage.made);
+            counter("sessions_expired", "Sessions that were idle for too long.", usage.expired);
+            counter("sessions_evicted", "Sessions that made room for others.", usage.evicted);
+            counter("sessions_refused", "Sessions refused for want of room.", usage.refused);
+        }
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), FeatureRefused> {
     parts.router.insert(Listed::default());
+    health::register(parts.router);
+    parts.router.insert(Pages::default());
+    parts.router.gauges.push(gauges);
     cli::register(&mut parts.cli);
+    page::register(&mut parts.cli);
     Ok(())
 }

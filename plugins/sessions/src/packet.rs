@@ -44,8 +44,8 @@ pub struct Seen<A> {
 /// An IP version whose packets can be seen so.
 pub trait Look: Address {
     /// A packet that starts with its IP header, in a table. `ports` are those of the first
-    /// fragment, if there was one ([`graph::Buffer::ports`]). `None` when the packet ends within
-    /// what counts, or is a fragment whose ports nobody knows.
+    /// fragment, if there was one ([`graph::Buffer::ports`]). `None` if the packet ends within the
+    /// fields read, or is a fragment with unknown ports.
     fn look(packet: &[u8], ports: Option<Ports>, scope: u32) -> Option<Seen<Self>>;
 }
 

@@ -1,11 +1,11 @@
 //! Sessions and other threads: when the number of threads changes, each session goes over to the
 //! thread that has it from then on.
 //!
-//! A hash that packets go by says which thread that is. Where the directions of a session go by
-//! hashes of their own, a port was chosen so that both lead to one thread, and with another number
-//! of threads they need not: the session is where its first direction leads, and the others are
-//! [`Strays`]. Strays are told by all that their packets have in common, not by the hash alone:
-//! what goes by a hash may be many sessions. They stay until the threads change again.
+//! The thread of a packet follows from its hash. Where the directions of a session have hashes of
+//! their own, a port was chosen so that both lead to one thread, and with another number of threads
+//! they need not: the session is where its first direction leads, and the others are [`Strays`].
+//! Strays are identified by all common fields of their packets, not by the hash alone, which may be
+//! that of many sessions. They stay until the threads change again.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -115,10 +115,9 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + Sync + 'static> Sessions<F, R,
     pub fn strays<'e>(&'e self, epoch: Epoch<'e>) -> &'e Strays {
         self.strays_reader().read(epoch)
     }
-    /// Has each session go over to the thread, of those that stay, that its packets go to: the
-    /// first of its `affinities` leads there, and the others do from then on. `step` is called on
-    /// the thread that a session leaves or comes to. Nothing may be received meanwhile
-    /// (`Router::set_threads`).
+    /// Moves each session to the thread, of those that stay, of its packets: the first of its
+    /// `affinities` leads there, and the others do from then on. `step` is called on the thread
+    /// that a session leaves or enters. Nothing may be received meanwhile (`Router::set_threads`).
     ///
     /// # Errors
     /// When a thread does not answer.

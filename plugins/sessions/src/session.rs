@@ -17,7 +17,7 @@ pub struct Session<F, R, D> {
     /// The answers, as they come.
     pub reverse: R,
     pub(crate) state: State,
-    /// What the feature knows of it.
+    /// The feature's data.
     pub data: D,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Rest {
 /// A session and what has passed of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<F, R, D> {
-    /// The session.
+    /// Session.
     pub session: Session<F, R, D>,
     /// Packets that passed.
     pub packets: u64,

@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use graph::NoAnswer;
+use graph::explain::Copied;
+use graph::{Engine, NoAnswer};
 use infra::counter::Counter;
 use infra::rcu::{Reader, Shared};
 use net::Router;
@@ -17,13 +18,15 @@ use crate::usage::Usage;
 
 /// Records that control looks at in one visit to a thread.
 pub const VISIT: usize = 4096;
+/// Sessions that are copied to explain a packet, at most.
+const COPIED: u64 = 1 << 18;
 
 /// The sessions of a feature: a table on each thread. Nodes have clones.
 pub struct Sessions<F, R, D>(Arc<All<F, R, D>>);
 
 struct All<F, R, D> {
     /// By thread. Only that thread takes the lock, and control for threads that do not run: so it
-    /// is free whenever somebody wants it.
+    /// is always free.
     tables: Vec<Mutex<Table<F, R, D>>>,
     /// Numbers of their sessions.
     counts: Vec<Arc<Counter>>,
@@ -31,6 +34,8 @@ struct All<F, R, D> {
     strays: Reader<Strays>,
     /// Control's end of it.
     all_strays: Mutex<Shared<Strays>>,
+    /// Sessions of all threads, for explanations of packets.
+    copy: Arc<Copied<Table<F, R, D>>>,
 }
 
 impl<F, R, D> Clone for Sessions<F, R, D> {
@@ -56,17 +61,56 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let tables = tables.into_iter().map(Mutex::new).collect();
         let all_strays = Shared::new(Strays::default());
         let strays = all_strays.reader();
-        Ok(Self(Arc::new(All { tables, counts, seed, strays, all_strays: Mutex::new(all_strays) })))
+        let all_strays = Mutex::new(all_strays);
+        let copy = Arc::new(Copied::new(Table::new(1, classes, seed)?));
+        Ok(Self(Arc::new(All { tables, counts, seed, strays, all_strays, copy })))
     }
-    /// The table of the thread that asks. Once a frame.
+    /// The table of the thread that asks. Once a frame. For a packet that is only explained, which
+    /// is on no thread, it is a copy with the sessions of all.
     #[inline(always)]
     pub fn lend(&self, thread: usize) -> Option<Lent<'_, F, R, D>> {
-        match self.0.tables.get(thread)?.try_lock() {
+        let Some(table) = self.0.tables.get(thread) else { return self.lend_copy() };
+        match table.try_lock() {
             Ok(lent) => Some(lent),
             // A panic is caught at the frame; each step leaves the table whole.
             Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+    #[cold]
+    fn lend_copy(&self) -> Option<Lent<'_, F, R, D>> {
+        let all = self.clone();
+        self.0.copy.lend(move |engine| all.copy(engine))
+    }
+    /// A table with copies of all sessions, and as much room as a thread has at most.
+    fn copy(&self, engine: &mut Engine) -> Option<Table<F, R, D>> {
+        if self.0.counts.iter().map(|count| count.value()).sum::<u64>() > COPIED {
+            return None;
+        }
+        let (now, threads) = (engine.clock().now(), engine.data_threads());
+        let like = Arc::new(Mutex::new((0, Vec::new())));
+        let seen = Arc::clone(&like);
+        let look = move |thread: usize, table: &mut Table<F, R, D>| {
+            if threads.contains(&thread) {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                *seen = (seen.0.max(table.room()), table.classes());
+            }
+        };
+        self.visit_by(engine, look).ok()?;
+        let mut sessions = Vec::new();
+        for thread in self.occupied() {
+            let copy = |_, session: &mut Counted<F, R, D>| Walked::keep(Some(*session));
+            sessions.extend(self.walk_by(engine, thread, copy).ok()?);
+        }
+        sessions.sort_by(|a, b| a.heard().total_cmp(&b.heard()));
+        let (room, classes) =
+            std::mem::take(&mut *like.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut table = Table::new(sessions.len() + room, &classes, self.0.seed).ok()?;
+        for session in &sessions {
+            // What is over long ago may go meanwhile.
+            let _ = table.adopt(session, now, |_, _| ());
+        }
+        Some(table)
     }
     /// The seed of the hashes of all tables.
     #[inline(always)]
@@ -88,11 +132,15 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let has_some = |thread: &usize| self.0.counts[*thread].value() > 0;
         (0..self.0.counts.len()).filter(has_some).collect()
     }
+    /// Sessions of each thread, seen without a visit.
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        self.0.counts.iter().map(|count| count.value()).collect()
+    }
     /// Whether no thread has a session, seen without a visit.
     pub fn is_empty(&self) -> bool {
         self.0.counts.iter().all(|count| count.value() == 0)
     }
-    /// Has each thread do something with its table, between two of its loops, and waits for that.
+    /// Runs work on each thread's table, between two of its loops, and waits for it.
     ///
     /// # Errors
     /// When a thread does not answer; others have done it.
@@ -101,8 +149,15 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         router: &mut Router,
         work: impl Fn(usize, &mut Table<F, R, D>) + Clone + Send + 'static,
     ) -> Result<(), NoAnswer> {
+        self.visit_by(&mut router.engine, work)
+    }
+    fn visit_by(
+        &self,
+        engine: &mut Engine,
+        work: impl Fn(usize, &mut Table<F, R, D>) + Clone + Send + 'static,
+    ) -> Result<(), NoAnswer> {
         let all = self.clone();
-        router.engine.on_threads(move |thread| {
+        engine.on_threads(move |thread| {
             if let Some(mut table) = all.lend(thread) {
                 work(thread, &mut table);
             }
@@ -150,8 +205,8 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         });
         done.is_err() || *more.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// What `judge` makes of the sessions, in slices; it may change their data, and where it says
-    /// so a session ends ([`Walked::Remove`]).
+    /// The results of `judge` for the sessions, in slices; it may change their data, and end a
+    /// session ([`Walked::Remove`]).
     ///
     /// # Errors
     /// When a thread does not answer; others have been there.
@@ -173,12 +228,20 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         thread: usize,
         judge: impl Fn(usize, &mut Counted<F, R, D>) -> Walked<T> + Clone + Send + 'static,
     ) -> Result<Vec<T>, NoAnswer> {
+        self.walk_by(&mut router.engine, thread, judge)
+    }
+    fn walk_by<T: Send + 'static>(
+        &self,
+        engine: &mut Engine,
+        thread: usize,
+        judge: impl Fn(usize, &mut Counted<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+    ) -> Result<Vec<T>, NoAnswer> {
         let found = Arc::new(Mutex::new(Vec::new()));
         let mut from = Some(0);
         while let Some(at) = from {
             let next = Arc::new(Mutex::new(None));
             let (found, next_of, judge) = (found.clone(), next.clone(), judge.clone());
-            self.visit(router, move |visited, table| {
+            self.visit_by(engine, move |visited, table| {
                 if visited != thread {
                     return;
                 }
@@ -195,7 +258,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(found)
     }
-    /// What the tables have done, by thread.
+    /// Totals of the tables, by thread.
     ///
     /// # Errors
     /// When a thread does not answer.
@@ -213,7 +276,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     }
 }
 
-/// What becomes of a session in a walk, and what is to be said of it.
+/// The fate of a session in a walk, and the item to return.
 pub struct Walked<T> {
     keep: bool,
     say: Option<T>,

@@ -13,8 +13,8 @@ use crate::flows::Flows;
 use crate::session::{Counted, Records, Rest, Session};
 use crate::usage::Usage;
 
-/// Seconds by which memory may be taken back later than a session is over. Nobody finds it any
-/// more, but it still counts and is listed.
+/// Seconds by which memory may be freed later than a session expires. It is not found then, but
+/// still counts and is listed.
 pub const GRACE: f64 = 5.0;
 /// Sessions that a new one looks at to take back what is over.
 const A_FEW: usize = 2;
@@ -25,7 +25,7 @@ const MOST: usize = 1 << 30;
 /// Entries that a new table has room for.
 const FIRST: usize = 4096;
 
-/// A direction of a session.
+/// One direction of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// That of the packet that began it.
@@ -45,7 +45,7 @@ impl Direction {
     }
 }
 
-/// Names a session of a thread while it is there.
+/// Names a session of a thread during its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionIndex(pub(crate) u32);
 
@@ -69,11 +69,11 @@ pub struct Class {
 /// A new session.
 #[derive(Clone, Copy, Debug)]
 pub struct New<F, R, D> {
-    /// What its packets have in common, as they come.
+    /// Common fields of its received packets.
     pub forward: F,
-    /// What the answers have in common, as they come.
+    /// Common fields of the received replies.
     pub reverse: R,
-    /// What the feature knows of it.
+    /// The feature's data.
     pub data: D,
     /// Its class, by position.
     pub class: u8,
@@ -95,7 +95,7 @@ pub enum End {
     Expired,
     /// It made room for another.
     Evicted,
-    /// Somebody asked for it.
+    /// On request.
     Removed,
 }
 
@@ -173,7 +173,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         let (session, rest) = (*self.at(at)?, self.records.rests.get(at.0 as usize)?);
         Some(Counted { session, packets: rest.packets, bytes: rest.bytes })
     }
-    /// What the feature knows of a session, to change it.
+    /// The feature's data of a session, for changing.
     #[inline(always)]
     pub fn data_mut(&mut self, at: SessionIndex) -> Option<&mut D> {
         self.records.sessions.get_mut(at.0 as usize).map(|r| &mut r.data)
@@ -201,7 +201,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             rest.bytes += bytes as u64;
         }
     }
-    /// Has a session begin its timeout anew, as one of a class.
+    /// Restarts the timeout of a session, as one of a class.
     #[inline(always)]
     pub fn renew(&mut self, at: SessionIndex, class: u8, now: f64) {
         if let Some(record) = self.records.sessions.get_mut(at.0 as usize) {
@@ -365,7 +365,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
         is_short(&self.usage)
     }
-    /// Room for one more, if somebody can go.
+    /// Room for one more, if a session can be freed.
     fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Counted<F, R, D>)) -> bool {
         let found = self.ages.dispensable(&mut self.records, now, SOME);
         let end = |is_over| if is_over { End::Expired } else { End::Evicted };
@@ -401,10 +401,18 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         }
         (to < self.used as usize).then_some(to)
     }
-    /// What the table has done.
+    /// Totals of the table.
     pub fn usage(&self) -> Usage {
         let records = self.used as usize * (size_of::<Session<F, R, D>>() + size_of::<Rest>());
         Usage { bytes: self.flows.bytes() + records, ..self.usage }
+    }
+    /// Sessions that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.usage.limit.saturating_sub(self.usage.sessions)
+    }
+    /// The classes.
+    pub(crate) fn classes(&self) -> Vec<Class> {
+        self.ages.all()
     }
     /// The number of sessions, which others may read at any time.
     pub(crate) fn count(&self) -> Arc<Counter> {

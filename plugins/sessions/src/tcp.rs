@@ -3,17 +3,17 @@
 //!
 //! A session is transitory until both ends have sent a SYN, and established then. It is transitory
 //! again after a RST, or when both ends have sent a FIN; only a SYN from each end establishes it
-//! anew, so that neither end alone keeps alive what is closed. The acknowledgment after these
-//! begins another connection ([`State::begins_again`]). A RST does not end a session at once: it
-//! may be forged, and data that still pass after it show so; but they wait out the shorter timeout
-//! as well.
+//! again, so that neither end alone keeps a closed one alive. The acknowledgment after these starts
+//! another connection ([`State::begins_again`]). A RST does not end a session at once: it may be
+//! forged, and data that still pass after it show so; but they wait out the shorter timeout as
+//! well.
 
 use wire::tcp::Flags;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::table::Direction;
 
-/// What has passed of a connection.
+/// Connection flags.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
 )]
@@ -72,7 +72,7 @@ impl State {
     pub fn is_established(self) -> bool {
         self.0 & SYN[0] != 0 && self.0 & SYN[1] != 0 && !self.is_closed()
     }
-    /// Whether both ends have opened it anew, and no acknowledgment has come yet.
+    /// Whether both ends have reopened it, without an acknowledgment yet.
     #[inline(always)]
     pub fn is_opened_again(self) -> bool {
         self.0 & OPENED != 0

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-/// What a table has done.
+/// Totals of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Sessions there are.

@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 
 use acl::{Action, List, Matched, User};
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Print};
+use control::configuration::Lines;
 use control::feature::Refused;
 use graph::{Frame, Node};
 use infra::rcu::{Epoch, SlabReader};
@@ -30,7 +30,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(configuration),
 };
 
-/// The node.
+/// Node.
 const NAME: &str = "sfdp-acl-sample";
 
 /// Asks the list of their tenant about packets.
@@ -81,45 +81,28 @@ impl Node for Permit {
     }
 }
 
-/// `set sfdp acl`.
-#[derive(Debug, PartialEq)]
+/// Set or remove the access list of a tenant.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set sfdp acl")]
 struct SetList {
+    /// tenant
     tenant: u32,
-    list: u32,
+    /// the access list
+    #[keyword("acl_index")]
+    acl_index: u32,
+    /// no longer
     disable: bool,
-}
-
-impl Command for SetList {
-    const PATHS: &'static [&'static str] = &["set sfdp acl"];
-    const ABOUT: &'static str = "Have an access list say which packets of a tenant pass";
-    const USAGE: &'static str = "tenant <tenant-id> acl_index <acl-index> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut value = |word: &str, name: &str| match args.keyword(word) {
-            true => args.value(name),
-            false => Err(args.error(format!("expected {word}"))),
-        };
-        let (tenant, list) = (value("tenant", "tenant-id")?, value("acl_index", "acl-index")?);
-        Ok(Self { tenant, list, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for SetList {
-    const STAGE: Stage = Stage::Settings;
-    fn print(&self, line: &mut Line<'_>) {
-        line.keyword("tenant", &self.tenant).keyword("acl_index", &self.list);
-        line.flag("disable", self.disable);
-    }
 }
 
 fn set(router: &mut Router, c: &SetList) -> Result<(), Error> {
     let (_, tenant) = tenant::tenant(router, c.tenant)?;
-    if c.disable && tenant.list != Some(c.list) {
-        return Err(Error::OtherList(c.tenant, c.list));
+    if c.disable && tenant.list != Some(c.acl_index) {
+        return Err(Error::OtherList(c.tenant, c.acl_index));
     }
-    if acl::all(router).at(c.list).is_none() {
-        return Err(Error::NoList(c.list));
+    if acl::all(router).at(c.acl_index).is_none() {
+        return Err(Error::NoList(c.acl_index));
     }
-    tenant::change(router, c.tenant, |tenant| tenant.list = (!c.disable).then_some(c.list))
+    tenant::change(router, c.tenant, |tenant| tenant.list = (!c.disable).then_some(c.acl_index))
 }
 
 /// Tenants that have a list, with it.
@@ -130,7 +113,7 @@ fn lists(router: &Router) -> impl Iterator<Item = (u32, u32)> {
 
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (tenant, list) in lists(router) {
-        lines.push(&SetList { tenant, list, disable: false });
+        lines.push(&SetList { tenant, acl_index: list, disable: false });
     }
 }
 

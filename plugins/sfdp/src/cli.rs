@@ -5,16 +5,12 @@ use std::net::Ipv4Addr;
 use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
 use control::configuration::Stage;
 use net::{InterfaceIndex, Router};
+use wire::IpVersion;
 
 use super::nat::{self, Wanted};
 use super::tcp_check::NonSyn;
 use super::tenant::{self, DETOURS, ICMP_ERRORS};
 use super::{Sfdp, input, show};
-
-/// Words that must be there.
-fn expect(args: &mut Args<'_>, word: &str) -> Result<(), CliError> {
-    if args.keyword(word) { Ok(()) } else { Err(args.error(format_args!("expected {word}"))) }
-}
 
 /// `sfdp tenant`.
 #[derive(Debug, PartialEq)]
@@ -25,15 +21,25 @@ pub(super) enum SetTenant {
 
 impl Command for SetTenant {
     const PATHS: &'static [&'static str] = &["sfdp tenant"];
-    const ABOUT: &'static str = "Add a tenant, or delete it with its sessions";
+    const ABOUT: &'static str = "Add or delete a tenant; deleting ends its sessions";
     const USAGE: &'static str = "add|del <tenant-id> [context <context-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_del = args.keyword("del");
-        if !is_del {
-            expect(args, "add")?;
+        let (mut is_del, mut tenant, mut context) = (None, None, None);
+        while !args.is_empty() {
+            if args.keyword("add") {
+                is_del = Some(false);
+            } else if args.keyword("del") {
+                is_del = Some(true);
+            } else if args.keyword("context") {
+                context = Some(args.value("context-id")?);
+            } else if tenant.is_none() {
+                tenant = Some(args.value("tenant-id")?);
+            } else {
+                return Err(args.unknown());
+            }
         }
-        let tenant = args.value("tenant-id")?;
-        let context = args.keyword("context").then(|| args.value("context-id")).transpose()?;
+        let is_del = is_del.ok_or_else(|| args.error("expected add or del"))?;
+        let tenant = tenant.ok_or_else(|| args.error("expected tenant-id"))?;
         Ok(if is_del { Self::Delete(tenant) } else { Self::Add { tenant, context } })
     }
 }
@@ -63,22 +69,24 @@ pub(super) struct SetServices {
 
 impl Command for SetServices {
     const PATHS: &'static [&'static str] = &["set sfdp services"];
-    const ABOUT: &'static str = "Set the services of a tenant's new sessions, in a direction";
+    const ABOUT: &'static str = "Set the services of a tenant's new sessions in one direction";
     const USAGE: &'static str = "tenant <tenant-id> [<service>]... forward|reverse";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        expect(args, "tenant")?;
-        let tenant = args.value("tenant-id")?;
-        let mut services = Vec::new();
-        loop {
-            if args.is_empty() {
-                return Err(args.error("expected forward or reverse"));
+        let (mut tenant, mut is_reverse, mut services) = (None, None, Vec::new());
+        while !args.is_empty() {
+            if args.keyword("tenant") {
+                tenant = Some(args.value("tenant-id")?);
+            } else if args.keyword("forward") {
+                is_reverse = Some(false);
+            } else if args.keyword("reverse") {
+                is_reverse = Some(true);
+            } else {
+                services.push(args.value("service")?);
             }
-            let is_reverse = args.keyword("reverse");
-            if is_reverse || args.keyword("forward") {
-                return Ok(Self { tenant, services, is_reverse });
-            }
-            services.push(args.value("service")?);
         }
+        let tenant = tenant.ok_or_else(|| args.error("expected tenant"))?;
+        let is_reverse = is_reverse.ok_or_else(|| args.error("expected forward or reverse"))?;
+        Ok(Self { tenant, services, is_reverse })
     }
 }
 
@@ -95,23 +103,18 @@ impl Print for SetServices {
     }
 }
 
-/// `set sfdp timeout`.
-#[derive(Debug, PartialEq)]
+/// Set a timeout of a tenant.
+#[derive(Command, Debug, PartialEq)]
+#[command("set sfdp timeout")]
 pub(super) struct SetTimeout {
+    /// tenant
     pub tenant: u32,
+    /// the timeout
+    #[positional]
     pub name: String,
+    /// its length in seconds
+    #[positional]
     pub seconds: u32,
-}
-
-impl Command for SetTimeout {
-    const PATHS: &'static [&'static str] = &["set sfdp timeout"];
-    const ABOUT: &'static str = "Set a timeout of a tenant, in seconds";
-    const USAGE: &'static str = "tenant <tenant-id> <timeout-name> <seconds>";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        expect(args, "tenant")?;
-        let tenant = args.value("tenant-id")?;
-        Ok(Self { tenant, name: args.value("timeout-name")?, seconds: args.value("seconds")? })
-    }
 }
 
 impl Print for SetTimeout {
@@ -133,24 +136,17 @@ fn set_timeout(router: &mut Router, c: &SetTimeout) -> Result<(), CliError> {
     Ok(tenant::set_timeout(router, c.tenant, at, c.seconds)?)
 }
 
-/// `set sfdp sp-node`.
-#[derive(Debug, PartialEq)]
+/// Set the slow-path node of a tenant.
+#[derive(Command, Debug, PartialEq)]
+#[command("set sfdp sp-node")]
 pub(super) struct SetDetour {
+    /// tenant
     pub tenant: u32,
+    /// the packets
+    #[positional]
     pub packets: String,
+    /// the node
     pub node: String,
-}
-
-impl Command for SetDetour {
-    const PATHS: &'static [&'static str] = &["set sfdp sp-node"];
-    const ABOUT: &'static str = "Have packets of a tenant that have no session go to a node";
-    const USAGE: &'static str = "tenant <tenant-id> <sp-name> node <node-name>";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        expect(args, "tenant")?;
-        let (tenant, packets) = (args.value("tenant-id")?, args.value("sp-name")?);
-        expect(args, "node")?;
-        Ok(Self { tenant, packets, node: args.value("node-name")? })
-    }
 }
 
 impl Print for SetDetour {
@@ -168,87 +164,49 @@ fn set_detour(router: &mut Router, c: &SetDetour) -> Result<(), CliError> {
     Ok(tenant::set_detour(router, c.tenant, at.ok_or_else(unknown)?, &c.node)?)
 }
 
-/// `set sfdp icmp-error-node`.
+/// Set the ICMP error node of a tenant.
+#[derive(Command)]
+#[command("set sfdp icmp-error-node")]
 struct SetIcmpErrors {
+    /// tenant
     tenant: u32,
-    is_6: bool,
+    /// version of the errors
+    #[positional]
+    #[words]
+    version: IpVersion,
+    /// the node
     node: String,
 }
 
-impl Command for SetIcmpErrors {
-    const PATHS: &'static [&'static str] = &["set sfdp icmp-error-node"];
-    const ABOUT: &'static str = "Have ICMP errors of a tenant go to a node";
-    const USAGE: &'static str = "tenant <tenant-id> ip4|ip6 node <node-name>";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        expect(args, "tenant")?;
-        let tenant = args.value("tenant-id")?;
-        let is_6 = args.keyword("ip6");
-        if !is_6 && !args.keyword("ip4") {
-            return Err(args.error("expected ip4 or ip6"));
-        }
-        expect(args, "node")?;
-        Ok(Self { tenant, is_6, node: args.value("node-name")? })
-    }
-}
-
-/// `set sfdp interface-input`.
-#[derive(Debug, PartialEq)]
+/// Assign an interface's received packets to a tenant, or stop.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set sfdp interface-input")]
+#[stage(Attachments)]
 pub(super) struct SetInput {
+    /// interface
+    #[positional]
     pub interface: InterfaceIndex,
+    /// tenant
     pub tenant: u32,
+    /// packets of IPv6, not of IPv4
+    #[keyword("ip6")]
+    #[opposite("ip4")]
     pub is_6: bool,
+    /// disable
     pub disable: bool,
 }
 
-impl Command for SetInput {
-    const PATHS: &'static [&'static str] = &["set sfdp interface-input"];
-    const ABOUT: &'static str =
-        "Have packets that an interface receives be those of a tenant, or no longer";
-    const USAGE: &'static str = "<interface> tenant <tenant-id> [ip6] [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let interface = args.value("interface")?;
-        expect(args, "tenant")?;
-        let mut set =
-            Self { interface, tenant: args.value("tenant-id")?, is_6: false, disable: false };
-        while !args.is_empty() {
-            let flag = if args.keyword("ip6") {
-                &mut set.is_6
-            } else if args.keyword("disable") {
-                &mut set.disable
-            } else {
-                return Err(args.unknown());
-            };
-            *flag = true;
-        }
-        Ok(set)
-    }
-}
-
-impl Print for SetInput {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).keyword("tenant", &self.tenant);
-        line.flag("ip6", self.is_6).flag("disable", self.disable);
-    }
-}
-
-/// `set sfdp nat external-interface`.
+/// Enable or disable reception of replies to translated sessions on an interface.
+#[derive(Command)]
+#[command("set sfdp nat external-interface")]
 struct SetExternal {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// tenant
     tenant: u32,
+    /// disable
     disable: bool,
-}
-
-impl Command for SetExternal {
-    const PATHS: &'static [&'static str] = &["set sfdp nat external-interface"];
-    const ABOUT: &'static str =
-        "Have an interface receive answers to translated sessions, or no longer";
-    const USAGE: &'static str = "<interface> tenant <tenant-id> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let interface = args.value("interface")?;
-        expect(args, "tenant")?;
-        Ok(Self { interface, tenant: args.value("tenant-id")?, disable: args.keyword("disable") })
-    }
 }
 
 /// `set sfdp nat snat`.
@@ -260,15 +218,16 @@ pub(super) struct SetSnat {
 
 impl Command for SetSnat {
     const PATHS: &'static [&'static str] = &["set sfdp nat snat"];
-    const ABOUT: &'static str = "Translate sources of a tenant, or no longer";
+    const ABOUT: &'static str = "Enable or disable source NAT of a tenant";
     const USAGE: &'static str = "tenant <tenant-id> [outside-tenant <tenant-id>] \
         [table <table-id>] [alloc-pool <pool-id>] [disable]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        expect(args, "tenant")?;
-        let tenant = args.value("tenant-id")?;
         let (mut outside, mut table, mut pool, mut disable) = (None, 0, None, false);
+        let mut tenant = None;
         while !args.is_empty() {
-            if args.keyword("outside-tenant") {
+            if args.keyword("tenant") {
+                tenant = Some(args.value("tenant-id")?);
+            } else if args.keyword("outside-tenant") {
                 outside = Some(args.value("tenant-id")?);
             } else if args.keyword("table") {
                 table = args.value("table-id")?;
@@ -280,10 +239,11 @@ impl Command for SetSnat {
                 return Err(args.unknown());
             }
         }
+        let missing = |word: &str| args.error(format_args!("expected {word}"));
+        let tenant = tenant.ok_or_else(|| missing("tenant"))?;
         if disable {
             return Ok(Self { tenant, wanted: None });
         }
-        let missing = |word: &str| args.error(format_args!("expected {word}"));
         let outside = outside.ok_or_else(|| missing("outside-tenant"))?;
         let pool = pool.ok_or_else(|| missing("alloc-pool"))?;
         Ok(Self { tenant, wanted: Some((outside, table, pool)) })
@@ -311,24 +271,30 @@ impl Print for SetSnat {
 #[derive(Debug, PartialEq)]
 pub(super) struct SetPool {
     pub pool: u32,
-    /// `None` when it is taken away.
+    /// `None` to delete it.
     pub addresses: Option<Vec<Ipv4Addr>>,
 }
 
 impl Command for SetPool {
     const PATHS: &'static [&'static str] = &["sfdp nat alloc-pool"];
-    const ABOUT: &'static str = "Add a pool of addresses for translated sources, or take it away";
+    const ABOUT: &'static str = "Add or delete a source NAT pool";
     const USAGE: &'static str = "[add|del] <pool-id> [<address>]...";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let is_del = args.keyword("del");
-        if !is_del {
-            args.keyword("add");
-        }
-        let pool = args.value("pool-id")?;
-        let mut addresses = Vec::new();
+        let (mut is_del, mut pool, mut addresses) = (false, None, Vec::new());
         while !args.is_empty() {
-            addresses.push(args.value("address")?);
+            if args.keyword("del") {
+                is_del = true;
+            } else if args.keyword("add") {
+                is_del = false;
+            } else if let Some(address) = args.optional() {
+                addresses.push(address);
+            } else if pool.is_none() {
+                pool = Some(args.value("pool-id")?);
+            } else {
+                return Err(args.error("invalid address"));
+            }
         }
+        let pool = pool.ok_or_else(|| args.error("expected pool-id"))?;
         Ok(Self { pool, addresses: (!is_del).then_some(addresses) })
     }
 }
@@ -344,18 +310,18 @@ impl Print for SetPool {
     }
 }
 
-/// Say what becomes of a connection whose first packet is not a SYN
+/// Set how connections whose first packet is not a SYN are handled
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sfdp tcp-check fsol-non-syn")]
 #[undo("=set sfdp tcp-check fsol-non-syn security")]
 pub(super) struct SetNonSyn {
-    /// it is blocked for a timeout, or ends at once
+    /// block them for a timeout, or end them at once
     #[positional]
     #[words]
     pub what: NonSyn,
 }
 
-/// Set the number of sessions for which there is to be room
+/// Set the margin of free sessions
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sfdp eviction sessions-margin")]
 #[undo("=set sfdp eviction sessions-margin 65536")]
@@ -365,23 +331,17 @@ pub(super) struct SetMargin {
     pub sessions: usize,
 }
 
-/// `kill sfdp session`.
-enum Kill {
-    All,
-    Number(u32),
-}
-
-impl Command for Kill {
-    const PATHS: &'static [&'static str] = &["kill sfdp session"];
-    const ABOUT: &'static str = "End a session by its number, or all";
-    const USAGE: &'static str = "index <index>|all";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        args.keyword("index");
-        if args.keyword("all") {
-            return Ok(Self::All);
-        }
-        Ok(Self::Number(args.value("index")?))
-    }
+/// Delete a session by its ID, or all sessions.
+#[derive(Command)]
+#[command("kill sfdp session")]
+struct Kill {
+    /// session ID
+    index: Option<u32>,
+    /// session ID
+    #[positional]
+    number: Option<u32>,
+    /// all sessions
+    all: bool,
 }
 
 fn set_margin(router: &mut Router, c: &SetMargin) -> Result<(), CliError> {
@@ -408,7 +368,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetTimeout| set_timeout(router, &c));
     cli.command(|router: &mut Router, c: SetDetour| set_detour(router, &c));
     cli.command(|router: &mut Router, c: SetIcmpErrors| {
-        let at = ICMP_ERRORS + usize::from(c.is_6);
+        let at = ICMP_ERRORS + c.version as usize;
         Ok(tenant::set_detour(router, c.tenant, at, &c.node)?)
     });
     cli.command(|router: &mut Router, c: SetInput| {
@@ -438,9 +398,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetMargin| set_margin(router, &c));
     cli.command(|router: &mut Router, c: Kill| {
-        Ok(match c {
-            Kill::All => show::kill(router, 0, true),
-            Kill::Number(number) => show::kill(router, number, false),
-        }?)
+        let number = c.index.or(c.number);
+        if !c.all && number.is_none() {
+            return Err(CliError::new("expected an index or all"));
+        }
+        Ok(show::kill(router, number.unwrap_or_default(), c.all)?)
     });
 }

@@ -12,10 +12,10 @@ pub enum Error {
     /// tenant {0} exists
     #[retval(VALUE_EXIST)]
     TenantExists(u32),
-    /// there are as many tenants as there may be
+    /// tenant limit reached
     #[retval(LIMIT_EXCEEDED)]
     TooManyTenants,
-    /// there are as many different timeouts as there may be
+    /// limit of distinct timeouts reached
     #[retval(LIMIT_EXCEEDED)]
     TooManyTimeouts,
     /// no timeout {0}
@@ -24,17 +24,17 @@ pub enum Error {
     /// no service {0}
     #[retval(NO_SUCH_ENTRY)]
     NoService(String),
-    /// no node {0} that takes IP packets
+    /// no node {0} for IP packets
     #[retval(NO_SUCH_NODE)]
     NoNode(String),
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface has another tenant: {0}
+    /// the interface belongs to tenant {0}
     #[retval(VALUE_EXIST)]
     HasTenant(u32),
-    /// the interface does not have that tenant
+    /// the interface does not belong to that tenant
     #[retval(NO_SUCH_ENTRY)]
     OtherTenant,
     /// no such session
@@ -43,7 +43,7 @@ pub enum Error {
     /// no such direction
     #[retval(INVALID_VALUE)]
     NoDirection,
-    /// no such detour
+    /// no such slow-path node type
     #[retval(INVALID_VALUE)]
     NoDetour,
     /// no pool {0}
@@ -61,7 +61,7 @@ pub enum Error {
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// sources of tenant {0} are not translated
+    /// source NAT is not enabled for tenant {0}
     #[retval(NO_SUCH_ENTRY)]
     NoSnat(u32),
     /// no access list {0}

@@ -40,7 +40,7 @@ fn expire_of<F: Family>(router: &mut Router, gone: &Gone) -> bool {
     })
 }
 
-/// What the tables of all threads have done.
+/// Totals of the tables of all threads.
 pub(super) fn usage(router: &mut Router) -> Vec<Usage> {
     let core = router.own::<Sfdp>().core.clone();
     let mut rows = Ip4::of(&core).usage(router).unwrap_or_default();

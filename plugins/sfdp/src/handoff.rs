@@ -8,7 +8,7 @@ use net::Router;
 
 use super::packet::{PLACE, leave};
 
-/// The node.
+/// Node.
 pub const HANDOFF: &str = "sfdp-handoff";
 
 /// Edges to the nodes that look packets up, by kind of session.
@@ -31,7 +31,7 @@ pub enum Next {
 /// Drops of [`HandOff`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// no room on the way to the thread that has the session.
+    /// handoff queue full.
     #[name("sess_drop")]
     Full,
 }

@@ -112,7 +112,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Has packets of an interface be those of a tenant, or no longer.
+/// Assigns packets of an interface to a tenant, or stops.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -72,7 +72,7 @@ const BY_TENANT: Columns = Columns::growing("sfdp tenant", 1 << MOST_LOG2_TENANT
 const MOST_LOG2_SESSIONS: u32 = 22;
 const MOST_LOG2_TENANTS: u32 = 16;
 
-/// What the startup configuration says.
+/// Limits of the startup configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Sessions of a kind on each thread.
@@ -86,13 +86,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of the startup configuration.
+    /// As in the startup configuration.
     fn of(parts: &Parts) -> Result<Self, Refused> {
         let log2 = |word: &str, default: u32, most: u32| {
             let log2 = parts.startup("sfdp", word)?.unwrap_or(default);
             match log2 {
                 1.. if log2 <= most => Ok(1usize << log2),
-                _ => Err(Refused(format!("sfdp: {word} is 1 to {most}, not {log2}"))),
+                _ => Err(Refused(format!("sfdp: {word} must be 1 to {most}, not {log2}"))),
             }
         };
         let sessions = log2("sessions-log2", 19, MOST_LOG2_SESSIONS)?;
@@ -100,7 +100,10 @@ impl Limits {
         let margin: usize = parts.startup("sfdp", "eviction-sessions-margin")?.unwrap_or(1 << 16);
         let interval = parts.startup("sfdp", "timer-interval")?.unwrap_or(1.0);
         if !(0.001..=3600.0).contains(&interval) {
-            return Err(Refused(format!("sfdp: timer-interval is 0.001 to 3600, not {interval}")));
+            return Err(Refused(format!(
+                "sfdp: timer-interval must be 0.001 to 3600, not \
+                {interval}"
+            )));
         }
         Ok(Self { sessions, tenants, margin: margin.min(sessions / 2), interval })
     }
@@ -166,7 +169,7 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
     })
 }
 
-/// Has packets that are handed over be looked up by a node, as of a kind.
+/// Makes a node look up packets of a kind that are handed over.
 fn connect_handoff(router: &mut Router, kind: usize, lookup: &str) -> Result<(), BuildError> {
     let slot = router.engine.connect(handoff::HANDOFF, lookup)?;
     let lookups = &mut router.own_mut::<Sfdp>().lookups;

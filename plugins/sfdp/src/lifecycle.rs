@@ -1,7 +1,7 @@
 //! `sfdp-l4-lifecycle`: how long a session lasts follows from what has passed of it.
 //!
-//! Until something comes back it has the timeout it began with. Then each packet begins another one
-//! anew: that of TCP or that of all else, and a short one once its connection is closed.
+//! Until a reply arrives it has its initial timeout. Then each packet restarts another one: that of
+//! TCP or that of all else, and a short one once its connection is closed.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use super::session::{Core, Data, ESTABLISHED, FSOL, TIME_WAIT, Timer};
 use super::tcp::{REMOVING, Segment};
 use super::tenant::{self, EMBRYONIC, TCP_ESTABLISHED, Tenant};
 
-/// The node.
+/// Node.
 pub const NAME: &str = "sfdp-l4-lifecycle";
 
 /// Sets timeouts.
@@ -58,7 +58,7 @@ fn after(
     let is_closed = data.tcp.is(REMOVING);
     data.state = match data.state {
         _ if is_closed => TIME_WAIT,
-        // It is closed no more: it begins anew.
+        // Reopened: it starts again.
         TIME_WAIT => FSOL,
         FSOL if direction == Direction::Reverse => ESTABLISHED,
         state => state,

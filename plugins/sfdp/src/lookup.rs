@@ -96,7 +96,7 @@ struct Tally {
     remote: u64,
 }
 
-/// What holds for the packets of a frame.
+/// Common data for the packets of a frame.
 struct Pass<'f, F: Family> {
     core: &'f Core,
     translator: &'f mut Translator,
@@ -159,12 +159,12 @@ struct Beginning<'p, A> {
     seen: &'p Seen<A>,
     tenant: &'p Tenant,
     number: u32,
-    /// The table that its packets come in by.
+    /// The table of its packets on receive.
     fib: u16,
     is_handed: bool,
 }
 
-/// What becomes of a packet that is of no session here.
+/// Result for a packet without a session here.
 enum Begun {
     /// It began one.
     At(SessionIndex),
@@ -344,7 +344,7 @@ fn send<F: Family, N: Node>(
     Some(go_on(p, core, (edges, from, thread), &mut passing))
 }
 
-/// Has a packet go on to its next service.
+/// Sends a packet to its next service.
 #[inline(always)]
 pub(super) fn go_on<N: Node>(
     p: &mut Packet<'_, N>,

@@ -7,18 +7,18 @@ use control::api::{Message, Record, Text};
 use net::InterfaceIndex;
 
 control::numbers! {
-    /// A direction of a session.
+    /// One direction of a session.
     pub enum SfdpSessionDirection: u8 = "sfdp_session_direction" in "vnet/sfdp/sfdp_types.api" {
         FORWARD = 0 => "SFDP_API_FORWARD",
         REVERSE = 1 => "SFDP_API_REVERSE",
     }
-    /// The state of a session.
+    /// Session state.
     pub enum SfdpSessionState: u8 = "sfdp_session_state" in "vnet/sfdp/sfdp_types.api" {
         FSOL = 0 => "SFDP_API_SESSION_STATE_FSOL",
         ESTABLISHED = 1 => "SFDP_API_SESSION_STATE_ESTABLISHED",
         TIME_WAIT = 2 => "SFDP_API_SESSION_STATE_TIME_WAIT",
     }
-    /// Packets that go to a node instead of services.
+    /// Slow-path node types.
     pub enum SfdpSpNode: u8 = "sfdp_sp_node" in "vnet/sfdp/sfdp_types.api" {
         IP4_REASS = 0 => "SFDP_API_SP_NODE_IP4_REASS",
         IP6_REASS = 1 => "SFDP_API_SP_NODE_IP6_REASS",
@@ -27,7 +27,7 @@ control::numbers! {
         IP4_ICMP4_ERROR = 4 => "SFDP_API_SP_NODE_IP4_ICMP4_ERROR",
         IP6_ICMP6_ERROR = 5 => "SFDP_API_SP_NODE_IP6_ICMP6_ERROR",
     }
-    /// The kind of a session.
+    /// Session type.
     pub enum SfdpSessionType: u8 = "sfdp_session_type" in "vnet/sfdp/sfdp_types.api" {
         IP4 = 0 => "SFDP_API_SESSION_TYPE_IP4",
         IP6 = 1 => "SFDP_API_SESSION_TYPE_IP6",
@@ -35,50 +35,50 @@ control::numbers! {
     }
 }
 
-/// The name of a service.
+/// Service name.
 #[derive(Clone, Debug, PartialEq, Record)]
 #[file("vnet/sfdp/sfdp_types.api")]
 pub struct SfdpServiceName {
-    /// its node
+    /// node
     pub data: Text<32>,
 }
 
-/// What packets of a session are found by.
+/// Lookup key of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/sfdp/sfdp_types.api")]
 pub struct SfdpSessionKey {
-    /// the context
+    /// context
     pub context_id: u32,
-    /// the initiator
+    /// initiator
     pub init_addr: Address,
-    /// its port
+    /// port
     pub init_port: u16,
-    /// the responder
+    /// responder
     pub resp_addr: Address,
-    /// its port
+    /// port
     pub resp_port: u16,
 }
 
-/// Add a tenant, or delete it.
+/// Add or delete a tenant.
 #[derive(Message)]
 pub struct SfdpTenantAddDel {
-    /// its id
+    /// ID
     pub tenant_id: u32,
-    /// its context; 4294967295 for that of the same number
+    /// context; 4294967295 for the tenant ID
     #[preset(4294967295)]
     pub context_id: u32,
-    /// deleted, else added
+    /// true to delete, false to add
     pub is_del: bool,
 }
 
-/// Set the services of new sessions of a tenant.
+/// Set the services of a tenant's new sessions.
 #[derive(Message)]
 pub struct SfdpSetServices {
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
-    /// the direction
+    /// direction
     pub dir: SfdpSessionDirection,
-    /// the services
+    /// services
     #[counted(n_services: u8)]
     pub services: Vec<SfdpServiceName>,
 }
@@ -91,41 +91,41 @@ pub struct SfdpSessionDump {}
 /// A session.
 #[derive(Message)]
 pub struct SfdpSessionDetails {
-    /// its id
+    /// ID
     pub session_id: u64,
-    /// its thread
+    /// thread index
     pub thread_index: u32,
-    /// its tenant
+    /// tenant
     pub tenant_id: u32,
-    /// its number among those there are
+    /// session index
     pub session_idx: u32,
-    /// its kind
+    /// kind
     pub session_type: SfdpSessionType,
-    /// the protocol
+    /// protocol
     pub protocol: IpProto,
-    /// its state
+    /// state
     pub state: SfdpSessionState,
-    /// seconds until it is over
+    /// seconds until expiry
     pub remaining_time: f64,
-    /// services of packets of the initiator, by bit
+    /// services in the forward direction, as bits
     pub forward_bitmap: u64,
-    /// services of answers, by bit
+    /// services in the reverse direction, as bits
     pub reverse_bitmap: u64,
-    /// what its packets are found by
+    /// lookup keys
     #[counted(n_keys: u8)]
     pub keys: Vec<SfdpSessionKey>,
 }
 
-/// End a session, or all.
+/// Delete a session, or all.
 #[derive(Message)]
 pub struct SfdpKillSession {
-    /// its number
+    /// index
     pub session_index: u32,
-    /// whether all end
+    /// true to delete all
     pub is_all: bool,
 }
 
-/// List the tenants.
+/// List tenants.
 #[derive(Message)]
 #[details(SfdpTenantDetails)]
 pub struct SfdpTenantDump {}
@@ -133,24 +133,24 @@ pub struct SfdpTenantDump {}
 /// A tenant.
 #[derive(Message)]
 pub struct SfdpTenantDetails {
-    /// its number
+    /// index
     pub index: u32,
-    /// its context
+    /// context
     pub context_id: u32,
-    /// services of packets of the initiator, by bit
+    /// services in the forward direction, as bits
     pub forward_bitmap: u64,
-    /// services of answers, by bit
+    /// services in the reverse direction, as bits
     pub reverse_bitmap: u64,
-    /// timeouts in seconds, by number
+    /// timeouts in seconds, by index
     #[counted(n_timeout: u32)]
     pub timeout: Vec<u32>,
 }
 
-/// List the timeouts.
+/// List timeouts.
 #[derive(Message)]
 #[details(SfdpTimeoutDetails)]
 pub struct SfdpTimeoutDump {
-    /// those of a tenant; 4294967295 for those that tenants begin with
+    /// of this tenant; 4294967295 for the defaults
     #[preset(4294967295)]
     pub tenant_id: u32,
 }
@@ -158,9 +158,9 @@ pub struct SfdpTimeoutDump {
 /// A timeout.
 #[derive(Message)]
 pub struct SfdpTimeoutDetails {
-    /// its number
+    /// index
     pub index: u32,
-    /// its name
+    /// name
     pub name: Text<32>,
     /// seconds
     pub timeout_value: u32,
@@ -169,37 +169,37 @@ pub struct SfdpTimeoutDetails {
 /// Set a timeout of a tenant.
 #[derive(Message)]
 pub struct SfdpSetTimeout {
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
     /// seconds
     pub timeout_value: u32,
-    /// the number of the timeout
+    /// timeout index
     pub timeout_id: u32,
 }
 
-/// Have packets of a tenant go to a node instead of services.
+/// Set the slow-path node of a tenant.
 #[derive(Message)]
 pub struct SfdpSetSpNode {
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
-    /// which packets
+    /// type of packets
     pub sp_node: SfdpSpNode,
-    /// the node
+    /// node
     pub node_index: u32,
 }
 
-/// Have ICMP errors of a tenant go to a node.
+/// Set the ICMP error node of a tenant.
 #[derive(Message)]
 pub struct SfdpSetIcmpErrorNode {
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ip6: bool,
-    /// the node
+    /// node
     pub node_index: u32,
 }
 
-/// List the services.
+/// List services.
 #[derive(Message)]
 #[details(SfdpServiceDetails)]
 pub struct SfdpServiceDump {}
@@ -207,32 +207,32 @@ pub struct SfdpServiceDump {}
 /// A service.
 #[derive(Message)]
 pub struct SfdpServiceDetails {
-    /// its node
+    /// node
     pub node_name: Text<32>,
-    /// the services that it is one of
+    /// scope
     pub scope: Text<32>,
-    /// whether chains end with it
+    /// true if it ends service chains
     pub is_terminal: bool,
-    /// its bit
+    /// bit
     pub index: u8,
 }
 
-/// Have packets of an interface be those of a tenant, or no longer.
+/// Assign an interface's packets to a tenant, or stop.
 #[derive(Message)]
 pub struct SfdpInterfaceInputSet {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
-    /// packets of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     #[preset(0)]
     pub is_ip6: u8,
-    /// or no longer
+    /// true to enable, false to disable
     pub is_disable: u8,
 }
 
 control::numbers! {
-    /// What has passed of a connection.
+    /// Connection flags.
     pub flags SfdpTcpCheckSessionFlags: u32 = "sfdp_tcp_check_session_flags" in "" {
         WAIT_FOR_RESP_SYN = 1 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_RESP_SYN",
         WAIT_FOR_INIT_ACK_TO_SYN = 2 => "SFDP_API_TCP_CHECK_SESSION_FLAG_WAIT_FOR_INIT_ACK_TO_SYN",
@@ -247,65 +247,65 @@ control::numbers! {
     }
 }
 
-/// List the sessions whose handshakes are checked.
+/// List sessions with TCP state checks.
 #[derive(Message)]
 #[details(SfdpTcpSessionDetails)]
 pub struct SfdpTcpSessionDump {}
 
-/// A session of TCP.
+/// A TCP session.
 #[derive(Message)]
 pub struct SfdpTcpSessionDetails {
-    /// its id
+    /// ID
     pub session_id: u64,
-    /// its thread
+    /// thread index
     pub thread_index: u32,
-    /// its tenant
+    /// tenant
     pub tenant_id: u32,
-    /// its number among those there are
+    /// session index
     pub session_idx: u32,
-    /// its kind
+    /// kind
     pub session_type: SfdpSessionType,
-    /// what has passed
+    /// traffic
     pub flags: SfdpTcpCheckSessionFlags,
-    /// what its packets are found by
+    /// lookup keys
     #[counted(n_keys: u8)]
     pub keys: Vec<SfdpSessionKey>,
 }
 
-/// Have an interface receive answers to translated sessions, or no longer.
+/// Enable or disable reception of replies to translated sessions on an interface.
 #[derive(Message)]
 pub struct SfdpNatSetExternalInterface {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the tenant in whose context they are looked up
+    /// tenant whose context they are looked up in
     pub tenant_id: u32,
-    /// or no longer
+    /// true to enable, false to disable
     pub is_disable: u8,
 }
 
-/// Add a pool of addresses, or take it away.
+/// Add or delete an address pool.
 #[derive(Message)]
 pub struct SfdpNatAllocPoolAddDel {
-    /// its number
+    /// index
     pub alloc_pool_id: u32,
-    /// taken away, else added
+    /// true to delete, false to add
     pub is_del: u8,
-    /// the addresses
+    /// addresses
     #[counted(n_addr: u32)]
     pub addr: Vec<Ipv4Addr>,
 }
 
-/// Translate sources of a tenant, or no longer.
+/// Enable or disable source NAT of a tenant.
 #[derive(Message)]
 pub struct SfdpNatSnatSetUnset {
-    /// the tenant
+    /// tenant
     pub tenant_id: u32,
-    /// the tenant in whose context answers are looked up
+    /// tenant whose context replies are looked up in
     pub outside_tenant_id: u32,
-    /// the table that translated packets go on in
+    /// table to route translated packets in
     pub table_id: u32,
-    /// the pool
+    /// pool
     pub alloc_pool_id: u32,
-    /// or no longer
+    /// true to enable, false to disable
     pub is_disable: u8,
 }

@@ -109,15 +109,15 @@ pub fn remove_pool(router: &mut Router, pool: u32) -> Result<(), Error> {
 /// Translation of a tenant's sources, in the numbers of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The tenant in whose context answers are looked up.
+    /// Tenant whose context replies are looked up in.
     pub outside: u32,
-    /// The table that translated packets go on in.
+    /// Table to route translated packets in.
     pub table: u32,
-    /// The pool.
+    /// Pool.
     pub pool: u32,
 }
 
-/// Has sources of a tenant be translated.
+/// Enables source NAT of a tenant.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -136,7 +136,7 @@ pub fn set_snat(router: &mut Router, id: u32, wanted: Wanted) -> Result<(), Erro
     Ok(())
 }
 
-/// Has sources of a tenant's new sessions not be translated any more.
+/// Disables source NAT of a tenant's new sessions.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -148,7 +148,7 @@ pub fn unset_snat(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has an interface receive the answers to translated sessions, in the context of a tenant.
+/// Makes an interface receive the replies to translated sessions, in the context of a tenant.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

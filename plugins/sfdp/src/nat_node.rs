@@ -49,14 +49,14 @@ impl<const LATE: usize> Node for Rewrite<LATE> {
     }
 }
 
-/// Has packets go on in the table of their session's other context.
+/// Routes packets in the table of their session's other context.
 #[derive(Clone)]
 pub struct Output(Core);
 
 /// The edge of [`Output`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Out {
-    /// They are forwarded.
+    /// Forwarded.
     #[to("ip4-lookup")]
     Lookup,
 }

@@ -39,7 +39,7 @@ const FLAG: Flags = Flags::feature(3);
 /// The session that a packet belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Its number.
+    /// Number.
     pub number: u32,
     /// The kind of its table.
     pub kind: u8,
@@ -67,7 +67,7 @@ impl Passing {
         let at = at.number() << 3 | u32::from(kind) << 1 | direction as u32;
         Self { at, version: id as u32, upper, ..self }
     }
-    /// The session.
+    /// Session.
     #[inline(always)]
     pub fn found(&self) -> Found {
         let direction = if self.at & 1 == 0 { Direction::Forward } else { Direction::Reverse };
@@ -108,7 +108,7 @@ impl Passing {
     }
 }
 
-/// Has a packet go on as one that passes no services.
+/// Sends a packet on without services.
 #[inline(always)]
 pub fn leave(p: &mut Buffer<'_>) {
     p.clear_flags(FLAG);

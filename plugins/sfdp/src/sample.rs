@@ -3,9 +3,8 @@
 
 use std::convert::Infallible;
 
-use control::cli::Line;
-use control::cli::{Args, Cli, Command, Error as CliError, Print};
-use control::configuration::{Lines, Stage};
+use control::cli::{Cli, Command, Print};
+use control::configuration::Lines;
 use control::feature::Refused;
 use graph::{BuildError, Frame, Node};
 use infra::rcu::SlabReader;
@@ -43,7 +42,7 @@ const TIMEOUT: (&str, u32) = ("sample-timeout", 120);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Parsed(u32);
 
-/// Has sessions last for a timeout of its own.
+/// Gives sessions a timeout of its own.
 #[derive(Clone)]
 struct Sample {
     core: Core,
@@ -110,33 +109,18 @@ impl Node for Input {
     }
 }
 
-/// `set sfdp sample-parser`.
-#[derive(Debug, PartialEq)]
+/// Enable or disable the sample parser on an interface.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set sfdp sample-parser")]
+#[stage(Attachments)]
 struct Set {
+    /// interface
+    #[positional]
     interface: InterfaceIndex,
+    /// tenant
     tenant: u32,
+    /// no longer
     disable: bool,
-}
-
-impl Command for Set {
-    const PATHS: &'static [&'static str] = &["set sfdp sample-parser"];
-    const ABOUT: &'static str = "Have the sample parser read what an interface receives";
-    const USAGE: &'static str = "<interface> tenant <tenant-id> [disable]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let interface = args.value("interface")?;
-        if !args.keyword("tenant") {
-            return Err(args.error("expected tenant"));
-        }
-        let tenant = args.value("tenant-id")?;
-        Ok(Self { interface, tenant, disable: args.keyword("disable") })
-    }
-}
-
-impl Print for Set {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        line.value(&self.interface).keyword("tenant", &self.tenant).flag("disable", self.disable);
-    }
 }
 
 fn set(router: &mut Router, c: &Set) -> Result<(), Error> {

@@ -17,9 +17,9 @@ const TERMINAL: u8 = 32;
 /// A service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its node.
+    /// Node.
     pub node: &'static str,
-    /// Its bit.
+    /// Bit.
     pub bit: u8,
 }
 
@@ -163,12 +163,12 @@ pub(super) fn add_built_in(router: &mut Router) -> Result<(), BuildError> {
 /// Adds a service of another plugin, whose node is in the graph; it does not end chains.
 ///
 /// # Errors
-/// No bit is free, or the node is not there.
+/// No free bit, or a missing node.
 pub fn add(router: &mut Router, node: &'static str) -> Result<(), BuildError> {
     let registry = &mut router.own_mut::<Sfdp>().registry;
     let is_free = |bit: &u8| registry.services.iter().all(|service| service.bit != *bit);
     let bit = OPEN.clone().find(is_free);
-    let bit = bit.ok_or_else(|| BuildError::UnknownNode(format!("{node}: no bit is free")))?;
+    let bit = bit.ok_or_else(|| BuildError::UnknownNode(format!("{node}: no bit left")))?;
     registry.services.push(Service { node, bit });
     connect(router)
 }
@@ -183,7 +183,7 @@ pub fn next_sender(router: &Router) -> usize {
 /// Adds a node of another plugin that sends packets to services, under the next number.
 ///
 /// # Errors
-/// The node is not there.
+/// A missing node.
 pub fn add_sender(router: &mut Router, node: &'static str) -> Result<(), BuildError> {
     let at = next_sender(router);
     router.own_mut::<Sfdp>().registry.senders.push((at, node));

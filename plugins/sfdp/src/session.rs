@@ -1,8 +1,8 @@
 //! Sessions: what is remembered of the packets of both directions, the tables that they are in, and
 //! which thread has a flow.
 //!
-//! A session belongs to the thread that its first packet came to. All threads share a table that
-//! says which thread a flow is on, so that packets which come in elsewhere are handed over.
+//! A session belongs to the thread of its first packet. All threads share a table with the thread
+//! of each flow, so that packets received elsewhere are handed over.
 
 use std::fmt::Debug;
 use std::io;
@@ -23,7 +23,7 @@ use super::service::ServiceEdges;
 use super::tcp::Connection;
 use super::tenant::Tenant;
 
-/// How often a thread asks anew for a table that another one changes.
+/// Number of attempts of a thread to lock a table that another one changes.
 const PATIENCE: usize = 256;
 
 /// Nothing has come back yet.
@@ -33,7 +33,7 @@ pub const ESTABLISHED: u8 = 1;
 /// Its connection of TCP is closed.
 pub const TIME_WAIT: u8 = 2;
 
-/// What is known of a session besides its flows.
+/// Data of a session besides its flows.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
 pub struct Data {
@@ -43,13 +43,13 @@ pub struct Data {
     pub services: [u64; 2],
     /// Packets and bytes of answers.
     pub reverse: [u64; 2],
-    /// What has passed of TCP.
+    /// TCP state.
     pub tcp: Connection,
     /// The number of its tenant.
     pub tenant: u32,
     /// Tables that translated packets go on in, by direction.
     pub fibs: [u16; 2],
-    /// Its state.
+    /// State.
     pub state: u8,
     /// Not 0 when its packets are translated.
     pub is_translated: u8,
@@ -104,9 +104,9 @@ type Borrowed<'t, A> = Lent<'t, Flow<A>, Flow<A>, Data>;
 
 /// A kind of sessions, with a table of its own.
 pub trait Family: Clone + Copy + Send + 'static {
-    /// Its addresses.
+    /// Addresses.
     type Address: Look + Ends + Debug + Sync + Into<IpAddr>;
-    /// Its number.
+    /// Index.
     const KIND: u8;
     /// The node that looks its packets up.
     const LOOKUP: &'static str;
@@ -160,7 +160,7 @@ pub struct Counters {
     pub outgoing: Rows<VolumeCounter>,
 }
 
-/// What nodes share.
+/// Data shared by nodes.
 #[derive(Clone)]
 pub struct Core {
     v4: Of<[u8; 4]>,
@@ -253,7 +253,7 @@ pub enum Taken {
     No,
 }
 
-/// Has a flow belong to the thread of a session, unless another thread has it.
+/// Assigns a flow to the thread of a session, unless another thread has it.
 ///
 /// # Errors
 /// [`Taken`].
@@ -291,8 +291,8 @@ fn claim_unless(
     Err(Taken::No)
 }
 
-/// Has a flow belong to no thread, if it is still that of a session. What finds no time is found
-/// out by the next packet: it is handed to the thread, which begins a session anew.
+/// Frees a flow, if it is still that of a session. One that is missed is detected by the next
+/// packet: it is handed to the thread, which creates a session again.
 pub fn release(owners: &View<'_>, key: u64, id: u64) {
     let keep = |now| if now == id + 1 { Change::Remove } else { Change::Nothing };
     for _ in 0..PATIENCE {
@@ -334,7 +334,7 @@ impl Gone {
         let entry = (owner_keys::<F>(session, seed), session.data.id);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
-    /// Has their flows belong to no thread; how many sessions there were.
+    /// Frees their flows; returns the number of sessions.
     pub fn release(self, owners: &mut Exact) -> usize {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (keys, id) in &all {
@@ -348,12 +348,12 @@ impl Gone {
     }
 }
 
-/// What becomes of the timeout of a session.
+/// Change of a session's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// It goes on.
     Keep,
-    /// It begins anew, as that of a class.
+    /// Restarted, as that of a class.
     Renew(u8),
 }
 
@@ -365,7 +365,7 @@ pub struct Tables<'t> {
 }
 
 impl Tables<'_> {
-    /// Has a service note a packet in its session; `None` when it is there no more.
+    /// Records a packet in its session by a service; `None` if it was deleted.
     #[inline(always)]
     pub fn update<R>(
         &mut self,

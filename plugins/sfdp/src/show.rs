@@ -19,7 +19,7 @@ use super::user::User;
 /// Sessions that are shown unless asked otherwise.
 const SHOWN: usize = 32;
 
-/// What packets of a session are found by.
+/// Lookup key of a session.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Key {
     context: u32,
@@ -207,7 +207,7 @@ struct ShowSessions {
 
 impl Command for ShowSessions {
     const PATHS: &'static [&'static str] = &["show sfdp session-table"];
-    const ABOUT: &'static str = "Show sessions, 32 unless another number is said";
+    const ABOUT: &'static str = "Show sessions; 32 by default";
     const USAGE: &'static str = "[tenant <tenant-id>] [max <count>] [unsafe-show-all]";
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let mut show = Self { tenant: None, most: SHOWN };
@@ -226,11 +226,11 @@ impl Command for ShowSessions {
     }
 }
 
-/// Show the connections of TCP whose handshakes are checked
+/// Show TCP sessions with state checks
 #[derive(Command)]
 #[command("show sfdp tcp session-table")]
 struct ShowTcp {
-    /// only those of this tenant
+    /// only this tenant
     tenant: Option<u32>,
 }
 
@@ -275,7 +275,7 @@ impl Command for ShowDetail {
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
         let word: String = args.value("session-id")?;
         let id = word.strip_prefix("0x").and_then(|id| u64::from_str_radix(id, 16).ok());
-        id.map(Self).ok_or_else(|| args.error(format_args!("expected 0x and an id, not {word}")))
+        id.map(Self).ok_or_else(|| args.error(format_args!("expected 0x and an ID, not {word}")))
     }
 }
 
@@ -318,7 +318,7 @@ fn detail(router: &mut Router, id: u64) -> Result<Detail, Error> {
     Ok(Detail { session, services })
 }
 
-/// Show services, in the order in which packets pass them
+/// Show services in processing order
 #[derive(Command)]
 #[command("show sfdp services")]
 struct ShowServices;
@@ -344,7 +344,7 @@ impl fmt::Display for Services {
     }
 }
 
-/// Show limits and the number of sessions
+/// Show limits and session counts
 #[derive(Command)]
 #[command("show sfdp status")]
 struct ShowStatus;
@@ -389,20 +389,15 @@ fn status(router: &mut Router) -> Status {
     }
 }
 
-/// `show sfdp tenant`.
+/// Show tenants.
+#[derive(Command)]
+#[command("show sfdp tenant")]
 struct ShowTenant {
+    /// only this one
+    #[positional]
     tenant: Option<u32>,
+    /// with all that is set of it
     detail: bool,
-}
-
-impl Command for ShowTenant {
-    const PATHS: &'static [&'static str] = &["show sfdp tenant"];
-    const ABOUT: &'static str = "Show tenants";
-    const USAGE: &'static str = "[<tenant-id> [detail]]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let tenant = if args.is_empty() { None } else { Some(args.value("tenant-id")?) };
-        Ok(Self { tenant, detail: tenant.is_some() && args.keyword("detail") })
-    }
 }
 
 #[derive(Serialize)]

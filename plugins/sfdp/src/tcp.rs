@@ -26,10 +26,10 @@ const REFUSED: u32 = 1 << 30;
 /// Something has passed.
 const BEGUN: u32 = 1 << 31;
 
-/// What the handshake waits for.
+/// Pending segments of the handshake.
 const WAITING: u32 = WAIT_RESP_SYN | WAIT_INIT_ACK | WAIT_RESP_ACK;
 
-/// What counts of a segment.
+/// Relevant fields of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its control bits.
@@ -51,7 +51,7 @@ impl Segment {
     }
 }
 
-/// What has passed of a connection.
+/// Connection flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C)]
 pub struct Connection {
@@ -65,7 +65,7 @@ impl Connection {
     pub fn flags(&self) -> u32 {
         self.flags & !(BEGUN | REFUSED)
     }
-    /// Has the check block it; whether it has not done so before.
+    /// Makes the check block it; returns whether this is new.
     #[inline(always)]
     pub fn refuse(&mut self) -> bool {
         let is_new = !self.is_refused();

@@ -15,13 +15,13 @@ use super::session::{Core, ESTABLISHED, TIME_WAIT, Timer};
 use super::tcp::{self, BLOCKED, REMOVING};
 use super::tenant::{AT_ONCE, EMBRYONIC, SECURITY, TCP_ESTABLISHED, Tenant};
 
-/// The node.
+/// Node.
 pub const NAME: &str = "sfdp-tcp-check";
 
-/// What becomes of a session whose first packet is not a SYN.
+/// Treatment of a session whose first packet is not a SYN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, control::cli::Words)]
 pub enum NonSyn {
-    /// it is blocked for the timeout `security`
+    /// block it for the timeout `security`
     #[default]
     Security,
     /// it ends with the packet

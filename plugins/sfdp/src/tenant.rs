@@ -56,7 +56,7 @@ pub const OVERFLOW: usize = 6;
 pub struct Detour {
     /// The edge.
     pub slot: Slot,
-    /// The node.
+    /// Node.
     pub node: String,
 }
 
@@ -78,7 +78,7 @@ pub struct Snat {
 /// A tenant.
 #[derive(Clone, Debug)]
 pub struct Tenant {
-    /// Its id.
+    /// ID.
     pub id: u32,
     /// The space of addresses and ports that its packets are looked up in.
     pub context: u32,
@@ -228,7 +228,7 @@ pub fn add(router: &mut Router, id: u32, context: Option<u32>) -> Result<(), Err
     Ok(())
 }
 
-/// Has a column of counters be there, at zero.
+/// Adds a column of counters, at zero.
 fn begin_counters(router: &mut Router, column: usize) {
     // Without room for a column there is nothing to see; packets pass as they would.
     let _ = router.stats.grow(BY_TENANT, column + 1);
@@ -299,7 +299,7 @@ pub fn set_timeout(router: &mut Router, id: u32, at: usize, seconds: u32) -> Res
     change(router, id, |tenant| (tenant.timeouts[at], tenant.classes[at]) = (seconds, class))
 }
 
-/// Has packets of a tenant go to a node instead of services.
+/// Sends packets of a tenant to a node instead of services.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -347,7 +347,7 @@ fn end_of<F: Family>(
     ended.map(drop).map_err(|_| Error::NoAnswer)
 }
 
-/// The interface and version of IP that packets of a tenant come in by.
+/// The interfaces and IP versions that receive packets of a tenant.
 pub fn inputs(router: &Router) -> Vec<(InterfaceIndex, usize, u32)> {
     let sfdp = router.own::<Sfdp>();
     let all = router.settings::<Inputs>().flat_map(|(interface, inputs)| {

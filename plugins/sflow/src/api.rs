@@ -5,12 +5,12 @@ use net::{InterfaceIndex, Router};
 
 use super::{Error, Settings, set, settings, watch, watched};
 
-/// Sample the packets of an interface, or no longer.
+/// Enable or disable sampling on an interface.
 #[derive(Message)]
 pub struct SflowEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub enable_disable: bool,
-    /// the interface
+    /// interface index
     pub hw_if_index: InterfaceIndex,
 }
 
@@ -51,41 +51,41 @@ settings! {
     rate "sampling_N" = 10000 /// one packet of so many; 0 for none
     /// Set the sampling rate.
     SflowSamplingRateSet
-    /// Ask for the sampling rate.
+    /// Get the sampling rate.
     SflowSamplingRateGet
     /// The sampling rate.
     SflowSamplingRateGetReply
     polling "polling_S" = 20 /// seconds; 0 for no reports
-    /// Set the interval between two reports of counters.
+    /// Set the counter polling interval.
     SflowPollingIntervalSet
-    /// Ask for the interval between two reports of counters.
+    /// Get the counter polling interval.
     SflowPollingIntervalGet
-    /// The interval between two reports of counters.
+    /// Counter polling interval.
     SflowPollingIntervalGetReply
     header_bytes "header_B" = 128 /// bytes, 64 to 256, rounded up to a multiple of 32
-    /// Set the length of headers in samples.
+    /// Set the number of header bytes in samples.
     SflowHeaderBytesSet
-    /// Ask for the length of headers in samples.
+    /// Get the number of header bytes in samples.
     SflowHeaderBytesGet
-    /// The length of headers in samples.
+    /// Number of header bytes in samples.
     SflowHeaderBytesGetReply
     direction "sampling_D" /// 1 for received packets, 2 for sent ones, 3 for both
     /// Set the direction of sampled packets.
     SflowDirectionSet
-    /// Ask for the direction of sampled packets.
+    /// Get the direction of sampled packets.
     SflowDirectionGet
     /// The direction of sampled packets.
     SflowDirectionGetReply
     drops "drop_M" /// 1 if dropped packets are reported, else 0
-    /// Set whether dropped packets are reported.
+    /// Enable or disable reporting of dropped packets.
     SflowDropMonitoringSet
-    /// Ask whether dropped packets are reported.
+    /// Get whether dropped packets are reported.
     SflowDropMonitoringGet
     /// Whether dropped packets are reported.
     SflowDropMonitoringGetReply
 }
 
-/// List the interfaces whose packets are sampled.
+/// List interfaces with sampling.
 #[derive(Message)]
 #[details(SflowInterfaceDetails)]
 pub struct SflowInterfaceDump {
@@ -94,10 +94,10 @@ pub struct SflowInterfaceDump {
     pub hw_if_index: InterfaceIndex,
 }
 
-/// An interface whose packets are sampled.
+/// An interface with sampling.
 #[derive(Message)]
 pub struct SflowInterfaceDetails {
-    /// the interface
+    /// interface index
     pub hw_if_index: InterfaceIndex,
 }
 
@@ -106,7 +106,7 @@ const RX: u32 = 1;
 const TX: u32 = 2;
 
 impl Settings {
-    /// 1 for received packets, 2 for sent ones, 3 for both.
+    /// 1 for received packets, 2 for transmitted ones, 3 for both.
     pub fn direction(&self) -> u32 {
         u32::from(self.rx) * RX + u32::from(self.tx) * TX
     }

@@ -39,7 +39,7 @@ pub struct Channel {
 /// The groups of a mask that has one.
 fn mask(group: u32) -> io::Result<u32> {
     let bit = group.checked_sub(1).and_then(|bit| 1u32.checked_shl(bit));
-    bit.ok_or_else(|| io::Error::other(format!("group {group} is in no mask of 32")))
+    bit.ok_or_else(|| io::Error::other(format!("group {group} exceeds the mask of 32")))
 }
 
 fn open(protocol: rustix::net::Protocol) -> io::Result<OwnedFd> {
@@ -62,7 +62,7 @@ impl Channel {
         let (family, number) = found(&answer[..len.min(ANSWER)], group).map_err(|e| match e {
             e if e.kind() == io::ErrorKind::NotFound => io::Error::new(
                 e.kind(),
-                format!("the kernel has no {family}: is its module there?"),
+                format!("the kernel has no {family}: is its module loaded?"),
             ),
             e => e,
         })?;
@@ -75,14 +75,14 @@ impl Channel {
     pub fn user() -> io::Result<Self> {
         Ok(Self { socket: open(USERSOCK)?, family: 0, groups: mask(COUNTERS)? })
     }
-    /// Sends a message to whoever listens.
+    /// Sends a message to all listeners.
     ///
     /// # Errors
     /// The kernel's.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         let to = SocketAddrNetlink::new(0, self.groups);
         match sendto(&self.socket, message, SendFlags::DONTWAIT, &to) {
-            // The group has it; besides it there is nobody in the kernel.
+            // The group has it; there is no listener in the kernel.
             Ok(_) | Err(Errno::CONNREFUSED) => Ok(()),
             Err(e) => Err(e.into()),
         }
@@ -131,6 +131,6 @@ fn found(answer: &[u8], group: &str) -> io::Result<(u16, u32)> {
             _ => (),
         }
     }
-    let none = || io::Error::new(io::ErrorKind::NotFound, format!("there is no group {group}"));
+    let none = || io::Error::new(io::ErrorKind::NotFound, format!("no group {group}"));
     Ok((family, found.ok_or_else(none)?))
 }

@@ -24,9 +24,9 @@ enum Direction {
 /// Whether something is done.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 enum Switch {
-    /// It is.
+    /// Enabled.
     Enable,
-    /// It is not.
+    /// Disabled.
     Disable,
 }
 
@@ -40,18 +40,18 @@ impl Direction {
     }
 }
 
-/// Set how many packets there are for one that is sampled
+/// Set the sampling rate: one in so many packets
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow sampling-rate")]
 #[undo("=sflow sampling-rate 10000")]
 #[stage(Objects)]
 struct SetRate {
-    /// packets; 0 to sample none
+    /// packets per sample; 0 to disable
     #[positional]
     rate: u32,
 }
 
-/// Set how often counters are reported
+/// Set the counter polling interval
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow polling-interval")]
 #[undo("=sflow polling-interval 20")]
@@ -62,7 +62,7 @@ struct SetPolling {
     seconds: u32,
 }
 
-/// Set how much of a packet is in its sample
+/// Set the number of header bytes in samples
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow header-bytes")]
 #[undo("=sflow header-bytes 128")]
@@ -73,7 +73,7 @@ struct SetHeader {
     bytes: u32,
 }
 
-/// Choose whether received or sent packets are sampled
+/// Set the direction of sampled packets: received, transmitted or both
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow direction")]
 #[undo("=sflow direction rx")]
@@ -84,7 +84,7 @@ struct SetDirection {
     direction: Direction,
 }
 
-/// Choose whether dropped packets are reported
+/// Enable or disable reporting of dropped packets
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow drop-monitoring")]
 #[undo("=sflow drop-monitoring disable")]
@@ -95,22 +95,22 @@ struct SetDrops {
     switch: Switch,
 }
 
-/// Sample the packets of an interface, or no longer
+/// Enable or disable sampling on an interface
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sflow enable-disable")]
 #[stage(Attachments)]
 struct SetInterface {
-    /// the interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// sample them, as without this word
+    /// enable; the default
     #[keyword("enable")]
     _enable: bool,
-    /// no longer
+    /// disable
     disable: bool,
 }
 
-/// Show what is sampled, and what the host was told
+/// Show sampling settings and the export state
 #[derive(Command)]
 #[command("show sflow")]
 struct Show;

@@ -85,13 +85,13 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// packets of a sub-interface are sampled on its parent
+    /// sampling applies to the parent of a sub-interface
     #[retval(INVALID_SW_IF_INDEX)]
     SubInterface,
-    /// headers have 64 to 256 bytes, not {0}
+    /// header bytes must be 64 to 256, not {0}
     #[retval(INVALID_VALUE)]
     BadHeader(u32),
-    /// directions are 1 (received), 2 (sent) and 3 (both), not {0}
+    /// direction must be 1 (received), 2 (transmitted) or 3 (both), not {0}
     #[retval(INVALID_VALUE)]
     BadDirection(u32),
 }
@@ -123,7 +123,7 @@ pub fn set(router: &mut Router, change: impl FnOnce(&mut Settings)) -> Result<()
     Ok(())
 }
 
-/// Samples the packets of an interface, or no longer.
+/// Enables or disables sampling on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

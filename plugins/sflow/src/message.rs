@@ -36,7 +36,7 @@ pub enum Group {
 /// The start of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'p> {
-    /// Its first bytes.
+    /// First bytes.
     pub bytes: &'p [u8],
     /// Bytes of the whole packet.
     pub len: u32,
@@ -88,7 +88,7 @@ pub(super) fn family(name: &str) -> Vec<u8> {
     Attributes::default().text(FAMILY_NAME, name).message(CONTROLLER, REQUEST, 0, Some(GET_FAMILY))
 }
 
-/// A sample of a packet that came in on `rx` and, if that is known, leaves by `tx`; one of so many.
+/// A sample of a packet received on `rx` and, if known, sent by `tx`; one of so many.
 pub fn sampled(
     family: u16,
     sequence: u32,
@@ -110,8 +110,7 @@ pub fn sampled(
     attributes.message(family, 0, sequence, Some(SAMPLE))
 }
 
-/// A packet that came in on `rx` and that a node dropped for a reason; `protocol` is its type of
-/// Ethernet.
+/// A packet received on `rx` and dropped by a node for a reason; `protocol` is its EtherType.
 pub fn dropped(
     family: u16,
     sequence: u32,
@@ -143,9 +142,9 @@ pub fn status(sequence: u32, uptime: u32, lost: u32) -> Vec<u8> {
 /// State and counters of an interface.
 #[derive(Clone, Debug, Default)]
 pub struct Counters<'n> {
-    /// Its name.
+    /// Name.
     pub name: &'n str,
-    /// Its number.
+    /// Index.
     pub index: u32,
     /// Bits a second.
     pub speed: u64,
@@ -159,7 +158,7 @@ pub struct Counters<'n> {
     pub broadcasts: [u64; 2],
     /// Packets of them that were multicast.
     pub multicasts: [u64; 2],
-    /// Packets dropped that came in, and that were to be sent.
+    /// Packets dropped on receive, and on transmit.
     pub discards: [u64; 2],
     /// Damaged ones.
     pub errors: [u64; 2],

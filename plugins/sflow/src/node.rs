@@ -27,7 +27,7 @@ const MOST: usize = *HEADER_BYTES.end() as usize;
 pub struct Start {
     /// Bytes of the whole packet.
     pub len: u32,
-    /// The interface it came in on.
+    /// Receive interface.
     pub rx: u32,
     /// The interface it leaves by.
     pub tx: u32,
@@ -45,7 +45,7 @@ impl Start {
         let len = (p.total_len() + in_front) as u32;
         Self { len, rx: p.rx(), tx: p.tx(), shown: shown as u16, bytes }
     }
-    /// Its first bytes.
+    /// First bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.shown)]
     }
@@ -85,7 +85,7 @@ pub enum Count {
     /// sflow packets sampled.
     #[name("sflow packets sampled")]
     Sampled,
-    /// sflow packets dropped: samples that found no room.
+    /// sflow packets dropped: sample queue full.
     #[name("sflow packets dropped")]
     Lost,
     /// sflow PSAMPLE sent.
@@ -97,7 +97,7 @@ pub enum Count {
     /// sflow discards processed.
     #[name("sflow discards processed")]
     Discarded,
-    /// sflow discards dropped: reports that found no room.
+    /// sflow discards dropped: report queue full.
     #[name("sflow discards dropped")]
     DiscardLost,
     /// sflow DROPMON sent.

@@ -1,5 +1,5 @@
-//! What the nodes found goes to the host, and every few seconds states and counters of interfaces:
-//! the process `sflow-process-samples`.
+//! Samples and reports of the nodes go to the host, and every few seconds states and counters of
+//! interfaces: the process `sflow-process-samples`.
 
 use std::io;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::node::{Count, Discard, Discards, Received, Sample, Sent, Start};
 use super::{settings, watched};
 
 const PROCESS: &str = "sflow-process-samples";
-/// Seconds after which a channel that was not there is looked for again.
+/// Seconds after which a missing channel is tried again.
 const PATIENCE: f64 = 5.0;
 
-/// A channel, as long as it is there.
+/// A channel, if it exists.
 #[derive(Debug, Default)]
 pub struct ChannelState {
     channel: Option<Channel>,
@@ -171,7 +171,7 @@ fn report_counters(router: &mut Router) {
     }
 }
 
-/// Has the interval between two reports begin anew.
+/// Restarts the interval between two reports.
 pub(super) fn repoll(router: &mut Router) {
     router.processes.signal(PROCESS, 0);
 }

@@ -10,13 +10,13 @@ use super::{Ports, Vrfs};
 /// Ranges of ports in a message.
 const RANGES: usize = 32;
 
-/// Add ranges of ports for sources in a prefix, or take them out.
+/// Add or delete port ranges of source prefixes.
 #[derive(Message)]
 pub struct IpSourceAndPortRangeCheckAddDel {
     #[preset(true)]
-    /// added, else taken out
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the sources
+    /// sources
     pub prefix: PrefixField,
     /// number of ranges
     pub number_of_ranges: u8,
@@ -24,25 +24,25 @@ pub struct IpSourceAndPortRangeCheckAddDel {
     pub low_ports: [u16; RANGES],
     /// last port of each range
     pub high_ports: [u16; RANGES],
-    /// the routing table whose list it is
+    /// table whose list it is
     pub vrf_id: u32,
 }
 
-/// Check the sources and ports of an interface, or no longer; 0 or 4294967295 for no list.
+/// Enable or disable source and port range checks on an interface; 0 or 4294967295 for no list.
 #[derive(Message)]
 pub struct IpSourceAndPortRangeCheckInterfaceAddDel {
     #[preset(true)]
-    /// checked, else no longer
+    /// true to enable, false to disable
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the list for sent TCP packets
+    /// list for transmitted TCP packets
     pub tcp_in_vrf_id: u32,
-    /// the list for received TCP packets
+    /// list for received TCP packets
     pub tcp_out_vrf_id: u32,
-    /// the list for sent UDP packets
+    /// list for transmitted UDP packets
     pub udp_in_vrf_id: u32,
-    /// the list for received UDP packets
+    /// list for received UDP packets
     pub udp_out_vrf_id: u32,
 }
 

@@ -24,7 +24,7 @@ struct SetRanges {
 
 impl Command for SetRanges {
     const PATHS: &'static [&'static str] = &["set ip source-and-port-range-check"];
-    const ABOUT: &'static str = "List the ports that packets of sources may be for";
+    const ABOUT: &'static str = "Set the allowed port ranges of source prefixes";
     const USAGE: &'static str =
         "vrf <table-id> <ip-addr>/<mask> {port nn | range <nn> - <nn> | none} [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ struct SetInterface {
 
 impl Command for SetInterface {
     const PATHS: &'static [&'static str] = &["set interface ip source-and-port-range-check"];
-    const ABOUT: &'static str = "Check sources and ports of TCP and UDP packets of an interface";
+    const ABOUT: &'static str = "Enable or disable source and port range checks on an interface";
     const USAGE: &'static str = "<interface> [tcp-out-vrf <table-id>] [udp-out-vrf <table-id>] \
         [tcp-in-vrf <table-id>] [udp-in-vrf <table-id>] [del]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -167,7 +167,7 @@ struct Show {
 
 impl Command for Show {
     const PATHS: &'static [&'static str] = &["show ip source-and-port-range-check"];
-    const ABOUT: &'static str = "Show the ports that packets of a source may be for";
+    const ABOUT: &'static str = "Show the allowed port ranges of sources";
     const USAGE: &'static str = "vrf <table-id> <ip-addr> [port <n>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut vrf, mut source, mut port) = (None, None, None);

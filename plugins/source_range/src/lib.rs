@@ -90,10 +90,10 @@ pub enum Error {
     /// no such table {0}
     #[retval(INVALID_VALUE)]
     NoTable(u32),
-    /// no more than {MOST_LISTS} tables
+    /// at most {MOST_LISTS} tables
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// no more than {MOST_RANGES} ranges for a prefix
+    /// at most {MOST_RANGES} ranges per prefix
     #[retval(EXCEEDED_NUMBER_OF_RANGES_CAPACITY)]
     TooMany,
     /// a range ends before it begins
@@ -102,13 +102,13 @@ pub enum Error {
     /// no such range
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
-    /// the list of table {0} is not empty, or an interface uses it
+    /// the list of table {0} is not empty, or in use by an interface
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
 }
 
-/// Adds ranges of ports for sources in a prefix to the list of a routing table, or takes them out.
-/// The table is made if it is not there.
+/// Adds or deletes port ranges of a source prefix in the list of a table. The table is created if
+/// necessary.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -186,7 +186,7 @@ pub fn forget(router: &mut Router, vrf: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has TCP and UDP packets of an interface checked by these lists and no others.
+/// Sets the lists that check TCP and UDP packets of an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`], [`Error::NoTable`]; nothing has changed then.

@@ -89,7 +89,7 @@ impl<const OUT: bool> Node for Check<OUT> {
         let mut good = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            // On the way out the layer 2 header of the adjacency is in front.
+            // On output the Ethernet header of the adjacency is in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
                 Some(a) if OUT => a.header_len.into(),
                 _ => 0,

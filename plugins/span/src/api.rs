@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 use super::{Directions, MirrorPoint};
 
 control::numbers! {
-    /// Direction of the frames that are copied.
+    /// Direction of mirrored frames.
     pub enum SpanState: u32 = "span_state" in "" {
         DISABLED = 0 => "SPAN_STATE_API_DISABLED",
         RX = 1 => "SPAN_STATE_API_RX",
@@ -27,37 +27,37 @@ impl SpanState {
     }
 }
 
-/// Have frames of an interface copied to another one, or no longer.
+/// Enable or disable mirroring of an interface to another.
 #[derive(Message)]
 pub struct SwInterfaceSpanEnableDisable {
-    /// the interface whose frames are copied
+    /// mirrored interface
     pub sw_if_index_from: InterfaceIndex,
-    /// the interface that sends the copies; 4294967295 for all, with no frames
+    /// destination interface; 4294967295 for all, to disable
     pub sw_if_index_to: InterfaceIndex,
-    /// direction of the frames
+    /// direction
     pub state: SpanState,
-    /// while they are bridged or cross-connected, else where they come in and go out
+    /// true to mirror bridged and cross-connected frames, false to mirror at the device
     pub is_l2: bool,
 }
 
-/// List the mirrors.
+/// List mirrors.
 #[derive(Message)]
 #[details(SwInterfaceSpanDetails)]
 pub struct SwInterfaceSpanDump {
-    /// those of bridged and cross-connected frames, else those of devices
+    /// true for bridged and cross-connected frames, false for the device
     pub is_l2: bool,
 }
 
 /// A mirror.
 #[derive(Message)]
 pub struct SwInterfaceSpanDetails {
-    /// the interface whose frames are copied
+    /// mirrored interface
     pub sw_if_index_from: InterfaceIndex,
-    /// the interface that sends the copies
+    /// destination interface
     pub sw_if_index_to: InterfaceIndex,
-    /// direction of the frames
+    /// direction
     pub state: SpanState,
-    /// while they are bridged or cross-connected
+    /// bridged and cross-connected frames
     pub is_l2: bool,
 }
 

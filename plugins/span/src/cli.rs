@@ -21,7 +21,7 @@ struct SetSpan {
 
 impl Command for SetSpan {
     const PATHS: &'static [&'static str] = &["set interface span"];
-    const ABOUT: &'static str = "Have what an interface receives or sends copied to another one";
+    const ABOUT: &'static str = "Mirror an interface's received or transmitted packets to another";
     const USAGE: &'static str =
         "<interface> [l2] {disable | destination <interface> [both|rx|tx|disable]}";
 
@@ -76,7 +76,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show what is copied, and where to.
+/// Show mirroring.
 #[derive(Command)]
 #[command("show interface span")]
 struct ShowSpan;

@@ -1,7 +1,7 @@
 //! Mirrors (SPAN): copies of what an interface receives or sends leave by other interfaces.
 //!
-//! On devices all frames are copied as they come in and go out; on layer 2 those that are bridged
-//! or cross-connected, which take the destination's rewriting of tags. Copies are not copied again.
+//! On devices all frames are copied on receive and transmit; on layer 2 those that are bridged or
+//! cross-connected, which get the destination's tag rewrite. Copies are not copied again.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -20,9 +20,9 @@ pub use node::{Mirror, MirrorLayer2};
 /// The place where frames are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorPoint {
-    /// The device, at which frames come in and go out.
+    /// The device, on receive and transmit.
     Device,
-    /// While they are bridged or cross-connected.
+    /// Bridged and cross-connected frames.
     Layer2,
 }
 
@@ -51,8 +51,7 @@ pub enum Error {
     Itself,
 }
 
-/// Has frames of an interface copied to another one, or to none (`to` is `None`: to nobody any
-/// more).
+/// Mirrors frames of an interface to another one, or stops (`to` is `None`).
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -101,7 +100,7 @@ pub fn all(router: &Router, at: MirrorPoint) -> Vec<(InterfaceIndex, InterfaceIn
     rows
 }
 
-/// Has nobody's frames copied to an interface that goes.
+/// Removes a deleted interface from all mirror destinations.
 fn follow(router: &mut Router, gone: InterfaceIndex, change: Change) {
     if change != Change::Deleting {
         return;

@@ -20,7 +20,7 @@ pub const MIRRORED: Flags = Flags::feature(0);
 /// The nodes: at devices and on layer 2, of what is received and sent.
 pub const NAMES: [&str; 4] = ["span-input", "span-output", "span-l2-input", "span-l2-output"];
 
-/// Copies frames where they come in (`OUT` is false) or go out.
+/// Copies frames on receive (`OUT` is false) or transmit.
 #[derive(Clone)]
 pub struct Mirror<const OUT: bool> {
     mirrors: SlabReader<Mirrors>,

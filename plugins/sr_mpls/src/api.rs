@@ -23,13 +23,13 @@ control::numbers! {
 /// Add a policy with one segment list.
 #[derive(Message)]
 pub struct SrMplsPolicyAdd {
-    /// its label
+    /// binding label
     pub bsid: u32,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// whether all lists get its packets
+    /// true to replicate packets to all segment lists
     pub is_spray: bool,
-    /// the labels, outermost first
+    /// labels, outermost first
     #[counted(n_segments: u8)]
     pub segments: Vec<u32>,
 }
@@ -37,15 +37,15 @@ pub struct SrMplsPolicyAdd {
 /// Change a policy.
 #[derive(Message)]
 pub struct SrMplsPolicyMod {
-    /// its label
+    /// binding label
     pub bsid: u32,
     /// operation
     pub operation: SrPolicyOp,
-    /// the list that is deleted or gets another share
+    /// segment list to delete or change
     pub sl_index: u32,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// the labels of a new list, outermost first
+    /// labels of the new segment list, outermost first
     #[counted(n_segments: u8)]
     pub segments: Vec<u32>,
 }
@@ -53,42 +53,42 @@ pub struct SrMplsPolicyMod {
 /// Delete a policy.
 #[derive(Message)]
 pub struct SrMplsPolicyDel {
-    /// its label
+    /// binding label
     pub bsid: u32,
 }
 
-/// Steer a prefix into a policy, or no longer.
+/// Steer a prefix into a policy, or stop.
 #[derive(Message)]
 pub struct SrMplsSteeringAddDel {
-    /// no longer
+    /// disable
     #[preset(false)]
     pub is_del: bool,
-    /// the policy's label; 4294967295 for next hop and colour
+    /// binding label; 4294967295 to select by next hop and color
     pub bsid: u32,
-    /// the table of the prefix
+    /// table of the prefix
     pub table_id: u32,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// not used
+    /// ignored
     pub mask_width: u32,
-    /// the next hop
+    /// next hop
     pub next_hop: Address,
-    /// the colour
+    /// color
     pub color: u32,
-    /// other policies of the colour that will do: 0 none, 1 those to no endpoint, 2 all
+    /// color-only bits: 0 exact endpoint, 1 null endpoint too, 2 any endpoint
     pub co_bits: u8,
-    /// a label that its packets get first; 4294967295 for none
+    /// VPN label; 4294967295 for none
     pub vpn_label: u32,
 }
 
-/// Say where a policy leads and what it is good for.
+/// Set the endpoint and color of a policy.
 #[derive(Message)]
 pub struct SrMplsPolicyAssignEndpointColor {
-    /// its label
+    /// binding label
     pub bsid: u32,
     /// endpoint
     pub endpoint: Address,
-    /// color: the purpose that prefixes ask for
+    /// color
     pub color: u32,
 }
 

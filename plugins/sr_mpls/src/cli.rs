@@ -29,7 +29,7 @@ struct SetPolicy {
 
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["sr mpls policy"];
-    const ABOUT: &'static str = "Add, change or delete a policy of labels";
+    const ABOUT: &'static str = "Add, change or delete an SR-MPLS policy";
     const USAGE: &'static str = "{add bsid <label> next <label>... [weight <n>] [spray] | \
         del bsid <label> | mod bsid <label> {add sl next <label>... [weight <n>] | \
         del sl index <n> | mod sl index <n> weight <n>}}";
@@ -102,18 +102,18 @@ impl Print for SetPolicy {
     }
 }
 
-/// Say where a policy of labels leads and what it is good for.
+/// Set the endpoint and color of an SR-MPLS policy.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("sr mpls policy te")]
 #[stage(Objects)]
 struct SetEndpoint {
-    /// the policy's label
+    /// binding label
     bsid: u32,
     /// endpoint
     endpoint: Option<IpAddr>,
-    /// color: the purpose that prefixes ask for
+    /// color
     color: Option<u32>,
-    /// no longer
+    /// delete
     #[alias("clear")]
     del: bool,
 }
@@ -129,7 +129,7 @@ struct Steer {
 
 impl Command for Steer {
     const PATHS: &'static [&'static str] = &["sr mpls steer"];
-    const ABOUT: &'static str = "Steer a prefix into a policy of labels, or no longer";
+    const ABOUT: &'static str = "Add or delete steering of a prefix into an SR-MPLS policy";
     const USAGE: &'static str = "[del] l3 <prefix> via {sr policy bsid <label> | \
         next-hop <address> color <n> co <0|1|2>} [fib-table <table-id>] [vpn-label <label>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -207,12 +207,12 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-/// Show the policies of labels.
+/// Show SR-MPLS policies.
 #[derive(Command)]
 #[command("show sr mpls policies")]
 struct ShowPolicies;
 
-/// Show what is steered into policies of labels.
+/// Show SR-MPLS steering.
 #[derive(Command)]
 #[command("show sr mpls steering policies")]
 struct ShowSteered;

@@ -32,16 +32,16 @@ const MOST_SEGMENTS: usize = 17;
 /// A list of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
-    /// Share of the load.
+    /// Weight.
     pub weight: u32,
-    /// The labels, outermost first.
+    /// Labels, outermost first.
     pub segments: Vec<u32>,
 }
 
 /// A policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether all lists get its packets.
+    /// True to replicate packets to all segment lists.
     pub is_spray: bool,
     /// The lists by number.
     pub lists: BTreeMap<u32, List>,
@@ -63,19 +63,19 @@ pub enum Error {
     /// no such policy
     #[retval(NO_SUCH_ENTRY)]
     NoPolicy,
-    /// there is a policy with this label
+    /// a policy with this label exists
     #[retval(VALUE_EXIST)]
     Exists,
     /// no such segment list
     #[retval(NO_SUCH_ENTRY)]
     NoList,
-    /// the last segment list stays: delete the policy
+    /// the last segment list cannot be deleted: delete the policy
     #[retval(INVALID_VALUE)]
     LastList,
-    /// labels are 16 to 1048575, and a list has 1 to 17 of them
+    /// labels are 16 to 1048575, 1 to 17 per list
     #[retval(INVALID_VALUE)]
     Label,
-    /// co is 0, 1 or 2
+    /// co must be 0, 1 or 2
     #[retval(INVALID_VALUE_2)]
     ColorOnly,
     /// no such table
@@ -121,7 +121,7 @@ fn labels(values: &[u32]) -> Vec<Label> {
     values.iter().map(label).collect()
 }
 
-/// Has the label of a policy lead over its lists.
+/// Makes the label of a policy follow its lists.
 fn install(router: &mut Router, bsid: u32, policy: &Policy) -> Result<(), Error> {
     let path = |list: &List| {
         let (first, rest) = list.segments.split_first()?;
@@ -210,7 +210,7 @@ pub fn modify(router: &mut Router, bsid: u32, change: Change) -> Result<(), Erro
     Ok(())
 }
 
-/// Deletes a policy. What is steered into it is dropped until it is there again.
+/// Deletes a policy. Steered traffic is dropped until it exists again.
 ///
 /// # Errors
 /// [`Error::NoPolicy`].

@@ -17,11 +17,11 @@ pub enum Through {
     Policy(u32),
     /// By next hop and colour.
     Color {
-        /// The next hop.
+        /// Next hop.
         next_hop: IpAddr,
-        /// The colour.
+        /// Color.
         color: u32,
-        /// Other policies of the colour that will do: 0 none, 1 those to no endpoint, 2 all.
+        /// Color-only bits: 0 exact endpoint, 1 null endpoint too, 2 any endpoint.
         co: u8,
     },
 }
@@ -123,12 +123,12 @@ pub fn unset(router: &mut Router, id: u32, prefix: Prefix) -> Result<(), Error> 
     Ok(router.remove_route(table, prefix, Source::SR, &[])?)
 }
 
-/// Has what is steered find its policies anew.
+/// Resolves the policies of steered traffic again.
 pub fn again(router: &mut Router) {
     for (key, steering) in router.own::<Policies>().steered.clone() {
         if let Err(why) = install(router, key, &steering) {
             let log = router.log.class("srmpls", "steer");
-            log.error(format_args!("{} stays as it was steered: {why}", key.1));
+            log.error(format_args!("{} keeps its steering: {why}", key.1));
         }
     }
 }

@@ -71,7 +71,7 @@ impl LocalSidFields {
     fn what(&self, router: &Router, micro: u8) -> Result<What, Retval> {
         let (interface, table) = (self.sw_if_index, self.sw_if_index.0);
         let addr = || self.nh_addr.native();
-        // Whoever names no neighbour need not name the right version.
+        // A request without a neighbor need not have the right version.
         let any =
             |link: Link| addr().map(|a| if a.is_unspecified() { link.unspecified() } else { a });
         let to = |link| Ok::<_, Retval>(What::Dx { link, interface, next_hop: any(link)? });

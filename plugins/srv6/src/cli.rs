@@ -200,7 +200,7 @@ struct SetPolicy {
 
 impl Command for SetPolicy {
     const PATHS: &'static [&'static str] = &["sr policy"];
-    const ABOUT: &'static str = "Add, change or delete a policy of segments";
+    const ABOUT: &'static str = "Add, change or delete an SRv6 policy";
     const USAGE: &'static str = "{add bsid <address> next <address>... [weight <n>] \
         [fib-table <id>] [encap|insert] [spray] [v6src <address>] | \
         add bsid <address> [fib-table <id>] [v6src <address>] behavior <behavior of a plugin> | \
@@ -330,7 +330,7 @@ struct Steer {
 
 impl Command for Steer {
     const PATHS: &'static [&'static str] = &["sr steer"];
-    const ABOUT: &'static str = "Steer packets or frames into a policy of segments, or no longer";
+    const ABOUT: &'static str = "Add or delete steering of traffic into an SRv6 policy";
     const USAGE: &'static str = "[del] {l3 <prefix> | l2 <interface>} \
         via {index <n> | bsid <address>} [fib-table <id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -371,7 +371,7 @@ impl Print for Steer {
     }
 }
 
-/// Set the source address of headers that policies put in front.
+/// Set the source address of encapsulated packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sr encaps source")]
 #[undo("=set sr encaps source addr ::")]
@@ -381,13 +381,13 @@ struct SetSource {
     addr: Ipv6Addr,
 }
 
-/// Set the hop limit of headers that policies put in front.
+/// Set the hop limit of encapsulated packets.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sr encaps hop-limit")]
 #[undo("=set sr encaps hop-limit 64")]
 #[stage(Settings)]
 struct SetHopLimit {
-    /// the limit
+    /// hop limit
     #[positional]
     limit: u8,
 }
@@ -492,7 +492,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetHopLimit| {
         if c.limit == 0 {
-            return Err(Error::new("the limit is 1 to 255"));
+            return Err(Error::new("the limit must be 1 to 255"));
         }
         super::set_hop_limit(router, c.limit);
         Ok(())

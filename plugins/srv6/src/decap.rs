@@ -14,7 +14,7 @@ use wire::{Protocol, ethernet, ip4, ip6, srh};
 use super::end::Error;
 use super::sid::{Next as Then, Sid, Sids};
 
-/// The node.
+/// Node.
 pub const NAME: &str = "sr-localsid-d";
 
 /// Next node of the inner packet.

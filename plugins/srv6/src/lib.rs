@@ -75,7 +75,7 @@ pub(crate) struct Segments {
 /// Reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// there is such a local SID
+    /// the local SID exists
     #[retval(VALUE_EXIST)]
     SidExists,
     /// no such local SID
@@ -84,19 +84,19 @@ pub enum Error {
     /// no such behavior
     #[retval(INVALID_VALUE)]
     NoBehavior,
-    /// lengths are multiples of 8, that of the node is not 0, and all together are at most 128
+    /// lengths must be multiples of 8, the node's nonzero, and add up to at most 128
     #[retval(INVALID_VALUE_2)]
     Lengths,
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// the next hop is of the other version
+    /// the next hop is of the other IP version
     #[retval(INVALID_ADDRESS_FAMILY)]
     NextHop,
     /// no such table
     #[retval(NO_SUCH_FIB)]
     NoTable,
-    /// there is a policy with this binding SID
+    /// a policy with this binding SID exists
     #[retval(VALUE_EXIST)]
     PolicyExists,
     /// no such policy
@@ -108,25 +108,25 @@ pub enum Error {
     /// a list has 1 to 16 segments
     #[retval(INVALID_VALUE)]
     Segments,
-    /// the last segment list stays: delete the policy
+    /// the last segment list cannot be deleted: delete the policy
     #[retval(INVALID_VALUE)]
     LastList,
-    /// policies of this type are not known
+    /// unknown policy type
     #[retval(UNIMPLEMENTED)]
     Kind,
-    /// the policy takes no packets of this kind
+    /// the policy does not accept this type of traffic
     #[retval(INVALID_VALUE_2)]
     NotCarried,
     /// the policy has no segment lists
     #[retval(INVALID_VALUE)]
     NoLists,
-    /// only IPv6 packets go into a policy that puts a header in
+    /// a policy that inserts a header accepts IPv6 packets only
     #[retval(INVALID_VALUE_2)]
     Insert,
-    /// this is not steered
+    /// not steered
     #[retval(NO_SUCH_ENTRY)]
     NotSteered,
-    /// no more room
+    /// table full
     #[retval(TABLE_TOO_BIG)]
     Full,
     /// {0}

@@ -33,13 +33,13 @@ control::numbers! {
         DEL = 2 => "SR_POLICY_OP_API_DEL",
         MOD = 3 => "SR_POLICY_OP_API_MOD",
     }
-    /// Kind of steered traffic.
+    /// Type of steered traffic.
     pub enum SrSteer: u8 = "sr_steer" in "vnet/srv6/sr_types.api" {
         L2 = 2 => "SR_STEER_API_L2",
         IPV4 = 4 => "SR_STEER_API_IPV4",
         IPV6 = 6 => "SR_STEER_API_IPV6",
     }
-    /// Use of a policy's lists.
+    /// Type of a policy.
     pub enum SrPolicyType: u8 = "sr_policy_type" in "" {
         DEFAULT = 0 => "SR_API_POLICY_TYPE_DEFAULT",
         SPRAY = 1 => "SR_API_POLICY_TYPE_SPRAY",
@@ -69,46 +69,46 @@ impl Field for Segment {
 pub struct Srv6SidList {
     /// number of segments
     pub num_sids: u8,
-    /// share of the load
+    /// weight
     pub weight: u32,
-    /// the segments, first to last
+    /// segments, first to last
     pub sids: [Segment; MOST_SEGMENTS],
 }
 
-/// A segment list with its number.
+/// A segment list with its index.
 #[derive(Clone, Copy, Debug, Default, Record)]
 #[file("")]
 pub struct Srv6SidListWithSlIndex {
     /// number of segments
     pub num_sids: u8,
-    /// share of the load
+    /// weight
     pub weight: u32,
-    /// its number
+    /// index
     pub sl_index: u32,
-    /// the segments, first to last
+    /// segments, first to last
     pub sids: [Segment; MOST_SEGMENTS],
 }
 
 /// A local SID that is added or deleted.
 #[derive(Fields)]
 pub struct LocalSidFields {
-    /// deleted
+    /// delete
     #[preset(false)]
     pub is_del: bool,
-    /// its address
+    /// MAC address
     pub localsid: Ipv6Addr,
-    /// whether the routing header goes with the last but one segment
+    /// true for penultimate segment pop (PSP)
     pub end_psp: bool,
     /// behavior
     pub behavior: SrBehavior,
-    /// the interface of the neighbour, or the table to look up in
+    /// interface of the neighbor, or lookup table
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
-    /// the VLAN of frames
+    /// VLAN ID
     pub vlan_index: u32,
-    /// the table that it is in
+    /// table
     pub fib_table: u32,
-    /// the neighbour
+    /// neighbor
     pub nh_addr: Address,
 }
 
@@ -120,7 +120,7 @@ pub struct SrLocalsidAddDel {
     pub sid: LocalSidFields,
 }
 
-/// Add or delete a local SID, with the lengths of its parts.
+/// Add or delete a local SID, with its block, node and function lengths.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[reply(SrLocalsidAddDelV2Reply)]
@@ -128,28 +128,28 @@ pub struct SrLocalsidAddDelV2 {
     /// the SID
     #[flatten]
     pub sid: LocalSidFields,
-    /// bits of the block
+    /// block length in bits
     pub locator_block_len: u8,
-    /// bits of the node
+    /// node length in bits
     pub locator_node_len: u8,
-    /// bits of the function
+    /// function length in bits
     pub function_len: u8,
 }
 
 /// Add a policy with one segment list.
 #[derive(Message)]
 pub struct SrPolicyAdd {
-    /// its binding SID
+    /// binding SID
     pub bsid_addr: Ipv6Addr,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// whether headers are put in front, else a routing header is put in
+    /// true to encapsulate, false to insert a routing header
     pub is_encap: bool,
-    /// whether all lists get a copy
+    /// true to replicate packets to all segment lists
     pub is_spray: bool,
-    /// the table of the binding SID
+    /// table of the binding SID
     pub fib_table: u32,
-    /// the segments
+    /// segments
     pub sids: Srv6SidList,
 }
 
@@ -158,106 +158,106 @@ pub struct SrPolicyAdd {
 #[option("status", "in_progress")]
 #[reply(SrPolicyAddV2Reply)]
 pub struct SrPolicyAddV2 {
-    /// its binding SID
+    /// binding SID
     pub bsid_addr: Ipv6Addr,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// whether headers are put in front, else a routing header is put in
+    /// true to encapsulate, false to insert a routing header
     pub is_encap: bool,
-    /// use of its lists: balance, copies to all, or TEF
+    /// type: load balance, spray or TEF
     #[name("type")]
     #[preset(0)]
     pub kind: SrPolicyType,
-    /// the table of the binding SID
+    /// table of the binding SID
     pub fib_table: u32,
-    /// the segments
+    /// segments
     pub sids: Srv6SidList,
-    /// source of headers that are put in front; :: for that of the router
+    /// encapsulation source; :: for the router's default
     pub encap_src: Ipv6Addr,
 }
 
 /// Change a policy.
 #[derive(Message)]
 pub struct SrPolicyMod {
-    /// its binding SID; :: for its number
+    /// binding SID; :: to use the index
     pub bsid_addr: Ipv6Addr,
-    /// its number
+    /// index
     pub sr_policy_index: u32,
-    /// not used
+    /// ignored
     pub fib_table: u32,
     /// operation
     pub operation: SrPolicyOp,
-    /// the list that is deleted or gets another share
+    /// segment list to delete or change
     pub sl_index: u32,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// the segments of a new list
+    /// segments of the new list
     pub sids: Srv6SidList,
 }
 
-/// Change a policy, its source address too.
+/// Change a policy, including its source address.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[reply(SrPolicyModV2Reply)]
 pub struct SrPolicyModV2 {
-    /// its binding SID; :: for its number
+    /// binding SID; :: to use the index
     pub bsid_addr: Ipv6Addr,
-    /// its number
+    /// index
     pub sr_policy_index: u32,
-    /// not used
+    /// ignored
     pub fib_table: u32,
     /// operation
     pub operation: SrPolicyOp,
-    /// the list that is deleted or gets another share
+    /// segment list to delete or change
     pub sl_index: u32,
-    /// share of the list in the load
+    /// weight of the segment list
     pub weight: u32,
-    /// the segments of a new list
+    /// segments of the new list
     pub sids: Srv6SidList,
-    /// source of headers that are put in front; :: to leave it
+    /// encapsulation source; :: to leave unchanged
     pub encap_src: Ipv6Addr,
 }
 
 /// Delete a policy.
 #[derive(Message)]
 pub struct SrPolicyDel {
-    /// its binding SID; :: for its number
+    /// binding SID; :: to use the index
     pub bsid_addr: Ipv6Addr,
-    /// its number
+    /// index
     pub sr_policy_index: u32,
 }
 
-/// Set the source address of headers that are put in front.
+/// Set the default encapsulation source address.
 #[derive(Message)]
 pub struct SrSetEncapSource {
     /// the address
     pub encaps_source: Ipv6Addr,
 }
 
-/// Set the hop limit of headers that are put in front.
+/// Set the default encapsulation hop limit.
 #[derive(Message)]
 pub struct SrSetEncapHopLimit {
-    /// the limit
+    /// hop limit
     pub hop_limit: u8,
 }
 
-/// Steer packets or frames into a policy, or no longer.
+/// Steer traffic into a policy, or stop.
 #[derive(Message)]
 pub struct SrSteeringAddDel {
-    /// no longer
+    /// disable
     #[preset(false)]
     pub is_del: bool,
-    /// the binding SID of the policy; :: for its number
+    /// binding SID of the policy; :: to use the index
     pub bsid_addr: Ipv6Addr,
-    /// the number of the policy
+    /// policy index
     pub sr_policy_index: u32,
-    /// the table of the prefix
+    /// table of the prefix
     pub table_id: u32,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// the interface whose frames are steered
+    /// interface whose frames are steered
     pub sw_if_index: InterfaceIndex,
-    /// kind of traffic
+    /// type of traffic
     pub traffic_type: SrSteer,
 }
 
@@ -269,53 +269,53 @@ pub struct SrLocalsidsDump {}
 /// A local SID.
 #[derive(Message)]
 pub struct SrLocalsidsDetails {
-    /// its address
+    /// MAC address
     pub addr: Ipv6Addr,
-    /// whether the routing header goes with the last but one segment
+    /// true for penultimate segment pop (PSP)
     pub end_psp: bool,
     /// behavior
     pub behavior: SrBehavior,
-    /// the table that it is in
+    /// table
     pub fib_table: u32,
-    /// the VLAN of frames
+    /// VLAN ID
     pub vlan_index: u32,
-    /// the neighbour
+    /// neighbor
     pub xconnect_nh_addr: Address,
-    /// its interface, or the table that is looked up in
+    /// interface, or lookup table
     pub xconnect_iface_or_vrf_table: u32,
 }
 
-/// List local SIDs with what they counted.
+/// List local SIDs with counters.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[details(SrLocalsidsWithPacketStatsDetails)]
 pub struct SrLocalsidsWithPacketStatsDump {}
 
-/// A local SID and what it counted.
+/// A local SID with counters.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct SrLocalsidsWithPacketStatsDetails {
-    /// its address
+    /// MAC address
     pub addr: Ipv6Addr,
-    /// whether the routing header goes with the last but one segment
+    /// true for penultimate segment pop (PSP)
     pub end_psp: bool,
     /// behavior
     pub behavior: SrBehavior,
-    /// the table that it is in
+    /// table
     pub fib_table: u32,
-    /// the VLAN of frames
+    /// VLAN ID
     pub vlan_index: u32,
-    /// the neighbour
+    /// neighbor
     pub xconnect_nh_addr: Address,
-    /// its interface, or the table that is looked up in
+    /// interface, or lookup table
     pub xconnect_iface_or_vrf_table: u32,
-    /// bytes of packets that went on
+    /// bytes processed
     pub good_traffic_bytes: u64,
-    /// packets that went on
+    /// packets processed
     pub good_traffic_pkt_count: u64,
-    /// bytes of packets that were dropped
+    /// bytes dropped
     pub bad_traffic_bytes: u64,
-    /// packets that were dropped
+    /// packets dropped
     pub bad_traffic_pkt_count: u64,
 }
 
@@ -328,15 +328,15 @@ pub struct SrPoliciesDump {}
 /// A policy.
 #[derive(Message)]
 pub struct SrPoliciesDetails {
-    /// its binding SID
+    /// binding SID
     pub bsid: Ipv6Addr,
-    /// whether all lists get a copy
+    /// true to replicate packets to all segment lists
     pub is_spray: bool,
-    /// whether headers are put in front
+    /// true if it encapsulates
     pub is_encap: bool,
-    /// its table
+    /// table
     pub fib_table: u32,
-    /// its lists
+    /// segment lists
     #[counted(num_sid_lists: u8)]
     pub sid_lists: Vec<Srv6SidList>,
 }
@@ -349,76 +349,76 @@ pub struct SrPoliciesV2Dump {}
 /// A policy and its source address.
 #[derive(Message)]
 pub struct SrPoliciesV2Details {
-    /// its binding SID
+    /// binding SID
     pub bsid: Ipv6Addr,
-    /// source of headers that are put in front
+    /// encapsulation source
     pub encap_src: Ipv6Addr,
-    /// use of its lists: balance, copies to all, or TEF
+    /// type: load balance, spray or TEF
     #[name("type")]
     pub kind: SrPolicyType,
-    /// whether headers are put in front
+    /// true if it encapsulates
     pub is_encap: bool,
-    /// its table
+    /// table
     pub fib_table: u32,
-    /// its lists
+    /// segment lists
     #[counted(num_sid_lists: u8)]
     pub sid_lists: Vec<Srv6SidList>,
 }
 
-/// List policies with the numbers of their lists.
+/// List policies with the indexes of their segment lists.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[details(SrPoliciesWithSlIndexDetails)]
 pub struct SrPoliciesWithSlIndexDump {}
 
-/// A policy with the numbers of its lists.
+/// A policy with the indexes of its segment lists.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct SrPoliciesWithSlIndexDetails {
-    /// its binding SID
+    /// binding SID
     pub bsid: Ipv6Addr,
-    /// whether all lists get a copy
+    /// true to replicate packets to all segment lists
     pub is_spray: bool,
-    /// whether headers are put in front
+    /// true if it encapsulates
     pub is_encap: bool,
-    /// its table
+    /// table
     pub fib_table: u32,
-    /// its lists
+    /// segment lists
     #[counted(num_sid_lists: u8)]
     pub sid_lists: Vec<Srv6SidListWithSlIndex>,
 }
 
-/// List what is steered.
+/// List steering policies.
 #[derive(Message)]
 #[details(SrSteeringPolDetails)]
 pub struct SrSteeringPolDump {}
 
-/// Traffic steered into a policy.
+/// A steering policy.
 #[derive(Message)]
 pub struct SrSteeringPolDetails {
-    /// kind of traffic
+    /// type of traffic
     pub traffic_type: SrSteer,
-    /// the table of the prefix
+    /// table of the prefix
     pub fib_table: u32,
-    /// the prefix
+    /// prefix
     pub prefix: Prefix,
-    /// the interface whose frames are steered
+    /// interface whose frames are steered
     pub sw_if_index: InterfaceIndex,
-    /// the binding SID of the policy
+    /// binding SID of the policy
     pub bsid: Ipv6Addr,
 }
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct SrLocalsidAddDelV2Reply {}
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct SrPolicyAddV2Reply {}
 
-/// It is done.
+/// Reply: success.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct SrPolicyModV2Reply {}

@@ -20,7 +20,7 @@ const MOST: usize = 1 << 16;
 /// Most segments of a list.
 pub const MOST_SEGMENTS: usize = 16;
 
-/// Use of a policy's lists.
+/// Type of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A flow takes one of them.
@@ -36,7 +36,7 @@ pub struct NewPolicy {
     pub bsid: Ipv6Addr,
     /// Use of its lists.
     pub kind: Kind,
-    /// Whether headers are put in front, else a routing header is put in.
+    /// True to encapsulate, false to insert a routing header.
     pub is_encap: bool,
     /// Number of the table of the binding SID, in which packets are looked up as well.
     pub table: u32,
@@ -49,11 +49,11 @@ pub struct NewPolicy {
 /// A segment list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
-    /// Its number.
+    /// Index.
     pub index: u32,
-    /// Share of the load.
+    /// Weight.
     pub weight: u32,
-    /// The segments, first to last.
+    /// Segments, first to last.
     pub segments: Vec<Ipv6Addr>,
 }
 
@@ -77,7 +77,7 @@ pub struct Policy {
     pub new: NewPolicy,
     /// The source address that counts.
     pub source: Ipv6Addr,
-    /// Its lists.
+    /// Segment lists.
     pub lists: Vec<List>,
     table: TableIndex,
     hop_limit: u8,
@@ -174,7 +174,7 @@ fn bsid(policy: &Policy) -> Prefix {
     Prefix::Ip6(Ip6Prefix::host(policy.new.bsid))
 }
 
-/// Has nodes and routes follow what a policy is now.
+/// Updates nodes and routes of a policy.
 fn install(router: &mut Router, index: u32) -> Result<(), Error> {
     let Segments { policies: Policies { all, rewrites }, kinds, .. } = router.own_mut::<Segments>();
     let policy = all.get(&index).ok_or(Error::NoPolicy)?;
@@ -202,7 +202,7 @@ fn changed(router: &mut Router, bsid: IpAddr) {
     all.into_iter().for_each(|call| call(router, bsid));
 }
 
-/// Has a function called with the binding SID of each policy that is made, changed or deleted.
+/// Calls a function with the binding SID of each policy that is created, changed or deleted.
 pub fn on_change(router: &mut Router, call: fn(&mut Router, Ipv6Addr)) {
     router.own_mut::<Segments>().on_policies.push(call);
 }
@@ -280,7 +280,7 @@ pub fn add(
     let policy = Policy { new, source, lists, table, hop_limit, spray, other };
     router.own_mut::<Segments>().policies.all.insert(index, policy);
     if let Err(e) = install(router, index) {
-        // It is there: it goes whole.
+        // It exists: it is deleted whole.
         let _ = remove(router, index);
         return Err(e);
     }

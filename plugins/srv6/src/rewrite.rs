@@ -69,7 +69,7 @@ pub enum Count {
 
 /// First header of packets before, and the operation.
 pub trait Imposition: Copy + Send + 'static {
-    /// The node.
+    /// Node.
     const NAME: &'static str;
     /// The node that tells senders what is wrong, and what it takes along.
     const PROBLEMS: Edge;

@@ -28,42 +28,42 @@ pub fn describe_policy(router: &Router, index: u32) -> String {
     format!("SR: Segment List index:[{index}] bsid {bsid}")
 }
 
-/// Show the local SIDs.
+/// Show local SIDs.
 #[derive(Command)]
 #[command("show sr localsids")]
 struct ShowSids;
 
-/// Show what local SIDs can do.
+/// Show local SID behaviors.
 #[derive(Command)]
 #[command("show sr localsids behaviors")]
 struct ShowBehaviors;
 
-/// Show the policies of segments.
+/// Show SRv6 policies.
 #[derive(Command)]
 #[command("show sr policies")]
 struct ShowPolicies;
 
-/// Show what policies of segments can do.
+/// Show SRv6 policy behaviors.
 #[derive(Command)]
 #[command("show sr policy behaviors")]
 struct ShowPolicyBehaviors;
 
-/// Show what is steered into policies of segments.
+/// Show SRv6 steering.
 #[derive(Command)]
 #[command("show sr steering-policies")]
 struct ShowSteered;
 
-/// Show the source address of headers that policies put in front.
+/// Show the encapsulation source address.
 #[derive(Command)]
 #[command("show sr encaps source addr")]
 struct ShowSource;
 
-/// Show the hop limit of headers that policies put in front.
+/// Show the encapsulation hop limit.
 #[derive(Command)]
 #[command("show sr encaps hop-limit")]
 struct ShowHopLimit;
 
-/// Have the counters of local SIDs begin at zero.
+/// Clear the counters of local SIDs.
 #[derive(Command)]
 #[command("clear sr localsid-counters")]
 struct ClearCounters;

@@ -30,14 +30,14 @@ pub enum What {
     X {
         /// Interface of the neighbour.
         interface: InterfaceIndex,
-        /// The neighbour.
+        /// Neighbor.
         next_hop: IpAddr,
     },
     /// On to the next segment, looked up in a table.
     T(u32),
     /// A frame is inside, which leaves by an interface.
     Dx2 {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
         /// The VLAN that messages name.
         vlan: u32,
@@ -48,14 +48,14 @@ pub enum What {
         link: Link,
         /// Interface of the neighbour.
         interface: InterfaceIndex,
-        /// The neighbour.
+        /// Neighbor.
         next_hop: IpAddr,
     },
     /// A packet is inside, looked up in a table.
     Dt {
         /// IPv4 or IPv6.
         link: Link,
-        /// The table.
+        /// Table.
         table: u32,
     },
     /// The next micro-SID takes the place of this one.
@@ -71,7 +71,7 @@ pub enum What {
         len: u8,
         /// Interface of the neighbour.
         interface: InterfaceIndex,
-        /// The neighbour.
+        /// Neighbor.
         next_hop: IpAddr,
     },
     /// Behavior of another plugin: its word, and the words behind that.
@@ -81,7 +81,7 @@ pub enum What {
 /// A local SID, as nodes read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sid {
-    /// Whether the routing header goes with the last but one segment.
+    /// True for penultimate segment pop (PSP).
     pub is_psp: bool,
     /// Next step of the packet.
     pub next: Next,
@@ -106,7 +106,7 @@ pub enum Next {
 pub struct Kept {
     /// Its behavior.
     pub what: What,
-    /// Whether the routing header goes with the last but one segment.
+    /// True for penultimate segment pop (PSP).
     pub is_psp: bool,
     /// Its object.
     pub object: Object,
@@ -151,7 +151,7 @@ pub fn prefix(addr: Ipv6Addr, len: u8) -> Ip6Prefix {
     Ip6Prefix::new(addr, len.min(BITS)).expect("the length is at most that of an address")
 }
 
-/// What a local SID uses for its packets until it is deleted.
+/// Objects that a local SID uses for its packets until it is deleted.
 #[derive(Default)]
 struct Way {
     /// A route.

@@ -96,14 +96,14 @@ pub fn unset(router: &mut Router, traffic: Traffic) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has what is steered into a policy follow what that is now.
+/// Updates traffic steered into a policy.
 pub fn again(router: &mut Router, policy: u32) {
     let all = router.own::<Segments>().steered.iter();
     let those: Vec<Traffic> = all.filter(|(_, p)| **p == policy).map(|(t, _)| *t).collect();
     for traffic in those {
         if let Err(why) = install(router, traffic, policy) {
             let log = router.log.class("sr", "steer");
-            log.error(format_args!("{traffic:?} stays as it was steered: {why}"));
+            log.error(format_args!("{traffic:?} keeps its steering: {why}"));
         }
     }
 }

@@ -10,7 +10,7 @@ use srv6::{Error, Kind as Use, NewPolicy, What};
 use super::words::{Inside, Kind, Words, named};
 
 control::numbers! {
-    /// Packets inside GTP-U.
+    /// Inner packet type of GTP-U.
     pub enum SrMobileNhtype: u8 = "sr_mobile_nhtype" in "plugins/srv6-mobile/sr_mobile_types.api" {
         NONE = 0 => "SRV6_NHTYPE_API_NONE",
         IPV4 = 1 => "SRV6_NHTYPE_API_IPV4",
@@ -19,52 +19,52 @@ control::numbers! {
     }
 }
 
-/// Add or delete a local SID that translates GTP-U.
+/// Add or delete a GTP-U local SID.
 #[derive(Debug, Message)]
 pub struct SrMobileLocalsidAddDel {
-    /// deleted, else added
+    /// true to delete, false to add
     #[preset(false)]
     pub is_del: bool,
-    /// prefix of the SID; of length 0 or 128 for an address
+    /// SID prefix; length 0 or 128 for an address
     pub localsid_prefix: Ip6Prefix,
-    /// word of the behavior
+    /// behavior name
     pub behavior: Text<64>,
-    /// table of the SID, or of what is inside for behaviors that look it up
+    /// table of the SID, or of inner packets for behaviors that look them up
     pub fib_table: u32,
-    /// table of what is inside and for the link only
+    /// table of inner link-local packets
     pub local_fib_table: u32,
-    /// the destination stays, as the last segment
+    /// drop-in mode: keep the destination as the last segment
     pub drop_in: bool,
-    /// packets that are inside
+    /// inner packet type
     pub nhtype: SrMobileNhtype,
-    /// prefix of the SID that tunnels travel in
+    /// SID prefix for tunnels
     pub sr_prefix: Ip6Prefix,
-    /// IPv4 source address; 0.0.0.0 for the one in the IPv6 source address
+    /// IPv4 source address; 0.0.0.0 to take it from the IPv6 source address
     pub v4src_addr: Ipv4Addr,
-    /// bit where that begins
+    /// bit position of the IPv4 address in it
     pub v4src_position: u32,
 }
 
-/// Add a policy that translates GTP-U.
+/// Add a GTP-U policy.
 #[derive(Debug, Message)]
 pub struct SrMobilePolicyAdd {
     /// binding SID
     pub bsid_addr: Ipv6Addr,
-    /// prefix of the SID that tunnels travel in
+    /// SID prefix for tunnels
     pub sr_prefix: Ip6Prefix,
-    /// prefix of source addresses; of length 0 for none
+    /// source address prefix; length 0 for none
     pub v6src_prefix: Ip6Prefix,
-    /// word of the behavior
+    /// behavior name
     pub behavior: Text<64>,
-    /// table of the policy, or of what is inside for behaviors that look it up
+    /// table of the policy, or of inner packets for behaviors that look them up
     pub fib_table: u32,
-    /// table of what is inside and for the link only
+    /// table of inner link-local packets
     pub local_fib_table: u32,
-    /// source address of headers; :: for that of the router
+    /// encapsulation source; :: for the router's default
     pub encap_src: Ipv6Addr,
-    /// the destination stays, which it does in any case
+    /// drop-in mode: keep the destination, as always
     pub drop_in: bool,
-    /// packets that are inside
+    /// inner packet type
     pub nhtype: SrMobileNhtype,
 }
 

@@ -15,11 +15,11 @@ const IP6: usize = size_of::<ip6::Header>();
 /// The part of the headers that were taken off which new ones are made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// The tunnel.
+    /// Tunnel interface.
     pub session: Session,
     /// Source and destination; of IPv4 the lowest 32 bits.
     pub src: u128,
-    /// Destination.
+    /// Destination address.
     pub dst: u128,
     /// Source port.
     pub port: u16,

@@ -62,8 +62,11 @@ const fn is_ip4(kind: u8) -> bool {
 struct Bad<const KIND: u8>;
 
 impl<const KIND: u8> graph::Reason for Bad<KIND> {
-    const TEXTS: &'static [CounterText] =
-        &[CounterText { name: texts(KIND)[0], text: "packets that are none", severity: "error" }];
+    const TEXTS: &'static [CounterText] = &[CounterText {
+        name: texts(KIND)[0],
+        text: "packets of another protocol",
+        severity: "error",
+    }];
     fn index(self) -> usize {
         0
     }

@@ -59,7 +59,7 @@ pub struct Translation {
     pub len: u8,
     /// Source of new headers.
     pub from: From,
-    /// Packets that are inside.
+    /// Inner packet type.
     pub inside: Inside,
     /// Headers for packets that get segments, each as often as its share says.
     pub headers: Vec<Headers>,
@@ -144,7 +144,7 @@ fn check(len: u8, bits: u8, what: &str) -> Result<(), Error> {
     if u16::from(len) + u16::from(bits) <= u16::from(BITS) {
         return Ok(());
     }
-    let why = format!("{what} has {bits} bits, and only {} are left", BITS - len);
+    let why = format!("{what} has {bits} bits, but only {} are left", BITS - len);
     Err(Error::Other(why))
 }
 
@@ -293,7 +293,7 @@ pub fn end(router: &mut Router, index: u32) {
     release(router, gone.held);
 }
 
-/// Has translations take the path that a policy is now.
+/// Makes translations follow the current path of a policy.
 pub fn follow(router: &mut Router, bsid: Ipv6Addr) {
     let all = router.own::<Sessions>().all.iter();
     let those = all.filter(|(_, kept)| kept.words.prefix.is_some_and(|p| p.addr() == bsid));

@@ -182,7 +182,7 @@ impl Words {
                     words.local = Some(args.value("table id")?);
                 }
                 _ => {
-                    return Err(Error::new(format!("unknown word `{word}' of the behavior")));
+                    return Err(Error::new(format!("unknown word `{word}' in the behavior")));
                 }
             }
         }

@@ -35,7 +35,7 @@ pub const BACKS: [&str; 2] = ["srv6-ad4-flow-rewrite", "srv6-ad6-flow-rewrite"];
 const LIMIT: usize = 1 << 18;
 /// Seconds after which an idle flow is forgotten.
 const IDLE: f64 = 300.0;
-/// Bit of the scope of a flow's second key, which nobody looks for.
+/// Bit of the scope of a flow's second key, which is never looked up.
 const UNUSED: u32 = 1 << 31;
 /// The process that forgets idle flows, and the time between its rounds.
 const PROCESS: &str = "srv6-ad-flow-expire";
@@ -320,7 +320,7 @@ fn usage(router: &mut Router) -> Vec<Usage> {
     all.usage(router).unwrap_or_default()
 }
 
-/// Other threads: flows begin anew, each on the thread that has it from now on.
+/// Other threads: flows restart, each on its new thread.
 fn threads_changed(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
     forget(router, |_| true);
     Ok(())

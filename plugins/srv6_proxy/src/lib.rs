@@ -167,7 +167,7 @@ fn finish<const STYLE: u8>(
     Ok(())
 }
 
-/// Has nothing go to an interface that is deleted.
+/// Stops sending to a deleted interface.
 fn forget<const STYLE: u8>(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change == Change::Deleting {
         proxy::forget::<STYLE>(router, interface);

@@ -203,7 +203,7 @@ impl<const STYLE: u8> graph::Count for Rewritten<STYLE> {
         } else {
             "srv6-as rewritten packets"
         },
-        text: "packets that got headers",
+        text: "packets encapsulated",
         severity: "info",
     }];
     fn index(self) -> usize {

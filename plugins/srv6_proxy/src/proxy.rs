@@ -101,7 +101,7 @@ impl<const STYLE: u8> Proxies<STYLE> {
     pub fn reader(&self) -> SlabReader<Proxy> {
         self.slab.reader()
     }
-    /// Has routes lead to the node, which is in the graph already.
+    /// Routes to the node, which is in the graph already.
     pub fn add_kind(&mut self, router: &mut Router) -> Result<(), BuildError> {
         let name = match STYLE {
             Style::MASQUERADING => masquerade::NAME,
@@ -133,7 +133,7 @@ impl<const STYLE: u8> Event for Learned<STYLE> {
     const ROOM: usize = 16;
 }
 
-/// Has a proxy put the headers on that came last.
+/// Makes a proxy prepend the latest headers.
 pub fn learn<const STYLE: u8>(router: &mut Router, learned: Learned<STYLE>) {
     let proxies = router.own_mut::<Proxies<STYLE>>();
     let Some(proxy) = proxies.slab.at(learned.index) else { return };
@@ -243,7 +243,7 @@ fn is_sub(router: &Router, interface: InterfaceIndex) -> bool {
     router.interfaces.at(interface).is_some_and(|i| i.is_sub())
 }
 
-/// Has frames of sub-interfaces be the proxy's.
+/// Gives frames of sub-interfaces to the proxy.
 fn lend<const STYLE: u8>(router: &mut Router, index: u32, interfaces: [InterfaceIndex; 2]) {
     let subs = interfaces.into_iter().filter(|interface| is_sub(router, *interface));
     let mut lent: Vec<_> = subs.collect();
@@ -276,7 +276,7 @@ pub fn end<const STYLE: u8>(router: &mut Router, index: u32) {
     gone.lent.into_iter().for_each(|interface| l2::domain::give_back(router, interface));
 }
 
-/// Has the proxies that give frames to an interface drop them from now on.
+/// Makes the proxies of an interface drop its frames from now on.
 pub fn forget<const STYLE: u8>(router: &mut Router, interface: InterfaceIndex) {
     let proxies = router.own_mut::<Proxies<STYLE>>();
     let gone = proxies.all.iter().filter(|(_, kept)| kept.out == interface);

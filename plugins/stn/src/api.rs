@@ -7,18 +7,18 @@ use super::Rule;
 use net::InterfaceIndex;
 use net::Router;
 
-/// Send punted packets for an address out of an interface, unchanged, or delete the rule.
+/// Add or delete a rule that sends punted packets to an address out of an interface unchanged.
 #[derive(Message)]
 pub struct StnAddDelRule {
     /// destination address
     pub ip_address: Address,
     /// outgoing interface
     pub sw_if_index: InterfaceIndex,
-    /// or deleted
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
-/// List the rules.
+/// List rules.
 #[derive(Message)]
 #[details(StnRulesDetails)]
 pub struct StnRulesDump {}

@@ -11,7 +11,7 @@ use super::Rule;
 use net::InterfaceIndex;
 use net::Router;
 
-/// Send punted packets for an address out of an interface, unchanged.
+/// Add or delete a rule that sends punted packets to an address out of an interface unchanged.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("stn rule")]
 #[stage(Attachments)]
@@ -20,11 +20,11 @@ struct SetRule {
     address: IpAddr,
     /// outgoing interface
     interface: InterfaceIndex,
-    /// delete the rule of the address
+    /// delete the rule
     del: bool,
 }
 
-/// Show the rules for punted packets.
+/// Show punt rules.
 #[derive(Command)]
 #[command("show stn rules")]
 struct ShowRules;

@@ -15,9 +15,9 @@ use wire::{ip4, ip6};
 
 /// A version whose packets are handed on.
 pub trait Handing: Version {
-    /// Name of the node.
+    /// Node name.
     const NODE: &'static str;
-    /// The arc it is on.
+    /// Feature arc.
     const ARC: &'static FeatureArc = Self::PUNT_ARC;
     /// The destination address of a packet.
     fn dst(p: &Buffer<'_>) -> Option<IpAddr>;

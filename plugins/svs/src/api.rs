@@ -4,71 +4,71 @@ use control::api::types::{AddressFamily, Prefix as PrefixField};
 use control::api::{Api, Message};
 use net::{InterfaceIndex, Router};
 
-/// Ask for the version of the messages.
+/// Get the version of the API.
 #[derive(Message)]
 #[reply(SvsPluginGetVersionReply)]
 pub struct SvsPluginGetVersion {}
 
-/// The version of the messages.
+/// Version of the API.
 #[derive(Message)]
 #[head(details)]
 pub struct SvsPluginGetVersionReply {
-    /// first number
+    /// major version
     pub major: u32,
-    /// second number
+    /// minor version
     pub minor: u32,
 }
 
-/// Make a table of sources, or delete it.
+/// Add or delete a source table.
 #[derive(Message)]
 pub struct SvsTableAddDel {
-    /// or deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// version of the sources
+    /// address family of the sources
     pub af: AddressFamily,
-    /// number of the table
+    /// table ID
     pub table_id: u32,
 }
 
-/// Have packets from sources looked up in a routing table, or no longer.
+/// Add or delete a source route: the table for packets from a prefix.
 #[derive(Message)]
 pub struct SvsRouteAddDel {
-    /// or no longer
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the sources
+    /// sources
     pub prefix: PrefixField,
-    /// number of the table of sources
+    /// source table ID
     pub table_id: u32,
-    /// number of the routing table
+    /// FIB table ID
     pub source_table_id: u32,
 }
 
-/// Have an interface choose by a table of sources, or no longer.
+/// Enable or disable source table selection on an interface.
 #[derive(Message)]
 pub struct SvsEnableDisable {
-    /// or no longer
+    /// true to enable, false to disable
     pub is_enable: bool,
-    /// version of the sources
+    /// address family of the sources
     pub af: AddressFamily,
-    /// number of the table of sources
+    /// source table ID
     pub table_id: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the interfaces that choose.
+/// List interfaces with source table selection.
 #[derive(Message)]
 #[details(SvsDetails)]
 pub struct SvsDump {}
 
-/// An interface that chooses.
+/// An interface with source table selection.
 #[derive(Message)]
 pub struct SvsDetails {
-    /// number of the table of sources
+    /// source table ID
     pub table_id: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// version of the sources
+    /// address family of the sources
     pub af: AddressFamily,
 }
 

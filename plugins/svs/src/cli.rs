@@ -20,7 +20,7 @@ struct SetTable {
 
 impl Command for SetTable {
     const PATHS: &'static [&'static str] = &["svs table"];
-    const ABOUT: &'static str = "Make a table of sources, or delete it";
+    const ABOUT: &'static str = "Add or delete a source table";
     const USAGE: &'static str = "[add|delete|del] [ip4|ip6] table-id <id>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_add, mut version, mut id) = (true, IpVersion::V4, None);
@@ -62,7 +62,7 @@ struct SetRoute {
 
 impl Command for SetRoute {
     const PATHS: &'static [&'static str] = &["svs route"];
-    const ABOUT: &'static str = "Have packets from sources looked up in a table, or no longer";
+    const ABOUT: &'static str = "Add or delete a source route: the table for packets from a prefix";
     const USAGE: &'static str =
         "[add|delete|del] [table-id] <table-id> <prefix> [src-table-id] [<src-table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -114,7 +114,7 @@ struct SetInterface {
 
 impl Command for SetInterface {
     const PATHS: &'static [&'static str] = &["svs enable"];
-    const ABOUT: &'static str = "Have an interface choose tables by sources, or no longer";
+    const ABOUT: &'static str = "Enable or disable source table selection on an interface";
     const USAGE: &'static str = "[enable|disable] [ip4|ip6] [table-id] <table-id> <interface>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_on, mut version, mut id, mut interface) = (true, IpVersion::V4, None, None);
@@ -149,7 +149,7 @@ impl Print for SetInterface {
     }
 }
 
-/// Show tables of sources, and the interfaces that choose by them.
+/// Show source tables and the interfaces that use them.
 #[derive(Command)]
 #[command("show svs")]
 struct Show;

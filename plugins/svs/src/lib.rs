@@ -64,22 +64,22 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// no table {0} of sources
+    /// no source table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// table {0} of sources is there already
+    /// source table {0} exists
     #[retval(VALUE_EXIST)]
     Exists(u32),
-    /// no routing table {0}
+    /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoFib(u32),
-    /// table {0} of sources is an interface's
+    /// source table {0} is in use by an interface
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// no such source {0}
+    /// no source route {0}
     #[retval(NO_SUCH_ENTRY)]
     NoRoute(Prefix),
-    /// the interface has no such table
+    /// the interface does not use that table
     #[retval(NO_SUCH_ENTRY)]
     NotOn,
     /// no room for another table
@@ -121,7 +121,7 @@ fn table(router: &Router, version: IpVersion, id: u32) -> Result<&Table, Error> 
     router.own::<Tables>().all.get(&(version, id)).ok_or(Error::NoTable(id))
 }
 
-/// Has packets from sources in a prefix looked up in a routing table.
+/// Sets the table for packets from a prefix.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -138,7 +138,7 @@ pub fn add_route(router: &mut Router, id: u32, prefix: Prefix, fib: u32) -> Resu
     Ok(())
 }
 
-/// Has packets from sources in a prefix looked up as those from others.
+/// Deletes the table for packets from a prefix.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -166,7 +166,7 @@ fn publish(router: &mut Router, version: IpVersion, id: u32) {
     }
 }
 
-/// Has an interface choose by a table of sources.
+/// Enables source table selection on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -183,7 +183,7 @@ pub fn enable(
     Ok(router.put(interface, chosen)?)
 }
 
-/// Has an interface choose no longer.
+/// Disables source table selection on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

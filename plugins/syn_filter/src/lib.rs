@@ -36,7 +36,7 @@ pub enum Error {
     NoInterface,
 }
 
-/// Limits connections over an interface, or no longer.
+/// Enables or disables the SYN filter on an interface.
 ///
 /// # Errors
 /// [`Error::NoInterface`].
@@ -44,7 +44,7 @@ pub fn set(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result<(
     Ok(router.put(interface, Filtered(on))?)
 }
 
-/// Limit the TCP connections that begin over an interface, or stop.
+/// Enable or disable the TCP SYN rate filter on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ip syn filter")]
 #[stage(Attachments)]
@@ -52,7 +52,7 @@ struct Set {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// stop
+    /// disable
     disable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `syn-filter-4`: a bucket of tokens for each source, by a hash that nobody outside knows.
+//! `syn-filter-4`: a bucket of tokens for each source, by a secret hash.
 //!
 //! A thread has buckets of its own. Sources that share a bucket share its tokens: what a flood from
 //! many sources costs others is bounded, and so is the table.

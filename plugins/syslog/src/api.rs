@@ -8,7 +8,7 @@ use net::Router;
 use super::{Sender, Severity};
 
 control::numbers! {
-    /// Severities of events.
+    /// Syslog severities.
     pub enum SyslogSeverity: u32 = "syslog_severity" in "" {
         EMERG = 0 => "SYSLOG_API_SEVERITY_EMERG",
         ALERT = 1 => "SYSLOG_API_SEVERITY_ALERT",
@@ -21,59 +21,59 @@ control::numbers! {
     }
 }
 
-/// Set where messages go.
+/// Set the syslog destination.
 #[derive(Message)]
 pub struct SyslogSetSender {
     /// source address
     pub src_address: Ipv4Addr,
-    /// address of the collector
+    /// collector address
     pub collector_address: Ipv4Addr,
     #[preset(514)]
-    /// port of the collector
+    /// collector port
     pub collector_port: u16,
-    /// routing table; 4294967295 for the default one
+    /// table; 4294967295 for the default one
     pub vrf_id: u32,
     #[preset(480)]
-    /// longest message in bytes
+    /// maximum message length in bytes
     pub max_msg_size: u32,
 }
 
-/// Ask where messages go.
+/// Get the syslog destination.
 #[derive(Message)]
 #[reply(SyslogGetSenderReply)]
 pub struct SyslogGetSender {}
 
-/// The answer; without a sender all is zero.
+/// Reply; all zero without a destination.
 #[derive(Message)]
 pub struct SyslogGetSenderReply {
     /// source address
     pub src_address: Ipv4Addr,
-    /// address of the collector
+    /// collector address
     pub collector_address: Ipv4Addr,
-    /// port of the collector
+    /// collector port
     pub collector_port: u16,
-    /// routing table; 4294967295 for the default one
+    /// table; 4294967295 for the default one
     pub vrf_id: u32,
-    /// longest message in bytes
+    /// maximum message length in bytes
     pub max_msg_size: u32,
 }
 
-/// Set the least severity of events that are sent.
+/// Set the minimum severity of events sent.
 #[derive(Message)]
 pub struct SyslogSetFilter {
-    /// the severity
+    /// severity
     pub severity: SyslogSeverity,
 }
 
-/// Ask for the least severity of events that are sent.
+/// Get the minimum severity of events sent.
 #[derive(Message)]
 #[reply(SyslogGetFilterReply)]
 pub struct SyslogGetFilter {}
 
-/// The answer.
+/// Reply.
 #[derive(Message)]
 pub struct SyslogGetFilterReply {
-    /// the severity
+    /// severity
     pub severity: SyslogSeverity,
 }
 

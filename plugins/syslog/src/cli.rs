@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use control::cli::{Args, Cli, Command, Error, Output, Print};
 use control::configuration::Lines;
@@ -10,45 +11,79 @@ use serde::Serialize;
 
 use super::{Facility, LONGEST, Message, PORT, Sender, Severity, Structured};
 
-/// Set where messages go.
+/// Set the syslog destination.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set syslog sender")]
 #[undo("=set syslog sender disable")]
 #[stage(Attachments)]
 struct SetSender {
-    /// address of the collector
+    /// collector address
     collector: Ipv4Addr,
-    /// its port
+    /// port
     port: Option<u16>,
     /// source address
     src: Ipv4Addr,
-    /// routing table
+    /// table
     vrf_id: Option<u32>,
-    /// longest message in bytes
+    /// maximum message length in bytes
     max_msg_size: Option<u32>,
 }
 
-/// Set the least severity of events that are sent.
+/// Set the minimum severity of events sent.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set syslog filter")]
 #[undo("=set syslog filter severity info")]
 #[stage(Settings)]
 struct SetFilter {
-    /// the severity
-    severity: Severity,
+    /// severity
+    severity: Named,
 }
 
-/// Send no messages.
+/// A severity by its short name, or by the words of RFC 5424 table 2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Named(Severity);
+
+impl FromStr for Named {
+    type Err = ();
+    fn from_str(word: &str) -> Result<Self, ()> {
+        Ok(Self(match word {
+            "emergency" => Severity::Emerg,
+            "critical" => Severity::Crit,
+            "error" => Severity::Err,
+            "warning" => Severity::Warn,
+            "informational" => Severity::Info,
+            "debug" => Severity::Dbg,
+            short => short.parse()?,
+        }))
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Severity::Emerg => "emergency",
+            Severity::Alert => "alert",
+            Severity::Crit => "critical",
+            Severity::Err => "error",
+            Severity::Warn => "warning",
+            Severity::Notice => "notice",
+            Severity::Info => "informational",
+            Severity::Dbg => "debug",
+        })
+    }
+}
+
+/// Stop sending messages.
 #[derive(Command)]
 #[command("set syslog sender disable")]
 struct RemoveSender;
 
-/// Show where messages go.
+/// Show the syslog destination.
 #[derive(Command)]
 #[command("show syslog sender")]
 struct ShowSender;
 
-/// Show the least severity of events that are sent.
+/// Show the minimum severity of events sent.
 #[derive(Command)]
 #[command("show syslog filter")]
 struct ShowFilter;
@@ -84,7 +119,7 @@ impl Command for Test {
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut test = Self {
             facility: args.value("facility")?,
-            severity: args.value("severity")?,
+            severity: args.value::<Named>("severity")?.0,
             application: args.value("application")?,
             id: args.value("message-id")?,
             data: Vec::new(),
@@ -99,7 +134,8 @@ impl Command for Test {
             if !args.keyword("sd-param") {
                 break;
             }
-            let element = test.data.last_mut().ok_or_else(|| place.error("no sd-id before"))?;
+            let element =
+                test.data.last_mut().ok_or_else(|| place.error("missing sd-id before"))?;
             element.parameters.push([args.value("name")?, args.value("value")?]);
         }
         args.rest().clone_into(&mut test.text);
@@ -170,7 +206,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     let severity = super::filter(router);
     if severity != Severity::default() {
-        lines.push(&SetFilter { severity });
+        lines.push(&SetFilter { severity: Named(severity) });
     }
 }
 
@@ -190,7 +226,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router: &mut Router, c: SetFilter| {
-        super::set_filter(router, c.severity);
+        super::set_filter(router, c.severity.0);
         Ok(())
     });
     cli.command(|router: &mut Router, test: Test| {
@@ -208,6 +244,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(ShownSender { sender }))
     });
     cli.command(|router: &mut Router, _: ShowFilter| {
-        Ok(Output::of(ShownFilter { severity: super::filter(router).to_string() }))
+        Ok(Output::of(ShownFilter { severity: Named(super::filter(router)).to_string() }))
     });
 }

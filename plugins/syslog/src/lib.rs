@@ -61,13 +61,13 @@ pub enum Severity {
 pub struct Sender {
     /// The collector's address.
     pub collector: Ipv4Addr,
-    /// Its port.
+    /// Port.
     pub port: u16,
     /// The source address.
     pub src: Ipv4Addr,
     /// The routing table, if it is not the default one: its number.
     pub vrf: Option<u32>,
-    /// Longest message in bytes.
+    /// Maximum message length in bytes.
     pub longest: u32,
 }
 
@@ -86,7 +86,7 @@ struct Syslog {
 /// Reasons why something cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// no routing table {0}
+    /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
     /// the collector has no address
@@ -95,12 +95,12 @@ pub enum Error {
     /// a sender needs a source address
     #[retval(INVALID_SRC_ADDRESS)]
     NoSource,
-    /// messages of {0} bytes are shorter than the {LONGEST} that every collector takes
+    /// {0} bytes is below the {LONGEST} that every collector accepts
     #[retval(INVALID_VALUE)]
     TooShort(u32),
 }
 
-/// Has no messages sent.
+/// Stops sending messages.
 pub fn remove_sender(router: &mut Router) {
     if let Some((_, table)) = router.own_mut::<Syslog>().sender.take() {
         router.use_table_of(net::adjacency::Link::Ip4, table, false);
@@ -133,7 +133,7 @@ pub fn set_sender(router: &mut Router, sender: Sender) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has `listener` called whenever what is sent ([`is_sent`]) may be other events.
+/// Calls `listener` whenever the events sent ([`is_sent`]) may have changed.
 pub fn on_change(router: &mut Router, listener: fn(&mut Router)) {
     router.own_mut::<Syslog>().listeners.push(listener);
 }

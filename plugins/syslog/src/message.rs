@@ -20,14 +20,31 @@ const FACILITIES: [&str; 24] = [
     "local4", "local5", "local6", "local7",
 ];
 
+/// The same in the words of that table; those of some numbers are the same.
+const LONG: [(&str, u8); 13] = [
+    ("kern", 0),
+    ("user-level", 1),
+    ("mail-system", 2),
+    ("system-daemons", 3),
+    ("security-authorization", 4),
+    ("syslogd", 5),
+    ("line-printer", 6),
+    ("network-news", 7),
+    ("clock-daemon", 9),
+    ("ftp-daemon", 11),
+    ("ntp-subsystem", 12),
+    ("log-audit", 13),
+    ("log-alert", 14),
+];
+
 impl FromStr for Facility {
     type Err = ();
 
-    /// Reads a name, such as `local0`.
+    /// Reads a name, such as `local0` or `mail-system`.
     fn from_str(word: &str) -> Result<Self, ()> {
-        let word = if word == "kern" { "kernel" } else { word };
-        let at = FACILITIES.iter().position(|name| *name == word).ok_or(())?;
-        Ok(Self(at as u8))
+        let short = FACILITIES.iter().position(|name| *name == word).map(|at| at as u8);
+        let long = || LONG.iter().find(|(name, _)| *name == word).map(|(_, at)| *at);
+        short.or_else(long).map(Self).ok_or(())
     }
 }
 

@@ -1,5 +1,5 @@
 //! `trace-filtering`: traces packets in the middle of the graph, where they are known to be IP and
-//! for which interface, instead of where they come in.
+//! for which interface, instead of on receive.
 //!
 //! Enabled on an interface, the node starts the trace of as many packets of this interface as
 //! `trace add trace-filtering COUNT` says. With
@@ -42,35 +42,35 @@ pub enum Error {
     NoInterface,
 }
 
-/// Trace packets of an interface from the feature on.
+/// Enable or disable packet tracing in a feature node of an interface.
 #[derive(Command)]
 #[command("tracenode feature")]
 struct TraceNode {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// switch it off
+    /// disable
     disable: bool,
-    /// accepted: `trace add trace-filtering COUNT filter` says whether the filter chooses
+    /// accepted: use `trace add trace-filtering COUNT filter` to trace through the filter
     #[keyword("pcap")]
     _pcap: bool,
 }
 
-/// Trace packets of an interface from the feature on, or switch it off.
+/// Enable or disable packet tracing in a feature node of an interface.
 #[derive(Message)]
 #[option("vat_help", "tracenode_enable_disable <intfc> [disable] [pcap]")]
 pub struct TracenodeEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// accepted: what is traced says whether a filter chooses
+    /// accepted: the trace settings decide whether the filter applies
     #[preset(false)]
     pub is_pcap: bool,
-    /// on, else off
+    /// true to enable, false to disable
     #[preset("true")]
     pub enable: bool,
 }
 
-/// Traces packets of an interface from `trace-filtering` on, or no longer.
+/// Enables or disables tracing of an interface's packets in `trace-filtering`.
 ///
 /// # Errors
 /// [`Error`].

@@ -8,11 +8,11 @@ use net::Router;
 /// A node on a path.
 #[derive(Record)]
 pub struct TracePathNode {
-    /// name of the node
+    /// node name
     pub name: Text<64>,
 }
 
-/// Show the different paths of traced packets through the graph.
+/// Show the distinct paths of traced packets through the graph.
 #[derive(Message)]
 #[details(TracepathDetails)]
 pub struct TracepathDump {}
@@ -20,13 +20,13 @@ pub struct TracepathDump {}
 /// A path of traced packets.
 #[derive(Message)]
 pub struct TracepathDetails {
-    /// the same for the same nodes in the same order
+    /// path ID: equal for equal node sequences
     pub path_id: u64,
-    /// packets that took it
+    /// packets on this path
     pub n_pkts: u32,
-    /// threads that they began on: bit 0 is thread 0
+    /// threads the packets started on, as bits
     pub thread_bitmap: u64,
-    /// in the order of the visits
+    /// in order of the visits
     #[counted(n_nodes: u32)]
     pub nodes: Vec<TracePathNode>,
 }

@@ -34,35 +34,35 @@ pub const FEATURE: Feature = Feature {
 /// Packets of a path that are shown when nothing else is said.
 const SHOWN: usize = 50;
 
-/// Show the different paths of traced packets through the graph.
+/// Show the distinct paths of traced packets through the graph.
 #[derive(Command)]
 #[command("show trace paths")]
 struct ShowPaths {
-    /// number of paths to show
+    /// maximum number of paths
     max: Option<usize>,
 }
 
-/// Show the packets of chosen paths.
+/// Show the packets of selected paths.
 #[derive(Command)]
 #[command("show trace path")]
 struct ShowPackets {
-    /// number of a path in `show trace paths`; all when none is given
+    /// path number in `show trace paths`; default all
     #[positional]
     index: Vec<usize>,
-    /// number of packets to show of each path
+    /// maximum packets per path
     max: Option<usize>,
 }
 
-/// Draw the paths of traced packets, in the language of Graphviz.
+/// Print the paths of traced packets for Graphviz.
 #[derive(Command)]
 #[command("show trace paths graphviz")]
 struct Draw {
-    /// number of a path in `show trace paths`; all when none is given
+    /// path number in `show trace paths`; default all
     #[positional]
     index: Vec<usize>,
-    /// number of paths to draw
+    /// maximum number of paths
     max: Option<usize>,
-    /// write it there
+    /// write it to this file
     #[values("file")]
     file: Option<PathBuf>,
 }
@@ -142,7 +142,7 @@ fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
 fn paths(router: &mut Router, chosen: &[usize], max: usize, shown: usize) -> Result<Paths, Error> {
     let traced = traced(router)?;
     if let Some(index) = chosen.iter().find(|index| **index >= traced.len()) {
-        return Err(Error::new(format!("no path has the number {index}")));
+        return Err(Error::new(format!("no path {index}")));
     }
     let time = timestamps::of(router).writer(router);
     let path = |(index, Traced { nodes, packets, .. })| Path {

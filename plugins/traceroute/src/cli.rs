@@ -35,23 +35,23 @@ impl Command for Traceroute {
     const ABOUT: &'static str = "Show the routers on the path to a host";
     const ARGS: &'static [ArgInfo] = &[
         arg("ip-addr", &[], "the host"),
-        arg("ip4-addr", &["ipv4"], "the host's IPv4 address"),
-        arg("ip6-addr", &["ipv6"], "the host's IPv6 address"),
-        ArgInfo { values: "interface", ..arg("interface", &["source", "-i"], "from its address") },
-        arg("id", &["table-id"], "look the host up in this table, not the interface's"),
+        arg("ip4-addr", &["ipv4"], "IPv4 address"),
+        arg("ip6-addr", &["ipv6"], "IPv6 address"),
+        ArgInfo { values: "interface", ..arg("interface", &["source", "-i"], "source interface") },
+        arg("id", &["table-id"], "table to look the host up in; default the interface's"),
         ArgInfo { kind: ArgKind::Flag, ..arg("icmp", &["icmp", "-I"], "send echo requests") },
         ArgInfo { kind: ArgKind::Flag, ..arg("udp", &["udp", "-U"], "send UDP, the default") },
-        ArgInfo { kind: ArgKind::Flag, ..arg("-n", &["-n"], "no names, as always") },
-        arg("port:33434", &["port", "-p"], "the first probe's UDP port"),
-        arg("hop:1", &["first", "-f"], "hops of the first probes"),
-        arg("hops:30", &["max", "-m"], "hops of the last probes"),
-        arg("count:3", &["queries", "-q"], "probes for each hop"),
+        ArgInfo { kind: ArgKind::Flag, ..arg("-n", &["-n"], "accepted: names are never resolved") },
+        arg("port:33434", &["port", "-p"], "UDP port of the first probe"),
+        arg("hop:1", &["first", "-f"], "first hop"),
+        arg("hops:30", &["max", "-m"], "maximum hops"),
+        arg("count:3", &["queries", "-q"], "probes per hop"),
         arg(
             "sec:5",
             &["wait", "-w"],
-            "seconds to wait for each answer; less where others come sooner, if not said",
+            "seconds to wait for each reply; by default adapted to other replies",
         ),
-        arg("pktsize:60", &["size"], "bytes of a probe, headers included"),
+        arg("pktsize:60", &["size"], "probe length in bytes, including headers"),
     ];
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -114,7 +114,7 @@ where
     let start = *args;
     let value = args.value(name)?;
     let (least, most) = (range.start(), range.end());
-    let wrong = || start.error(format_args!("not from {least} to {most}"));
+    let wrong = || start.error(format_args!("must be {least} to {most}"));
     range.contains(&value).then_some(value).ok_or_else(wrong)
 }
 
@@ -151,7 +151,7 @@ impl Task<Router> for Headed {
 
 fn traceroute(router: &mut Router, c: Traceroute) -> Result<Box<dyn Task<Router>>, Error> {
     if c.dst.is_multicast() {
-        return Err(Error::new(format!("{} is a group", c.dst)));
+        return Err(Error::new(format!("{} is a multicast address", c.dst)));
     }
     let origin = Origin::towards(c.dst, c.table, c.source, router)?;
     if origin.is_own {

@@ -1,11 +1,11 @@
 //! `traceroute`: the routers on the path to a host (RFC 1812 section 5.3.1, RFC 4443 section
 //! 3.3).
 //!
-//! The command's task sends probes that may go ever farther: UDP to ports that nobody listens on,
-//! or echo requests. Answers are ICMP errors that quote the probe, which reach
+//! The command's task sends probes with increasing hop limits: UDP to ports without a listener, or
+//! echo requests. Answers are ICMP errors that quote the probe, which reach
 //! [`Answers`](ping::Answers); it reports them to control, which finds the task by the probe's
-//! source. Echoes reach the plugin `ping`. ICMP errors are taken only while a traceroute is in
-//! progress.
+//! source. Echo replies reach the plugin `ping`. ICMP errors are taken only while a traceroute is
+//! in progress.
 #![forbid(unsafe_code)]
 
 mod cli;

@@ -10,7 +10,7 @@ use ping::{AnswerFormat, Echoes};
 
 /// A version whose ICMP errors quote packets.
 pub trait Quotes: Echoes {
-    /// Name of the node.
+    /// Node name.
     const ANSWERS: &'static str;
     /// Protocol and payload of a quoted packet without options.
     fn quoted(packet: &[u8]) -> Option<(Protocol, &[u8])>;

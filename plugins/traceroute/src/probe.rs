@@ -89,7 +89,7 @@ impl HopResult {
         let why = if dst.is_ipv4() { meaning4(kind, code) } else { meaning6(kind, code) };
         match why {
             None => Self::OnTheWay,
-            // Whoever has no use for the protocol is the host.
+            // A protocol error means the host itself.
             Some(Why::Protocol) if answer.from == dst => Self::Arrived,
             Some(Why::Code(PORT)) => Self::Arrived,
             Some(why) => Self::Unreachable(why),

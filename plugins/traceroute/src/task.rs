@@ -45,7 +45,7 @@ pub(super) struct Plan {
     pub data: usize,
 }
 
-/// A plan being carried out.
+/// A running plan.
 pub(super) struct Trace {
     plan: Plan,
     key: Key,

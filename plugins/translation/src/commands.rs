@@ -83,7 +83,8 @@ struct Plugin<K: Kind>(Option<Box<Settings<K>>>);
 
 impl<K: Commands> Command for Plugin<K> {
     const PATHS: &'static [&'static str] = &[];
-    const ABOUT: &'static str = "Enable NAT44, or disable it: all settings and sessions go then";
+    const ABOUT: &'static str = "Enable or disable NAT44; disabling deletes its settings and \
+        sessions";
     const USAGE: &'static str = K::USAGE;
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -108,17 +109,17 @@ impl<K: Commands> Command for Plugin<K> {
     }
 }
 
-/// Have packets without a translation pass, or not
+/// Enable or disable forwarding of packets without a translation
 #[derive(Command)]
 #[command()]
 struct Forwarding {
-    /// whether they pass
+    /// enable or disable
     #[positional]
     #[values("enable|disable")]
     state: String,
 }
 
-/// Make interfaces inside or outside
+/// Set the inside and outside interfaces
 #[derive(Command)]
 #[command()]
 struct SetInterface {
@@ -163,7 +164,7 @@ impl<K: Commands> Command for DelSession<K> {
     }
 }
 
-/// Set timeouts of sessions
+/// Set session timeouts
 #[derive(Command)]
 #[command()]
 struct SetTimeout {
@@ -176,7 +177,7 @@ struct MssClamping(Option<u16>);
 
 impl Command for MssClamping {
     const PATHS: &'static [&'static str] = &[];
-    const ABOUT: &'static str = "Lower the maximum segment size of TCP that is translated";
+    const ABOUT: &'static str = "Set or disable the TCP MSS clamp of translated connections";
     const USAGE: &'static str = "disable|<size:1-65535>";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -187,37 +188,37 @@ impl Command for MssClamping {
     }
 }
 
-/// End all sessions
+/// Delete all sessions
 #[derive(Command)]
 #[command()]
 struct ClearSessions {}
 
-/// Show addresses that packets get
+/// Show pool addresses
 #[derive(Command)]
 #[command()]
 struct ShowAddresses {}
 
-/// Show interfaces inside and outside
+/// Show inside and outside interfaces
 #[derive(Command)]
 #[command()]
 struct ShowInterfaces {}
 
-/// Show interfaces whose addresses packets get
+/// Show interfaces whose addresses are used as the pool
 #[derive(Command)]
 #[command()]
 struct ShowInterfaceAddresses {}
 
-/// Show mappings that stay
+/// Show static mappings
 #[derive(Command)]
 #[command()]
 struct ShowMappings {}
 
-/// Show timeouts of sessions
+/// Show session timeouts
 #[derive(Command)]
 #[command()]
 struct ShowTimeouts {}
 
-/// Show the maximum segment size of TCP that is translated
+/// Show the TCP MSS clamp
 #[derive(Command)]
 #[command()]
 struct ShowMss {}
@@ -241,7 +242,7 @@ impl<K: Commands> SetMapping<K> {
     pub fn carry_out(self, router: &mut Router) -> Result<Output, CliError> {
         let is_add = self.1;
         let ended = Nat::<K>::put_mapping(router, self.0, is_add)?;
-        let line = format!("{ended} sessions with another translation ended");
+        let line = format!("{ended} conflicting sessions ended");
         Ok(Output::of(Lines(if is_add && ended > 0 { vec![line] } else { Vec::new() })))
     }
 }

@@ -9,20 +9,20 @@ pub enum Error {
     /// NAT44 is not enabled
     #[retval(UNSUPPORTED)]
     Disabled,
-    /// NAT44 is enabled already
+    /// NAT44 is already enabled
     #[retval(FEATURE_ALREADY_ENABLED)]
     Enabled,
-    /// NAT44 is disabled already
+    /// NAT44 is already disabled
     #[retval(FEATURE_ALREADY_DISABLED)]
     AlreadyDisabled,
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// it is there already
+    /// it already exists
     #[retval(VALUE_EXIST)]
     Exists,
-    /// there is no such thing
+    /// no such entry
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
     /// no such table {0}
@@ -34,25 +34,25 @@ pub enum Error {
     /// the protocol has no ports
     #[retval(INVALID_VALUE)]
     BadProtocol,
-    /// a mapping of a protocol needs both ports
+    /// a mapping with a protocol needs both ports
     #[retval(INVALID_VALUE)]
     NoPort,
-    /// a load balancing mapping has two hosts at least
+    /// a load-balanced mapping needs at least two servers
     #[retval(INVALID_VALUE)]
     TooFewHosts,
-    /// twice-nat and self-twice-nat exclude each other
+    /// twice-nat and self-twice-nat are mutually exclusive
     #[retval(INVALID_VALUE)]
     BothTwice,
-    /// there are fewer than two workers
+    /// fewer than two workers
     #[retval(FEATURE_DISABLED)]
     FewWorkers,
-    /// no worker is named
+    /// no worker is given
     #[retval(INVALID_WORKER)]
     NoWorkers,
     /// no worker {0}
     #[retval(INVALID_WORKER)]
     NoWorker(usize),
-    /// there is no memory
+    /// out of memory
     #[retval(UNSPECIFIED)]
     NoMemory,
     /// a thread does not answer

@@ -20,7 +20,7 @@ pub struct Threads {
 impl Threads {
     /// Threads that the node of a frame can hand packets to.
     pub fn of<N: Node, On>(frame: &Frame<'_, N, On>) -> Self {
-        // Threads go by remainders: how many there are is where they begin anew.
+        // Threads are chosen by remainders: their count is where they wrap around.
         let mut all = [frame.thread_of(0); MOST];
         let mut count = 1;
         while count < MOST && frame.thread_of(count as u64) != all[0] {
@@ -31,7 +31,7 @@ impl Threads {
     }
     /// The same, or the workers that are named.
     pub fn among<N: Node, On>(frame: &Frame<'_, N, On>, workers: &Workers) -> Self {
-        let named = workers.named();
+        let named = if frame.is_explained() { &[] } else { workers.named() };
         let Some(first) = named.first() else { return Self::of(frame) };
         let mut all = [*first; MOST];
         let count = named.len().min(MOST);
@@ -84,7 +84,7 @@ pub enum Next<P: Place> {
     /// On its thread now.
     #[to(P::NODE)]
     There(PhantomData<P>),
-    /// It is not to be translated.
+    /// Not to be translated.
     #[along]
     On,
 }
@@ -110,6 +110,7 @@ pub enum Count {
 
 impl<P: Place> Node for HandOff<P> {
     const NAME: &'static str = P::HANDOFF;
+    const EXPLAINABLE: bool = true;
     const HOT: bool = true;
     type Next = Next<P>;
     type Error = Congestion;

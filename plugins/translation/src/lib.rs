@@ -2,13 +2,14 @@
 //!
 //! * [`session`]: what a session is, and what becomes of it with each packet;
 //! * [`mod@rewrite`] and [`mss`]: packets that are changed; [`usual`]: those that nearly all are;
+//!   [`restore`]: those that errors are about;
 //! * [`pool`], [`mapping`] and [`ports`]: what hosts have outside;
 //! * [`role`]: sides of interfaces;
-//! * [`state`] and [`requests`]: what control has of a kind, and what is asked of it;
-//! * [`users`]: how many sessions each host has;
-//! * [`workers`] and [`handoff`]: the threads that have sessions, and the way there;
+//! * [`state`] and [`requests`]: control's state of a kind, and requests;
+//! * [`users`]: the number of sessions of each host;
+//! * [`workers`] and [`handoff`]: the threads with sessions, and handoff;
 //! * [`commands`] and [`configuration`]: commands at words of a kind;
-//! * [`words`] and [`numbers`]: what commands and messages are made of.
+//! * [`words`] and [`numbers`]: parts of commands and messages.
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -24,6 +25,7 @@ pub mod outside;
 pub mod pool;
 pub mod ports;
 pub mod requests;
+pub mod restore;
 pub mod rewrite;
 pub mod role;
 pub mod session;
@@ -61,15 +63,15 @@ pub const TRANSLATED: Flags = Flags::feature(4);
 /// more along the arc.
 pub const ARRIVED: Flags = Flags::feature(5);
 
-/// What a host of IPv4 is told whose packet finds no address and port, or no room for a session
-/// (RFC 6888 REQ-8): host unreachable.
+/// The error for an IPv4 host whose packet finds no address and port, or no room for a session (RFC
+/// 6888 REQ-8): host unreachable.
 pub const NO_SESSION: Problem = Problem::ip4(icmp4::Type::DESTINATION_UNREACHABLE, 1, 0);
 /// The same for a host of IPv6 (RFC 6146 section 3.5.1.1): address unreachable.
 pub const NO_SESSION6: Problem = Problem::ip6(icmp6::Type::DESTINATION_UNREACHABLE, 3, 0);
 
-/// What the sender of a packet of IPv4 that has been on its way too long is told (RFC 5508
-/// section 4): by a node that translates, as it sent the packet. The packet as translated is for
-/// hosts on the other side only.
+/// The error for the sender of an IPv4 packet with an expired TTL (RFC 5508 section 4): by a node
+/// that translates, about the packet as sent. The translated packet is for hosts on the other side
+/// only.
 pub const EXPIRED: Problem = Problem::ip4(icmp4::Type::TIME_EXCEEDED, icmp4::code::TTL_EXCEEDED, 0);
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// Translation of the far end of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Twice {
-    /// It is not.
+    /// No.
     #[default]
     No,
     /// Always.
@@ -32,7 +32,7 @@ pub struct Local {
     pub port: u16,
     /// Its part, with several.
     pub probability: u8,
-    /// Its table.
+    /// Table.
     pub vrf: u32,
 }
 
@@ -55,9 +55,9 @@ pub struct Mapping {
     pub is_identity: bool,
     /// Whether only packets from outside begin sessions.
     pub is_out2in_only: bool,
-    /// The far end.
+    /// External host.
     pub twice: Twice,
-    /// Seconds for which a client stays with its host; 0 for not.
+    /// Client affinity timeout in seconds; 0 for no affinity.
     pub affinity: u32,
     /// The pool address for the far end, if it has to be a certain one.
     pub pool: Option<Ipv4Addr>,
@@ -65,7 +65,7 @@ pub struct Mapping {
     pub tag: String,
 }
 
-/// Of an address, to nobody yet.
+/// Of an address, to no host yet.
 impl Default for Mapping {
     fn default() -> Self {
         Self {
@@ -121,7 +121,7 @@ pub fn collide(a: &Mapping, b: &Mapping) -> bool {
 /// Whether a mapping can be added.
 ///
 /// # Errors
-/// Its interface is not there, its protocol has no ports, it has no port or too few hosts.
+/// A missing interface, a protocol without ports, no port or too few hosts.
 pub fn check(router: &Router, new: &Mapping) -> Result<(), Error> {
     if let Some(interface) = new.interface {
         router.interfaces.at(InterfaceIndex(interface)).ok_or(Error::NoInterface)?;

@@ -161,7 +161,7 @@ fn check(new: &Mapping, (has_local, has_external): (bool, bool)) -> Result<(), C
         (_, false) => "expected external and an address or interface",
         _ if new.protocol.is_some() && !ports.iter().all(has_port) => match new.is_identity {
             true => "a mapping of a protocol needs a port",
-            false => "a mapping of a protocol needs both ports",
+            false => "a mapping with a protocol needs both ports",
         },
         _ if new.protocol.is_none() && ports.iter().any(has_port) => {
             "a mapping of ports needs a protocol: tcp, udp or icmp"

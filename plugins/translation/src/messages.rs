@@ -15,31 +15,31 @@ use crate::state::{Kind, Nat};
 /// Interface, table or processor of messages for none.
 pub const ANY: u32 = u32::MAX;
 
-/// A thread that has sessions.
+/// A thread with sessions.
 #[derive(Fields)]
 pub struct Worker {
-    /// its number
+    /// index
     pub worker_index: u32,
-    /// its processor
+    /// CPU
     pub lcore_id: u32,
-    /// its name
+    /// name
     pub name: Text<64>,
 }
 
 /// A host that has sessions.
 #[derive(Fields)]
 pub struct User {
-    /// the table
+    /// table ID
     pub vrf_id: u32,
     /// the address
     pub ip_address: Ipv4Addr,
-    /// sessions that come and go
+    /// dynamic sessions
     pub nsessions: u32,
-    /// sessions of mappings
+    /// sessions of static mappings
     pub nstaticsessions: u32,
 }
 
-/// What clients ask for.
+/// Requests of clients.
 impl<K: Kind> Nat<K> {
     /// Workers that have sessions.
     pub fn worker_rows(router: &Router) -> impl Iterator<Item = Worker> {
@@ -93,19 +93,19 @@ impl<K: Kind> Nat<K> {
 pub struct StaticFields {
     /// the host
     pub local_ip_address: Ipv4Addr,
-    /// its address outside
+    /// outside address
     pub external_ip_address: Ipv4Addr,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// the host's port
+    /// inside port
     pub local_port: u16,
-    /// its port outside
+    /// outside port
     pub external_port: u16,
-    /// the interface whose address it gets; 4294967295 for none
+    /// interface whose address is used; 4294967295 for none
     pub external_sw_if_index: InterfaceIndex,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// what the operator calls it
+    /// tag
     pub tag: Text<64>,
 }
 
@@ -114,15 +114,15 @@ pub struct StaticFields {
 pub struct IdentityFields {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u8,
-    /// the port
+    /// port
     pub port: u16,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the table
+    /// table ID
     pub vrf_id: u32,
-    /// what the operator calls it
+    /// tag
     pub tag: Text<64>,
 }
 
@@ -189,15 +189,15 @@ impl IdentityFields {
 /// The host of a session, outside and inside.
 #[derive(Fields)]
 pub struct SessionHost {
-    /// the address of the host outside
+    /// translated address of the host
     pub outside_ip_address: Ipv4Addr,
-    /// its port outside
+    /// outside port
     pub outside_port: u16,
     /// the host
     pub inside_ip_address: Ipv4Addr,
-    /// its port
+    /// port
     pub inside_port: u16,
-    /// the protocol, by number
+    /// IP protocol number
     pub protocol: u16,
 }
 
@@ -208,9 +208,9 @@ pub struct SessionTraffic {
     pub total_bytes: u64,
     /// packets that passed
     pub total_pkts: u32,
-    /// the far end, where it belongs to the session
+    /// external host, for endpoint-dependent sessions
     pub ext_host_address: Ipv4Addr,
-    /// its port
+    /// port
     pub ext_host_port: u16,
 }
 

@@ -12,8 +12,8 @@ const NO_OPERATION: u8 = 1;
 /// Option: maximum segment size.
 const MSS: u8 = 2;
 
-/// Lowers the option in a TCP header that is `at` bytes from the start of a packet, if it is there
-/// and greater.
+/// Lowers the option in a TCP header that is `at` bytes from the start of a packet, if it exists
+/// and is greater.
 #[cold]
 pub fn clamp(p: &mut Buffer<'_>, at: usize, most: u16) -> Option<()> {
     let is_summed = !p.flags().has(Flags::CHECKSUM_TODO);

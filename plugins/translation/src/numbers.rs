@@ -5,7 +5,7 @@ use control::api::Record;
 use crate::session::Timeouts;
 
 control::numbers! {
-    /// Properties of mappings, addresses, interfaces and sessions.
+    /// Mapping, address, interface and session flags.
     pub enum NatConfigFlags: u8 = "nat_config_flags" in "plugins/nat/lib/nat_types.api" {
         NONE = 0 => "NAT_IS_NONE",
         TWICE_NAT = 1 => "NAT_IS_TWICE_NAT",
@@ -17,7 +17,7 @@ control::numbers! {
         STATIC = 64 => "NAT_IS_STATIC",
         EXT_HOST_VALID = 128 => "NAT_IS_EXT_HOST_VALID",
     }
-    /// Levels of logging.
+    /// Log levels.
     pub enum NatLogLevel: u8 = "nat_log_level" in "plugins/nat/lib/nat_types.api" {
         NONE = 0 => "NAT_LOG_NONE",
         ERROR = 1 => "NAT_LOG_ERROR",
@@ -28,17 +28,17 @@ control::numbers! {
     }
 }
 
-/// Timeouts of sessions, in seconds.
+/// Session timeouts, in seconds.
 #[derive(Clone, Copy, Debug, Default, Record)]
 #[file("plugins/nat/lib/nat_types.api")]
 pub struct NatTimeouts {
-    /// of UDP
+    /// UDP timeout
     pub udp: u32,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     pub tcp_established: u32,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     pub tcp_transitory: u32,
-    /// of ICMP echoes
+    /// ICMP timeout
     pub icmp: u32,
 }
 

@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Addresses of a range at most.
 const MOST_ADDRESSES: u32 = 1 << 16;
 
-/// An address that packets get.
+/// A pool address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolAddress {
     /// The address.
@@ -103,7 +103,7 @@ impl Offers {
     }
 }
 
-/// What nodes have of addresses with the tables they are for, where these interfaces are outside.
+/// The nodes' addresses with the tables that use them, where these interfaces are outside.
 pub fn offers(
     router: &Router,
     all: impl Iterator<Item = (Ipv4Addr, Option<u16>)>,

@@ -40,9 +40,9 @@ pub enum PortSet {
     },
     /// A range.
     Range {
-        /// The first.
+        /// First.
         first: u16,
-        /// The last.
+        /// Last.
         last: u16,
     },
 }

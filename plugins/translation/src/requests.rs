@@ -1,4 +1,4 @@
-//! What operators and clients ask of a kind of NAT.
+//! Requests of operators and clients to a kind of NAT.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::mapping::{self, Mapping};
 use crate::pool::PoolAddress;
 use crate::role::{self, Role};
-use crate::session::Timeouts;
+use crate::session::{BYPASS, Timeouts};
 use crate::state::{Kind, Nat};
 use crate::words::Sides;
 
@@ -25,7 +25,7 @@ pub struct SessionName {
     pub near: ([u8; 4], u16),
     /// The far end as seen from there, if it counts.
     pub far: Option<([u8; 4], u16)>,
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
     /// The table of the host, if it is named by its host.
     pub vrf: u32,
@@ -33,7 +33,7 @@ pub struct SessionName {
 
 /// Requests; with an [`Error`] nothing has changed.
 impl<K: Kind> Nat<K> {
-    /// Adds a side to an interface, or takes it away.
+    /// Adds a side to an interface, or removes it.
     ///
     /// # Errors
     /// [`Error`].
@@ -79,7 +79,7 @@ impl<K: Kind> Nat<K> {
         gone.into_iter().for_each(|address| Self::release_address(router, address));
         Ok(())
     }
-    /// Has packets get the address of an interface, or no longer.
+    /// Uses an interface's address as the pool, or stops.
     ///
     /// # Errors
     /// [`Error`].
@@ -98,8 +98,8 @@ impl<K: Kind> Nat<K> {
         }
         Ok(())
     }
-    /// Adds a mapping, or takes it away with its sessions: the one that stands for the same
-    /// outside, with the same hosts if it is not balanced.
+    /// Adds a mapping, or deletes it with its sessions: the one of the same outside end, with the
+    /// same hosts if it is not balanced.
     ///
     /// # Errors
     /// [`Error`].
@@ -125,7 +125,8 @@ impl<K: Kind> Nat<K> {
         let gone = Self::change(router, |s| mapping::remove(&mut s.mappings, &mapping))?;
         Self::release_mapping(router, &gone)
     }
-    /// Has packets without a translation pass, or not.
+    /// Has packets without a translation pass, or not: then what was noted of those that passed is
+    /// forgotten.
     ///
     /// # Errors
     /// [`Error`].
@@ -133,7 +134,11 @@ impl<K: Kind> Nat<K> {
         Self::change(router, |s| {
             s.is_forwarding = is_forwarding;
             Ok(())
-        })
+        })?;
+        if !is_forwarding {
+            Self::remove_sessions(router, |session| session.data.is(BYPASS))?;
+        }
+        Ok(())
     }
     /// Sets the maximum segment size of TCP.
     ///

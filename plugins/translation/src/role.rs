@@ -56,7 +56,7 @@ impl<K> Role<K> {
     pub fn is_none(self) -> bool {
         !(self.is_inside || self.is_outside || self.is_output)
     }
-    /// Whether packets from outside come in.
+    /// Whether packets are received from outside.
     pub fn receives_outside(self) -> bool {
         self.is_outside || self.is_output
     }
@@ -83,8 +83,8 @@ impl<K> Role<K> {
     }
 }
 
-/// Has nodes act on interfaces by their roles, and others in their place with several threads:
-/// where only hosts are, where only far ends, where both, and where packets are sent.
+/// Enables nodes on interfaces by role, and others in their place with several threads: for inside
+/// only, outside only, both, and output.
 pub fn attach<K: 'static>(router: &mut Router, alone: [&'static str; 4], over: [&'static str; 4]) {
     let at = |arc, node, is_on| AttachedAt { arc, node, is_on };
     let (unicast, output) = (&IP4_UNICAST, &IP4_OUTPUT);
@@ -131,7 +131,7 @@ pub fn set<K: 'static>(
 /// A role with one side more, or less.
 ///
 /// # Errors
-/// The interface is not there, or has the side already, or does not have it.
+/// The interface is missing, or has the side already, or does not have it.
 pub fn changed<K: 'static>(
     router: &Router,
     interface: InterfaceIndex,

@@ -1,4 +1,4 @@
-//! Sessions: what NAT knows of them, and what becomes of them with each packet.
+//! Sessions: NAT's data of them, and its changes with each packet.
 
 use std::io;
 
@@ -97,12 +97,12 @@ pub const BYPASS: u8 = 1 << 2;
 pub const BALANCED: u8 = 1 << 3;
 /// Both ends are inside.
 pub const HAIRPIN: u8 = 1 << 4;
-/// It is for all far ends: theirs are 0 in its flows.
+/// For all remote ends: theirs are 0 in its flows.
 pub const ANY_FAR_END: u8 = 1 << 5;
 
-/// State of a session of NAT. Its forward flow is that of packets from inside as they come, in
-/// their table, the reverse one that of packets from outside as they come: the translation of
-/// either is the other one reversed.
+/// State of a session of NAT. Its forward flow is that of packets from inside as received, in their
+/// table, the reverse one that of packets from outside as received: the translation of either is
+/// the other one reversed.
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C)]
 pub struct Data {
@@ -219,7 +219,7 @@ pub fn note<F: Key, R: Key, D: AsMut<tcp::State> + Copy + FromZeros, A>(
 
 /// A translation for all far ends, with that of a packet. An echo has one identifier.
 #[inline(always)]
-fn with_far_end(new: Flow4, seen: &Flow4, direction: Direction) -> Flow4 {
+pub(crate) fn with_far_end(new: Flow4, seen: &Flow4, direction: Direction) -> Flow4 {
     let (protocol, scope) = (new.protocol(), new.scope);
     let is_echo = protocol == Protocol::ICMP;
     match direction {

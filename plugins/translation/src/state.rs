@@ -32,11 +32,11 @@ pub trait Kind: Sized + 'static {
     type More: Clone + Debug + Default + 'static;
     /// The configuration that nodes read.
     type Config: Clone + Default + Send + Sync + 'static;
-    /// What the nodes share.
+    /// Data shared by the nodes.
     type Core: Clone + Send + Sync + 'static;
     /// Sessions of a thread, unless the operator says otherwise.
     const SESSIONS: u32;
-    /// Its name.
+    /// Name.
     const NAME: &'static str;
     /// Whether a session has one far end, which may be translated too.
     const HAS_FAR_END: bool;
@@ -44,7 +44,7 @@ pub trait Kind: Sized + 'static {
     /// Prepares to be enabled: takes what the settings need.
     ///
     /// # Errors
-    /// What is not there; nothing is taken then.
+    /// A missing object; nothing is changed then.
     fn begin(_: &mut Router, _: &mut Settings<Self>) -> Result<(), Error> {
         Ok(())
     }
@@ -62,7 +62,7 @@ pub trait Kind: Sized + 'static {
     fn came(core: &Self::Core, thread: usize, session: &NatSession);
     /// Says how many sessions a thread has.
     fn show_totals(core: &Self::Core, thread: usize, table: &NatTable);
-    /// Whether somebody is told of ends.
+    /// Whether ends of sessions have subscribers.
     fn is_told(router: &Router) -> bool;
     /// Tells of ends.
     fn tell(router: &mut Router, gone: &[NatSession]);
@@ -81,17 +81,17 @@ pub struct Settings<K: Kind> {
     pub pool: Pool,
     /// Mappings that stay.
     pub mappings: Vec<Mapping>,
-    /// Whether packets without a translation pass.
+    /// True if packets without a translation are forwarded.
     pub is_forwarding: bool,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// The maximum segment size of TCP.
+    /// TCP MSS.
     pub mss: Option<u16>,
     /// The table of hosts, unless the interface says another.
     pub inside_vrf: u32,
     /// The table of far ends, unless the interface says another.
     pub outside_vrf: u32,
-    /// Sessions of a thread at most; 0 for the usual number.
+    /// Maximum sessions per thread; 0 for the default.
     pub sessions: u32,
     /// Those of the kind.
     pub more: K::More,
@@ -221,7 +221,7 @@ impl<K: Kind> Nat<K> {
         Self::apply(router);
         Ok(())
     }
-    /// Tells the nodes what there is.
+    /// Publishes the current state to the nodes.
     fn apply(router: &mut Router) {
         if let Ok(settings) = Self::settings(router) {
             let config = K::configure(router, settings);
@@ -320,6 +320,12 @@ impl<K: Kind> Nat<K> {
         };
         router.processes.spawn(process, Box::new(body));
         sessions::list(router, K::NAME, Self::usage);
+        sessions::list_pages(router, K::NAME, |router, wanted| {
+            match router.own::<Self>().sessions.current().clone() {
+                Some(all) => sessions::page::page(router, &all, wanted, |one| one.data.tcp.name()),
+                None => Ok(sessions::page::Page::default()),
+            }
+        });
     }
     /// Ends what is over; whether there may be more.
     pub fn expire(router: &mut Router) -> bool {

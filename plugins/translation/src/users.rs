@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use graph::Engine;
+use graph::explain::Copied;
 use sessions::{Flow4, SessionIndex};
 
 use crate::session::NatTable;
@@ -16,9 +18,9 @@ pub type Host = (u16, [u8; 4]);
 /// State of a host.
 #[derive(Clone, Debug, Default)]
 pub struct User {
-    /// Sessions that come and go.
+    /// Dynamic sessions.
     pub dynamic: u32,
-    /// Sessions of mappings.
+    /// Sessions of static mappings.
     pub fixed: u32,
     /// Flows of those that come and go, more or less in the order of their age; some have ended.
     queue: VecDeque<Flow4>,
@@ -29,26 +31,50 @@ pub type Counts = HashMap<Host, User>;
 
 /// The hosts of all threads. A host's sessions are on one thread, which counts them.
 #[derive(Clone)]
-pub struct Users(Arc<Vec<Mutex<Counts>>>);
+pub struct Users {
+    all: Arc<Vec<Mutex<Counts>>>,
+    /// Those of all threads, for explanations of packets.
+    copy: Arc<Copied<Counts>>,
+}
 
 impl Users {
     /// None, on so many threads.
     pub fn new(threads: usize) -> Self {
-        Self(Arc::new((0..threads).map(|_| Mutex::default()).collect()))
+        let all = Arc::new((0..threads).map(|_| Mutex::default()).collect());
+        Self { all, copy: Arc::new(Copied::new(Counts::new())) }
     }
     /// The hosts of the thread that asks. Only that thread takes the lock, and control for threads
-    /// that do not run: so it is free whenever somebody wants it.
+    /// that do not run: so it is free whenever somebody wants it. For a packet that is only
+    /// explained, which is on no thread, it is a copy with the hosts of all.
     #[inline]
     pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, Counts>> {
-        match self.0.get(thread)?.try_lock() {
+        let Some(counts) = self.all.get(thread) else { return self.lend_copy() };
+        match counts.try_lock() {
             Ok(lent) => Some(lent),
             Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
+    #[cold]
+    fn lend_copy(&self) -> Option<MutexGuard<'_, Counts>> {
+        let users = self.clone();
+        self.copy.lend(move |engine| users.copy(engine))
+    }
+    fn copy(&self, engine: &mut Engine) -> Option<Counts> {
+        let (users, all) = (self.clone(), Arc::new(Mutex::new(Counts::new())));
+        let sum = Arc::clone(&all);
+        let visit = move |thread| {
+            if let Some(counts) = users.lend(thread) {
+                let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                sum.extend(counts.iter().map(|(host, user)| (*host, user.clone())));
+            }
+        };
+        engine.on_threads(visit).ok()?;
+        Some(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
     /// Forgets all hosts.
     pub fn clear(&self) {
-        self.0.iter().for_each(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clear());
+        self.all.iter().for_each(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clear());
     }
 }
 

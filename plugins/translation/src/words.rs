@@ -71,7 +71,7 @@ pub fn word(protocol: Protocol) -> &'static str {
 /// It is missing, or something else.
 pub fn end(args: &mut Args<'_>, what: &str) -> Result<(Ipv4Addr, u16), Error> {
     let bad = args.error(format_args!("{what} is an address and a port: 192.0.2.1:80"));
-    let word = args.word().ok_or_else(|| args.error(format_args!("{what} is missing")))?;
+    let word = args.word().ok_or_else(|| args.error(format_args!("missing {what}")))?;
     let (addr, port) = word.split_once(':').ok_or_else(|| bad.clone())?;
     Ok((addr.parse().map_err(|_| bad.clone())?, port.parse().map_err(|_| bad)?))
 }
@@ -98,15 +98,15 @@ impl fmt::Display for AddressRange {
 /// Timeouts of sessions; those that are not said stay.
 #[derive(Arguments, Debug, PartialEq)]
 pub struct NewTimeouts {
-    /// of UDP, in seconds
+    /// UDP timeout in seconds
     udp: Option<u32>,
-    /// of established TCP connections
+    /// timeout of established TCP connections
     tcp_established: Option<u32>,
-    /// of other TCP connections
+    /// timeout of other TCP connections
     tcp_transitory: Option<u32>,
-    /// of ICMP echoes
+    /// ICMP timeout
     icmp: Option<u32>,
-    /// all others as they were at first
+    /// reset all others to defaults
     reset: bool,
 }
 
@@ -136,17 +136,17 @@ impl NewTimeouts {
 /// Interfaces by side.
 #[derive(Arguments)]
 pub struct Sides {
-    /// those inside
+    /// inside interfaces
     #[keyword("in")]
     #[values("interface")]
     pub inside: Vec<InterfaceIndex>,
-    /// those outside
+    /// outside interfaces
     #[keyword("out")]
     #[values("interface")]
     pub outside: Vec<InterfaceIndex>,
-    /// packets are translated as they leave, behind routing
+    /// output feature: translate after routing, on transmit
     pub output_feature: bool,
-    /// no longer
+    /// delete
     pub del: bool,
 }
 
@@ -157,6 +157,6 @@ impl Sides {
     /// There is none.
     pub fn check(&self) -> Result<(), Error> {
         let is_none = self.inside.is_empty() && self.outside.is_empty();
-        if is_none { Err("needs an interface: in or out".into()) } else { Ok(()) }
+        if is_none { Err("missing interface: in or out".into()) } else { Ok(()) }
     }
 }

@@ -12,54 +12,54 @@ use super::{Decap, Encaps, UdpEncap, decap};
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[name("udp_encap")]
 pub struct ApiUdpEncap {
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub table_id: u32,
-    /// port that it comes from; 0 for one that stands for the flow
+    /// source port; 0 to derive it from the flow
     pub src_port: u16,
-    /// port at the far end
+    /// destination port
     pub dst_port: u16,
-    /// own address
+    /// local address
     pub src_ip: Address,
-    /// far end
+    /// remote address
     pub dst_ip: Address,
-    /// its number
+    /// index
     pub id: u32,
 }
 
 /// A decapsulation.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct UdpDecap {
-    /// over IPv4, else IPv6
+    /// true for IPv4, false for IPv6
     pub is_ip4: u8,
-    /// the port
+    /// port
     pub port: u16,
-    /// what is behind the UDP header
+    /// payload type
     pub next_proto: UdpDecapNextProto,
 }
 
-/// Make an encapsulation.
+/// Add an encapsulation.
 #[derive(Message)]
 #[reply(UdpEncapAddReply)]
 pub struct UdpEncapAdd {
-    /// what it puts in front; the number is chosen
+    /// encapsulation headers; the ID is allocated
     pub udp_encap: ApiUdpEncap,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Debug, Message)]
 pub struct UdpEncapAddReply {
-    /// its number, in paths and in `/net/udp-encap`
+    /// ID, in paths and in `/net/udp-encap`
     pub id: u32,
 }
 
-/// Delete an encapsulation; paths that lead there stay.
+/// Delete an encapsulation; paths that refer to it remain.
 #[derive(Message)]
 pub struct UdpEncapDel {
-    /// its number
+    /// index
     pub id: u32,
 }
 
-/// List the encapsulations.
+/// List encapsulations.
 #[derive(Message)]
 #[details(UdpEncapDetails)]
 pub struct UdpEncapDump {}
@@ -67,16 +67,16 @@ pub struct UdpEncapDump {}
 /// An encapsulation.
 #[derive(Debug, Message)]
 pub struct UdpEncapDetails {
-    /// what it is
+    /// identification
     pub udp_encap: ApiUdpEncap,
 }
 
-/// Have what is behind UDP headers to a port forwarded, or no longer.
+/// Enable or disable decapsulation of a UDP port.
 #[derive(Message)]
 pub struct UdpDecapAddDel {
-    /// begun, else ended
+    /// true to enable, false to disable
     pub is_add: bool,
-    /// the port
+    /// port
     pub udp_decap: UdpDecap,
 }
 

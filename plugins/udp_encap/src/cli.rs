@@ -25,9 +25,9 @@ struct SetEncap {
 
 impl Command for SetEncap {
     const PATHS: &'static [&'static str] = &["udp encap"];
-    const ABOUT: &'static str = "Make or delete UDP headers that routes lead to";
-    const USAGE: &'static str = "[add|del] [id <id>] [<src-address>] [<dst-address>] [<src-port>] \
-        [<dst-port>] [src-port-is-entropy] [table-id <table-id>]";
+    const ABOUT: &'static str = "Add or delete a UDP encapsulation";
+    const USAGE: &'static str = "[add|del] [id|index <id>] [<src-address>] [<dst-address>] \
+        [<src-port>] [<dst-port>] [src-port-is-entropy] [table-id <table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (ends, ports) = Default::default();
         let mut new = Self { is_del: false, id: None, ends, ports, is_entropy: false, table_id: 0 };
@@ -114,7 +114,7 @@ struct SetDecap {
 
 impl Command for SetDecap {
     const PATHS: &'static [&'static str] = &["udp decap"];
-    const ABOUT: &'static str = "Have what is behind UDP headers to a port forwarded";
+    const ABOUT: &'static str = "Enable or disable decapsulation of a UDP port";
     const USAGE: &'static str = "[add|del] [ipv4|ipv6] <dst-port> [next-proto <ip4|ip6|mpls>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut version, mut port, mut next) = (false, IpVersion::V4, None, None);
@@ -154,7 +154,7 @@ impl Print for SetDecap {
     }
 }
 
-/// Show UDP headers that routes lead to.
+/// Show UDP encapsulations.
 #[derive(Command)]
 #[command("show udp encap")]
 struct Show {

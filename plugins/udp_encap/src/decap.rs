@@ -9,7 +9,7 @@ use net::tunnel::forget_outer;
 use super::{Decap, Encaps, Error};
 
 control::numbers! {
-    /// Payload behind the UDP header.
+    /// Payload type after the UDP header.
     pub enum UdpDecapNextProto: u32 = "udp_decap_next_proto" in "" {
         IP4 = 0 => "UDP_API_DECAP_PROTO_IP4",
         IP6 = 1 => "UDP_API_DECAP_PROTO_IP6",
@@ -62,7 +62,7 @@ pub fn add_nodes(router: &mut Router) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Has packets to a port forwarded as what is behind their UDP header.
+/// Forwards the payload of UDP packets to a port.
 ///
 /// # Errors
 /// [`Error::Taken`], [`Error::Protocol`]; nothing has changed then.
@@ -73,7 +73,7 @@ pub fn add(router: &mut Router, at: Decap, next: UdpDecapNextProto) -> Result<()
     Ok(())
 }
 
-/// Has them forwarded no longer.
+/// Stops forwarding them.
 ///
 /// # Errors
 /// [`Error::NoDecap`].

@@ -32,7 +32,7 @@ pub struct Fronts {
 /// Drops of [`Encap`].
 #[derive(Clone, Copy, graph::Reason)]
 pub enum Error {
-    /// no such encapsulation, or no room for its headers.
+    /// no such encapsulation, or no headroom.
     #[name("udp encap cannot take it")]
     NoEncap,
 }

@@ -30,7 +30,7 @@ use net::fib::{
     self, Followed, NewKind, Object, ObjectKind, PathType, PathWord, RouteOf, TableIndex, Target,
 };
 use net::ip::Chain;
-use net::tunnel::{Behind, Outer};
+use net::tunnel::{Behind, FAR, Outer};
 use net::{Configuration, Feature, Origin, Parts, Router, refuse};
 use wire::IpVersion;
 
@@ -43,21 +43,19 @@ use encap::{CARRIED, Fronts, NODES};
 /// Most encapsulations.
 const MOST: u32 = 1 << 16;
 const COLUMNS: Columns = Columns::growing("udp-encap", MOST as usize);
-/// Hops of the outer header, over IPv4 and over IPv6.
-const HOPS: [u8; 2] = [254, 255];
 
 /// Headers that an encapsulation puts in front, as the operator gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpEncap {
-    /// Own address.
+    /// Local address.
     pub src: IpAddr,
-    /// Far end.
+    /// Remote address.
     pub dst: IpAddr,
     /// The port that it comes from; one that stands for the flow when `None`.
     pub src_port: Option<u16>,
     /// The port at the far end.
     pub dst_port: u16,
-    /// The table that leads to the far end.
+    /// Table to route the outer packets in.
     pub table_id: u32,
 }
 
@@ -77,7 +75,7 @@ struct Made {
 pub struct Decap {
     /// The version of the outer header.
     pub version: IpVersion,
-    /// The port.
+    /// Port.
     pub port: u16,
 }
 
@@ -97,13 +95,13 @@ pub enum Error {
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// source and destination are of different families
+    /// source and destination have different address families
     #[retval(INVALID_ADDRESS_FAMILY)]
     Families,
-    /// {0} is no address to send to or from
+    /// {0} cannot be a source or destination
     #[retval(INVALID_VALUE)]
     Address(IpAddr),
-    /// the destination port is 0
+    /// destination port 0
     #[retval(INVALID_VALUE)]
     NoPort,
     /// {0} is in use
@@ -112,16 +110,16 @@ pub enum Error {
     /// no encapsulation {0}
     #[retval(NO_SUCH_ENTRY)]
     Unknown(u32),
-    /// no more than 65536 encapsulations
+    /// at most 65536 encapsulations
     #[retval(LIMIT_EXCEEDED)]
     Full,
-    /// nothing is taken out of UDP packets to port {0}
+    /// UDP port {0} has no decapsulation
     #[retval(NO_SUCH_ENTRY)]
     NoDecap(u16),
     /// {0}
     #[retval(UDP_PORT_TAKEN)]
     Taken(net::ip::Error),
-    /// what is behind the UDP header is IPv4, IPv6 or MPLS
+    /// the payload must be IPv4, IPv6 or MPLS
     #[retval(INVALID_VALUE)]
     Protocol,
     /// {0}
@@ -157,7 +155,7 @@ fn chain(new: &UdpEncap, table: TableIndex, carried: Link) -> Chain {
         behind.bytes[..2].copy_from_slice(&port.to_be_bytes());
         behind.keeps_port = true;
     }
-    Outer::new(new.src, new.dst, table).chain(new.dst, HOPS[place(new.src)], carried, &behind)
+    Outer::new(new.src, new.dst, table).chain(new.dst, FAR, carried, &behind)
 }
 
 /// Makes an encapsulation, with this number or the lowest that is free; returns the number.
@@ -214,7 +212,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Frees an encapsulation that nobody wants and no path leads to.
+/// Frees an encapsulation without users and paths.
 fn reap(router: &mut Router, id: u32) {
     let encaps = router.own_mut::<Encaps>();
     if !encaps.made.get(&id).is_some_and(|made| made.users == 0 && !made.is_wanted) {
@@ -272,7 +270,7 @@ fn write(router: &Router, object: Object, path: &mut FibPath) -> bool {
 fn parse(router: &Router, of: RouteOf, args: &mut Args<'_>) -> Result<Object, control::cli::Error> {
     let id = args.value("id")?;
     if of.link() == Link::Ethernet {
-        return Err(args.error("a route of IP packets or labels before"));
+        return Err(args.error("expected a route of IP packets or labels before"));
     }
     Ok(object(router, id).ok_or(Error::Unknown(id))?)
 }

@@ -12,7 +12,7 @@ use wire::IpVersion;
 const ANY: u32 = u32::MAX;
 
 control::numbers! {
-    /// Check of sources.
+    /// Source check mode.
     pub enum UrpfMode: u8 = "urpf_mode" in "" {
         OFF = 0 => "URPF_API_MODE_OFF",
         LOOSE = 1 => "URPF_API_MODE_LOOSE",
@@ -20,38 +20,38 @@ control::numbers! {
     }
 }
 
-/// Check the sources of packets of an interface, or no longer.
+/// Set the source check (uRPF) of an interface.
 #[derive(Message)]
 pub struct UrpfUpdate {
-    /// received packets, else sent ones
+    /// true for received packets, false for transmitted ones
     #[preset(true)]
     pub is_input: bool,
-    /// how, or off
+    /// mode
     pub mode: UrpfMode,
-    /// IP version
+    /// Address family
     pub af: AddressFamily,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Check the sources of packets of an interface, or no longer.
+/// Set the source check (uRPF) of an interface.
 #[derive(Message)]
 pub struct UrpfUpdateV2 {
-    /// received packets, else sent ones
+    /// true for received packets, false for transmitted ones
     #[preset(true)]
     pub is_input: bool,
-    /// how, or off
+    /// mode
     pub mode: UrpfMode,
-    /// IP version
+    /// Address family
     pub af: AddressFamily,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// table of sources; 4294967295 for that of packets
+    /// table to look up sources in; 4294967295 for that of the packet
     #[preset(4294967295)]
     pub table_id: u32,
 }
 
-/// List the checks of an interface.
+/// List the source checks of an interface.
 #[derive(Message)]
 #[details(UrpfInterfaceDetails)]
 pub struct UrpfInterfaceDump {
@@ -63,15 +63,15 @@ pub struct UrpfInterfaceDump {
 /// A check.
 #[derive(Message)]
 pub struct UrpfInterfaceDetails {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// received packets, else sent ones
+    /// true for received packets, false for transmitted ones
     pub is_input: bool,
-    /// how, or off
+    /// mode
     pub mode: UrpfMode,
-    /// IP version
+    /// Address family
     pub af: AddressFamily,
-    /// table of sources
+    /// table to look up sources in
     pub table_id: u32,
 }
 

@@ -23,7 +23,7 @@ struct SetUrpf {
 
 impl Command for SetUrpf {
     const PATHS: &'static [&'static str] = &["set urpf"];
-    const ABOUT: &'static str = "Check the sources of packets of an interface";
+    const ABOUT: &'static str = "Set the source check (uRPF) of an interface";
     const USAGE: &'static str =
         "[ip4|ipv4|ip6|ipv6] [rx|tx] [off|strict|loose] <interface> [table <table-id>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -78,7 +78,7 @@ struct Accept {
 
 impl Command for Accept {
     const PATHS: &'static [&'static str] = &["set urpf-accept"];
-    const ABOUT: &'static str = "Let sources without a route pass loose checks";
+    const ABOUT: &'static str = "Accept sources without a route in loose mode";
     const USAGE: &'static str = "[table <table-id>] [add|del] <prefix>";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut prefix) = (false, 0, None);
@@ -135,7 +135,7 @@ impl Accept {
     }
 }
 
-/// Show the source checks of interfaces.
+/// Show source checks of interfaces.
 #[derive(Command)]
 #[command("show urpf")]
 struct ShowUrpf {}

@@ -1,9 +1,9 @@
 //! Checks of source addresses on interfaces: unicast reverse path forwarding (RFC 3704).
 //!
-//! *Loose* passes a packet when there is a route to its source at all. *Strict* passes received
-//! packets when a path to their source leads over the interface, and sent ones when there is a
-//! route to their source and no path leads over the interface: nobody behind it sends them. Packets
-//! of this router pass on their way out.
+//! *Loose* passes a packet when there is any route to its source. *Strict* passes received packets
+//! when a path to their source leads over the interface, and transmitted ones when there is a route
+//! to their source and no path leads over the interface: hosts behind it cannot have sent them.
+//! Packets of this router pass on output.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -53,7 +53,7 @@ pub enum Direction {
 pub struct Check {
     /// The mode.
     pub mode: Mode,
-    /// The table of sources; `None` for that of the interface the packet came in on.
+    /// The table of sources; `None` for that of the receive interface.
     pub table: Option<TableIndex>,
 }
 
@@ -72,8 +72,8 @@ pub enum Error {
     NoTable(u32),
 }
 
-/// Checks sources of an interface's packets, in a table of this number or that of the interface
-/// they came in on; no mode switches the check off.
+/// Checks sources of an interface's packets, in a table of this number or that of their receive
+/// interface; no mode disables the check.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

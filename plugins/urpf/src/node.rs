@@ -70,7 +70,7 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
                 return Ok(Continue);
             }
             let (rx, at) = (p.rx(), if OUT { p.tx() } else { p.rx() });
-            // On the way out the layer 2 header of the adjacency is in front.
+            // On output the Ethernet header of the adjacency is in front.
             let l3 = if OUT { self.paths.header_len(p.adjacency(), epoch) } else { 0 };
             let source = p.bytes().get(l3..).and_then(F::source_in).ok_or(Error::Drop)?;
             let own = || self.ports.read(rx, epoch).and_then(F::table);
@@ -82,7 +82,7 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
             let leads_back = match (STRICT, OUT) {
                 (false, _) => leads(None),
                 (true, false) => leads(Some(rx)),
-                // Nobody behind the interface sends what leaves by it.
+                // Hosts behind the interface cannot have sent packets that leave by it.
                 (true, true) => leads(None) && !leads(Some(at)),
             } || F::is_of_link(source);
             p.trace(|_| CheckTrace { table, leads_back });

@@ -16,14 +16,14 @@ use super::{Error, Vrrp, virtual_routers};
 const ALL: u32 = u32::MAX;
 
 control::numbers! {
-    /// Properties of a virtual router.
+    /// Virtual router flags.
     pub enum VrrpVrFlags: u32 = "vrrp_vr_flags" in "" {
         PREEMPT = 1 => "VRRP_API_VR_PREEMPT",
         ACCEPT = 2 => "VRRP_API_VR_ACCEPT",
         UNICAST = 4 => "VRRP_API_VR_UNICAST",
         IPV6 = 8 => "VRRP_API_VR_IPV6",
     }
-    /// States of a virtual router.
+    /// Virtual router states.
     pub enum VrrpVrState: u32 = "vrrp_vr_state" in "" {
         INIT = 0 => "VRRP_API_VR_STATE_INIT",
         BACKUP = 1 => "VRRP_API_VR_STATE_BACKUP",
@@ -32,123 +32,123 @@ control::numbers! {
     }
 }
 
-/// The name of a virtual router.
+/// Identification of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct VrrpVrKey {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
 }
 
-/// A virtual router as it is set.
+/// Configuration of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct VrrpVrConf {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// its priority
+    /// priority
     pub priority: u8,
-    /// interval between advertisements, in hundredths of a second
+    /// advertisement interval in hundredths of a second
     pub interval: u16,
-    /// its properties
+    /// flags
     pub flags: VrrpVrFlags,
 }
 
-/// What interfaces that a virtual router depends on do to it.
+/// State of interface tracking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct VrrpVrTracking {
-    /// what those that are down take from its priority
+    /// priority decrement of interfaces that are down
     pub interfaces_dec: u32,
-    /// its priority now
+    /// current priority
     pub priority: u8,
 }
 
-/// A virtual router as it is.
+/// State of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct VrrpVrRuntime {
-    /// its state
+    /// state
     pub state: VrrpVrState,
-    /// the master's interval, in hundredths of a second
+    /// advertisement interval of the master, in hundredths of a second
     pub master_adv_int: u16,
-    /// time that less priority waits longer
+    /// skew time
     pub skew: u16,
-    /// time after which the master is gone
+    /// master down interval
     pub master_down_int: u16,
-    /// its MAC address
+    /// MAC address
     pub mac: MacAddr,
-    /// interfaces that it depends on
+    /// tracked interfaces
     pub tracking: VrrpVrTracking,
 }
 
-/// An interface that a virtual router depends on.
+/// A tracked interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct VrrpVrTrackIf {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// what the virtual router's priority loses without it
+    /// priority decrement
     pub priority: u8,
 }
 
-/// Add a virtual router, or take it away.
+/// Add or delete a virtual router.
 #[derive(Message)]
 pub struct VrrpVrAddDel {
-    /// add, else take away
+    /// true to add, false to delete
     pub is_add: u8,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// its priority
+    /// priority
     pub priority: u8,
-    /// interval between advertisements, in hundredths of a second
+    /// advertisement interval in hundredths of a second
     pub interval: u16,
-    /// its properties
+    /// flags
     pub flags: VrrpVrFlags,
-    /// its addresses
+    /// addresses
     #[counted(n_addrs: u8)]
     pub addrs: Vec<Address>,
 }
 
-/// Set a virtual router anew, or add one.
+/// Add or update a virtual router.
 #[derive(Message)]
 #[reply(VrrpVrUpdateReply)]
 pub struct VrrpVrUpdate {
-    /// its number among all; all ones for a new one
+    /// virtual router index; all ones for a new one
     pub vrrp_index: u32,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// its priority
+    /// priority
     pub priority: u8,
-    /// interval between advertisements, in hundredths of a second
+    /// advertisement interval in hundredths of a second
     pub interval: u16,
-    /// its properties
+    /// flags
     pub flags: VrrpVrFlags,
-    /// its addresses
+    /// addresses
     #[counted(n_addrs: u8)]
     pub addrs: Vec<Address>,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Debug, Message)]
 pub struct VrrpVrUpdateReply {
-    /// its number among all
+    /// virtual router index
     pub vrrp_index: u32,
 }
 
-/// Take a virtual router away.
+/// Delete a virtual router.
 #[derive(Message)]
 pub struct VrrpVrDel {
-    /// its number among all
+    /// virtual router index
     pub vrrp_index: u32,
 }
 
-/// List the virtual routers.
+/// List virtual routers.
 #[derive(Message)]
 #[details(VrrpVrDetails)]
 pub struct VrrpVrDump {
@@ -159,132 +159,132 @@ pub struct VrrpVrDump {
 /// A virtual router.
 #[derive(Debug, Message)]
 pub struct VrrpVrDetails {
-    /// as it is set
+    /// configuration
     pub config: VrrpVrConf,
-    /// as it is
+    /// unchanged
     pub runtime: VrrpVrRuntime,
-    /// its addresses
+    /// addresses
     #[counted(n_addrs: u8)]
     pub addrs: Vec<Address>,
 }
 
-/// Start a virtual router, or stop it.
+/// Start or stop a virtual router.
 #[derive(Message)]
 pub struct VrrpVrStartStop {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// start, else stop
+    /// true to start, false to stop
     pub is_start: u8,
 }
 
-/// Set the routers that advertisements are sent to where there is no group.
+/// Set the unicast peers of a virtual router.
 #[derive(Message)]
 pub struct VrrpVrSetPeers {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// the routers
+    /// addresses
     #[counted(n_addrs: u8)]
     pub addrs: Vec<Address>,
 }
 
-/// List the routers that advertisements are sent to.
+/// List unicast peers.
 #[derive(Message)]
 #[details(VrrpVrPeerDetails)]
 pub struct VrrpVrPeerDump {
     /// interface; all ones for all
     pub sw_if_index: InterfaceIndex,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// its number
+    /// index
     pub vr_id: u8,
 }
 
-/// Routers that advertisements of a virtual router are sent to.
+/// Unicast peers of a virtual router.
 #[derive(Debug, Message)]
 #[head(request)]
 pub struct VrrpVrPeerDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// the routers
+    /// peers
     #[counted(n_peer_addrs: u8)]
     pub peer_addrs: Vec<Address>,
 }
 
-/// Have a virtual router depend on interfaces, or no longer.
+/// Add or delete tracked interfaces of a virtual router.
 #[derive(Message)]
 pub struct VrrpVrTrackIfAddDel {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// depend, else no longer
+    /// true to add, false to delete
     pub is_add: u8,
-    /// the interfaces
+    /// interfaces
     #[counted(n_ifs: u8)]
     pub ifs: Vec<VrrpVrTrackIf>,
 }
 
-/// List the interfaces that virtual routers depend on.
+/// List tracked interfaces.
 #[derive(Message)]
 #[details(VrrpVrTrackIfDetails)]
 pub struct VrrpVrTrackIfDump {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// its number
+    /// index
     pub vr_id: u8,
     /// of all virtual routers
     pub dump_all: u8,
 }
 
-/// Interfaces that a virtual router depends on.
+/// Tracked interfaces of a virtual router.
 #[derive(Debug, Message)]
 #[head(request)]
 pub struct VrrpVrTrackIfDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub vr_id: u8,
-    /// it has addresses of IPv6
+    /// true for IPv6
     pub is_ipv6: u8,
-    /// the interfaces
+    /// interfaces
     #[counted(n_ifs: u8)]
     pub ifs: Vec<VrrpVrTrackIf>,
 }
 
-/// A virtual router has another state.
+/// A virtual router changed state.
 #[derive(Debug, PartialEq, Message)]
 pub struct VrrpVrEvent {
-    /// the virtual router
+    /// virtual router
     pub vr: VrrpVrKey,
-    /// its state before
+    /// old state
     pub old_state: VrrpVrState,
-    /// its state now
+    /// new state
     pub new_state: VrrpVrState,
 }
 
-/// Register for changed states.
+/// Register or unregister for state events.
 #[derive(Message)]
 #[events(VrrpVrEvent)]
 pub struct WantVrrpVrEvents {
-    /// register, else no longer
+    /// true to register, false to unregister
     pub enable_disable: bool,
-    /// the caller's process
+    /// client process ID
     pub pid: u32,
 }
 

@@ -18,25 +18,25 @@ const INTERVAL: u16 = 100;
 /// A virtual router in words.
 #[derive(Arguments, Debug, PartialEq)]
 struct Words {
-    /// its interface
+    /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// its number
+    /// index
     #[keyword("vr_id")]
     id: u8,
-    /// its addresses are of IPv6
+    /// IPv6
     ipv6: bool,
-    /// its priority; 255 where this router owns the addresses
+    /// priority; 255 for the owner of the addresses
     priority: Option<u8>,
-    /// interval between advertisements, in hundredths of a second
+    /// advertisement interval in hundredths of a second
     interval: Option<u16>,
-    /// leave a master of less priority
+    /// do not preempt a master of lower priority
     #[keyword("no_preempt")]
     no_preempt: bool,
-    /// be reached at addresses that other routers own
+    /// accept packets to the virtual addresses as a non-owner master
     #[keyword("accept_mode")]
     accept_mode: bool,
-    /// send advertisements to peers, not to the group
+    /// send advertisements to unicast peers
     unicast: bool,
 }
 
@@ -48,16 +48,16 @@ struct Words {
 struct Add {
     #[flatten]
     vr: Words,
-    /// its addresses
+    /// addresses
     #[positional]
     addrs: Vec<IpAddr>,
 }
 
-/// Delete a virtual router; the words that made it may follow.
+/// Delete a virtual router; the words it was added with are accepted.
 #[derive(Command)]
 #[command("vrrp vr del")]
 struct Del {
-    /// its addresses, also before its interface
+    /// virtual addresses, before or after the interface
     #[positional]
     #[expect(dead_code, reason = "the original takes the words that made it, and ignores these")]
     addrs: Vec<IpAddr>,
@@ -65,7 +65,7 @@ struct Del {
     vr: Words,
 }
 
-/// Start a virtual router, or stop it.
+/// Start or stop a virtual router.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp proto")]
 #[undo("vrrp proto stop {2} vr_id {vr_id} [ipv6 {?ipv6}]")]
@@ -73,70 +73,71 @@ struct Del {
 struct Proto {
     /// start it
     start: bool,
-    /// stop it
+    /// true to stop
     stop: bool,
-    /// its interface
+    /// interface
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// number of its interface
+    /// instance number of the interface
     #[keyword("sw_if_index")]
     number: Option<u32>,
-    /// its number
+    /// index
     #[keyword("vr_id")]
     id: u8,
-    /// its addresses are of IPv6
+    /// IPv6
     ipv6: bool,
 }
 
-/// Set the routers that a virtual router with `unicast' sends advertisements to.
+/// Set the unicast peers of a virtual router.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp peers")]
 #[undo("=vrrp peers {1} vr_id {vr_id} [ipv6 {?ipv6}] del")]
 #[stage(Attachments)]
 struct Peers {
-    /// its interface
+    /// interface
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// number of its interface
+    /// instance number of the interface
     #[keyword("sw_if_index")]
     number: Option<u32>,
-    /// its number
+    /// index
     #[keyword("vr_id")]
     id: u8,
-    /// its addresses are of IPv6
+    /// IPv6
     ipv6: bool,
-    /// to none any more
+    /// delete all peers
     del: bool,
-    /// the routers
+    /// peers
     #[positional]
     peers: Vec<IpAddr>,
 }
 
-/// Have a virtual router lose priority while other interfaces are down, or no longer.
+/// Add or delete a tracked interface of a virtual router: it loses priority while the interface is
+/// down.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("vrrp vr track-if")]
 #[stage(Attachments)]
 struct Track {
-    /// depend on them
+    /// add
     add: bool,
-    /// no longer
+    /// delete
     del: bool,
-    /// its interface
+    /// interface
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// number of its interface
+    /// instance number of the interface
     #[keyword("sw_if_index")]
     number: Option<u32>,
-    /// its number
+    /// index
     #[keyword("vr_id")]
     id: u8,
-    /// its addresses are of IPv6
+    /// IPv6
     ipv6: bool,
-    /// number of another interface
+    /// index of the tracked interface
     track_index: Vec<u32>,
-    /// another interface
+    /// tracked interface
     track_interface: Vec<InterfaceIndex>,
-    /// what the priority loses, for each of them in turn
+    /// priority decrement, for each interface in turn
     priority: Vec<u8>,
 }
 

@@ -20,6 +20,7 @@ use std::net::IpAddr;
 
 use control::feature::{Refusal, Refused};
 use control::stats::Columns;
+use control::stats::gauges::Gauges;
 use infra::rcu::Shared;
 use net::adjacency::Link;
 use net::arp::ARP;
@@ -27,7 +28,7 @@ use net::fib::{Source, TableIndex};
 use net::interface::{AttachedAt, NoInterface};
 use net::ip6::IP6_LOCAL;
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Protocol;
+use wire::{IpVersion, Protocol};
 
 pub use api::*;
 pub use machine::State;
@@ -52,54 +53,54 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface is not of Ethernet
+    /// not an Ethernet interface
     #[retval(INVALID_INTERFACE)]
     NoEthernet,
-    /// a virtual router has a number from 1 to 255
+    /// a virtual router ID is 1 to 255
     #[retval(INVALID_VALUE)]
     Id,
-    /// a virtual router has a priority from 1 to 255
+    /// a priority is 1 to 255
     #[retval(INVALID_VALUE)]
     Priority,
-    /// an interval has 1 to 4095 hundredths of a second
+    /// an interval is 1 to 4095 hundredths of a second
     #[retval(INVALID_VALUE)]
     Interval,
     /// a virtual router has 1 to 255 addresses
     #[retval(INVALID_ARGUMENT)]
     Addresses,
-    /// {0} is of another version than the virtual router, or no address of a host
+    /// {0} is of another IP version, or not a host address
     #[retval(INVALID_ARGUMENT)]
     Address(IpAddr),
-    /// the interface has that virtual router already
+    /// the virtual router exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     Exists,
-    /// a virtual router keeps its interface, number and version
+    /// interface, ID and IP version of a virtual router cannot be changed
     #[retval(INVALID_ARGUMENT)]
     OtherName,
     /// no such virtual router
     #[retval(NO_SUCH_ENTRY)]
     NoVirtualRouter,
-    /// there are {0} virtual routers already
+    /// at most {0} virtual routers
     #[retval(LIMIT_EXCEEDED)]
     TooMany(usize),
-    /// the virtual router is of `unicast' and has no peers
+    /// the virtual router is unicast and has no peers
     #[retval(INVALID_ARGUMENT)]
     NoPeers,
-    /// the virtual router is not of `unicast'
+    /// the virtual router is not unicast
     #[retval(INVALID_ARGUMENT)]
     NoUnicast,
-    /// a virtual router does not depend on its own interface
+    /// a virtual router cannot track its own interface
     #[retval(INVALID_ARGUMENT)]
     TracksItself,
-    /// the virtual router does not depend on that interface
+    /// the interface is not tracked
     #[retval(NO_SUCH_ENTRY)]
     NotTracked,
-    /// a virtual router depends on {0} interfaces at most
+    /// a virtual router tracks at most {0} interfaces
     #[retval(LIMIT_EXCEEDED)]
     TooManyTracked(usize),
 }
 
-/// What control keeps.
+/// State of control.
 struct Vrrp {
     /// By number.
     all: Vec<Option<VirtualRouter>>,
@@ -170,6 +171,21 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
+/// Virtual routers as numbers, for Prometheus and the console.
+fn gauges(router: &mut Router, gauges: &mut Gauges) {
+    for (_, of) in virtual_routers(router) {
+        let Key { on, id, version } = of.key;
+        let (interface, id) = (router.interfaces.name(on.0), id.to_string());
+        let family = if version == IpVersion::V4 { "ip4" } else { "ip6" };
+        let labels = [("interface", interface), ("id", &id), ("family", family)];
+        let mut flag = |name, help, is| gauges.gauge(name, help, &labels, f64::from(u8::from(is)));
+        let help = "Whether this router answers for the addresses of a virtual router.";
+        flag("vrrp_master", help, of.state == State::Master);
+        let help = "Whether a virtual router was started and its interface can send.";
+        flag("vrrp_running", help, of.state.is_running());
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     let mut counter = |name: &str| {
@@ -205,6 +221,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let source = router.fib.sources.add_own("vrrp", PRIORITY);
     let source = source.ok_or_else(|| refuse("there are too many sources of routes"))?;
     let (all, by_key, groups) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+    router.gauges.push(gauges);
     router.insert(Vrrp { all, by_key, table, source, groups });
     router.events.handle(machine::heard);
     router.interfaces.observe(machine::follow_interface);

@@ -20,11 +20,11 @@ use super::{
 /// The process of the timers.
 pub const PROCESS: &str = "vrrp-periodic-process";
 
-/// Part of its interval after which a master advertises: a backup that is told the interval is to
-/// hear of it within that time.
+/// Part of its interval after which a master advertises: a backup that knows the interval must
+/// receive one within that time.
 const EARLY: f64 = 0.98;
 
-/// States of a virtual router.
+/// Virtual router states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It was not started.
@@ -141,7 +141,7 @@ fn yield_addresses(router: &mut Router, key: Key) {
     let Some(of) = at_mut(router, key) else { return };
     let (lent, accepted) = (of.lent.take(), std::mem::take(&mut of.accepted));
     for prefix in accepted {
-        // Somebody may have taken it away meanwhile.
+        // The address may have been removed meanwhile.
         let _ = router.remove_address(key.on, prefix);
     }
     // A virtual router with the same number on another interface of the port has it too.
@@ -186,7 +186,7 @@ pub(super) fn is_useful(router: &Router, on: InterfaceIndex, version: IpVersion)
     is_up && router.addresses.of(on).iter().any(|p| IpVersion::from(p) == version)
 }
 
-/// What the interfaces that a virtual router depends on take from its priority now.
+/// The current priority decrement of tracked interfaces.
 pub(super) fn decrement(router: &Router, key: Key) -> u32 {
     let Some(of) = virtual_router(router, key) else { return 0 };
     let lost = of.tracked.iter().filter(|(on, _)| !is_useful(router, **on, key.version));
@@ -228,7 +228,7 @@ pub(super) fn heard(router: &mut Router, heard: Heard) {
             become_backup(router, key);
             publish(router);
         }
-        // Who is less hears that there is a master, and who is a switch learns where.
+        // Backups learn that there is a master, and switches learn where.
         State::Master => advertise(router, key),
         _ => (),
     }

@@ -24,11 +24,11 @@ pub const ANSWER: [&str; 2] = ["vrrp4-arp-input", "vrrp6-nd-input"];
 /// An advertisement of another router.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// The virtual router.
+    /// Virtual router.
     pub key: Key,
     /// The sender.
     pub from: IpAddr,
-    /// Its priority.
+    /// Priority.
     pub priority: u8,
     /// Its interval, in hundredths of a second.
     pub interval: u16,

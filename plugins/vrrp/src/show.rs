@@ -11,14 +11,14 @@ use super::machine::{self, State};
 use super::virtual_router::VirtualRouter;
 use super::virtual_routers;
 
-/// Show the virtual routers.
+/// Show virtual routers.
 #[derive(Command)]
 #[command("show vrrp vr")]
 struct Show {
-    /// only those of this interface
+    /// only this interface
     #[positional]
     interface: Option<InterfaceIndex>,
-    /// only those of the interface with this number
+    /// only of the interface with this index
     #[keyword("sw_if_index")]
     number: Option<u32>,
 }

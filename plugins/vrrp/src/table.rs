@@ -7,19 +7,19 @@ use std::sync::Arc;
 use net::InterfaceIndex;
 use wire::{IpVersion, MacAddr, vrrp};
 
-/// The name of a virtual router.
+/// Identification of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Its interface.
+    /// Interface index.
     pub on: InterfaceIndex,
-    /// Its number.
+    /// Index.
     pub id: u8,
     /// The version of its addresses.
     pub version: IpVersion,
 }
 
 impl Key {
-    /// Its MAC address.
+    /// MAC address.
     pub fn mac(&self) -> MacAddr {
         vrrp::mac(self.id, self.version)
     }

@@ -18,12 +18,12 @@ use super::{Error, MAX_VIRTUAL_ROUTERS, Vrrp, at_mut, virtual_router, virtual_ro
 /// Most interfaces that a virtual router depends on.
 const MOST_TRACKED: usize = 64;
 
-/// A virtual router as it is set.
+/// Configuration of a virtual router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Its priority.
+    /// Priority.
     pub priority: u8,
-    /// Interval between advertisements, in hundredths of a second.
+    /// Advertisement interval in hundredths of a second.
     pub interval: u16,
     /// Whether a master of less priority is replaced.
     pub preempt: bool,
@@ -41,17 +41,17 @@ pub type Tracked = (InterfaceIndex, u8);
 /// A virtual router.
 #[derive(Clone, Debug)]
 pub struct VirtualRouter {
-    /// Its name.
+    /// Name.
     pub key: Key,
-    /// As it is set.
+    /// Configuration.
     pub settings: Settings,
     /// Routers that advertisements are sent to where there is no group.
     pub peers: Vec<IpAddr>,
-    /// Interfaces that it depends on.
+    /// Tracked interfaces.
     pub tracked: BTreeMap<InterfaceIndex, u8>,
-    /// Its state.
+    /// State.
     pub state: State,
-    /// The master's interval, in hundredths of a second.
+    /// Advertisement interval of the master, in hundredths of a second.
     pub master_interval: u16,
     /// When it advertises, or takes over.
     pub(super) next: f64,
@@ -138,7 +138,7 @@ pub fn add(router: &mut Router, key: Key, settings: Settings) -> Result<u32, Err
     Ok(index as u32)
 }
 
-/// Sets a virtual router anew; one that runs starts again.
+/// Updates a virtual router; a running one restarts.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -217,7 +217,7 @@ pub fn set_peers(router: &mut Router, key: Key, peers: Vec<IpAddr>) -> Result<()
     Ok(())
 }
 
-/// Has a virtual router send advertisements to no router.
+/// Deletes the unicast peers of a virtual router.
 ///
 /// # Errors
 /// There is none of this key.
@@ -226,7 +226,7 @@ pub fn forget_peers(router: &mut Router, key: Key) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a virtual router depend on interfaces.
+/// Adds tracked interfaces of a virtual router.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -250,7 +250,7 @@ pub fn track(router: &mut Router, key: Key, on: &[Tracked]) -> Result<(), Error>
     Ok(())
 }
 
-/// Has a virtual router no longer depend on interfaces.
+/// Deletes tracked interfaces of a virtual router.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -270,7 +270,7 @@ pub(super) fn forget(router: &mut Router, on: InterfaceIndex) {
     let all: Vec<_> = virtual_routers(router).map(|(_, of)| of.key).collect();
     for key in all {
         if key.on == on {
-            // It is there.
+            // It exists.
             let _ = remove(router, key);
         } else if let Some(of) = at_mut(router, key) {
             of.tracked.remove(&on);

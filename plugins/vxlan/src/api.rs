@@ -12,60 +12,60 @@ use super::{PORT, Vxlan};
 /// Addresses of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Ends {
-    /// own address
+    /// local address
     pub src_address: Address,
-    /// far end, or multicast group
+    /// remote address or multicast group
     pub dst_address: Address,
 }
 
 /// UDP ports of a tunnel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Fields)]
 pub struct Ports {
-    /// own UDP port; 0 for the usual one
+    /// local UDP port; 0 for the default
     pub src_port: u16,
-    /// UDP port of the far end; 0 for the usual one
+    /// Remote UDP port; 0 for the default
     pub dst_port: u16,
 }
 
 /// The network of a tunnel, and where its packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Network {
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// edge of the input node; 4294967295 for that of frames
+    /// next index of the decapsulation node; 4294967295 for Ethernet
     pub decap_next_index: u32,
-    /// network, 24 bits
+    /// VNI, 24 bits
     pub vni: u32,
 }
 
-/// Make or delete a VXLAN tunnel between the usual ports.
+/// Add or delete a VXLAN tunnel with default ports.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnel {
     #[preset(true)]
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// number in the interface's name; 4294967295 for the first that is free
+    /// instance number in the name; 4294967295 for the first free one
     pub instance: u32,
     /// addresses
     #[flatten]
     pub ends: Ends,
-    /// network
+    /// VNI
     #[flatten]
     pub network: Network,
 }
 
-/// Make or delete a VXLAN tunnel.
+/// Add or delete a VXLAN tunnel.
 #[derive(Clone, Copy, Debug, Fields)]
 pub struct AddDelTunnel {
     #[preset(true)]
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
     #[preset(4294967295)]
-    /// number in the interface's name; 4294967295 for the first that is free
+    /// instance number in the name; 4294967295 for the first free one
     pub instance: u32,
     /// addresses
     #[flatten]
@@ -73,34 +73,34 @@ pub struct AddDelTunnel {
     /// ports
     #[flatten]
     pub ports: Ports,
-    /// network
+    /// VNI
     #[flatten]
     pub network: Network,
 }
 
-/// Make or delete a VXLAN tunnel.
+/// Add or delete a VXLAN tunnel.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnelV2 {
-    /// the tunnel
+    /// tunnel interface
     #[flatten]
     pub tunnel: AddDelTunnel,
 }
 
-/// Make or delete a VXLAN tunnel, for frames or for routed packets.
+/// Add or delete a VXLAN tunnel, for frames or routed packets.
 #[derive(Clone, Copy, Debug, Message)]
 #[replies(InterfaceReply)]
 pub struct VxlanAddDelTunnelV3 {
-    /// the tunnel
+    /// tunnel interface
     #[flatten]
     pub tunnel: AddDelTunnel,
     #[preset(false)]
-    /// whether the interface has the address that all such interfaces have
+    /// true for layer 3: the interface has the MAC address common to such interfaces
     pub is_l3: bool,
 }
 
-/// List the VXLAN tunnels.
+/// List VXLAN tunnels.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(VxlanTunnelDetails)]
@@ -109,7 +109,7 @@ pub struct VxlanTunnelDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the VXLAN tunnels with their ports.
+/// List VXLAN tunnels with ports.
 #[derive(Message)]
 #[details(VxlanTunnelV2Details)]
 pub struct VxlanTunnelV2Dump {
@@ -121,14 +121,14 @@ pub struct VxlanTunnelV2Dump {
 #[derive(Debug, Message)]
 #[option("deprecated")]
 pub struct VxlanTunnelDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// number in the interface's name
+    /// instance number in the interface name
     pub instance: u32,
     /// addresses
     #[flatten]
     pub ends: Ends,
-    /// network
+    /// VNI
     #[flatten]
     pub network: Network,
 }
@@ -136,9 +136,9 @@ pub struct VxlanTunnelDetails {
 /// A VXLAN tunnel with its ports.
 #[derive(Debug, PartialEq, Message)]
 pub struct VxlanTunnelV2Details {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// number in the interface's name
+    /// instance number in the interface name
     pub instance: u32,
     /// addresses
     #[flatten]
@@ -146,32 +146,32 @@ pub struct VxlanTunnelV2Details {
     /// ports
     #[flatten]
     pub ports: Ports,
-    /// network
+    /// VNI
     #[flatten]
     pub network: Network,
 }
 
-/// Have packets of VXLAN tunnels leave the usual path where they come in, or no longer.
+/// Enable or disable VXLAN bypass on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetVxlanBypass {
-    /// the interface they come in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
     #[preset(true)]
-    /// they leave
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Have a device find the packets of a tunnel. No device of this router can.
+/// Enable or disable hardware offload of a tunnel; no device supports it.
 #[derive(Message)]
 pub struct VxlanOffloadRx {
     /// the device
     pub hw_if_index: InterfaceIndex,
-    /// the tunnel
+    /// tunnel interface
     pub sw_if_index: InterfaceIndex,
     #[preset(true)]
-    /// it finds them
+    /// true to enable, false to disable
     pub enable: bool,
 }
 

@@ -8,22 +8,22 @@ use net::{InterfaceIndex, Router};
 
 use super::{PORT, Vxlan};
 
-/// Make or delete a VXLAN tunnel.
+/// Add or delete a VXLAN tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create vxlan tunnel")]
 struct Create {
     #[flatten]
     far: Far,
-    /// number of the network
+    /// VXLAN network identifier
     vni: Vni,
-    /// carry packets instead of frames
+    /// layer 3: carry IP packets instead of frames
     #[keyword("l3")]
     is_l3: bool,
-    /// own port
+    /// source port
     #[keyword("src_port")]
     #[default(PORT)]
     src_port: u16,
-    /// port of the far end
+    /// destination port
     #[keyword("dst_port")]
     #[default(PORT)]
     dst_port: u16,
@@ -43,24 +43,24 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bypass::configuration::<Vxlan>(router, lines);
 }
 
-/// Have a device find the tunnel of packets.
+/// Offload a tunnel's receive path to hardware.
 #[derive(Command)]
 #[command("set flow-offload vxlan")]
 struct Offload {
     /// the device
     hw: InterfaceIndex,
-    /// the tunnel
+    /// tunnel interface
     rx: InterfaceIndex,
-    /// no longer
+    /// disable
     #[keyword("del")]
     is_del: bool,
 }
 
-/// Show the VXLAN tunnels.
+/// Show VXLAN tunnels.
 #[derive(Command)]
 #[command("show vxlan tunnel")]
 struct Show {
-    /// with the table that finds the tunnel of received packets
+    /// include the receive lookup table
     raw: bool,
 }
 

@@ -9,7 +9,7 @@ use graph::Slot;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
-    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, L3_MAC, Opened, made_mac,
+    Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, L3_MAC, Opened, made_mac,
 };
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::MacAddr;
@@ -36,7 +36,7 @@ pub struct Vxlan {
     pub dst_port: u16,
     /// Next node of frames; that of frames of the interface when `None`.
     pub next: Option<Slot>,
-    /// Whether the interface has the address that all such interfaces have.
+    /// True for layer 3: the interface has the MAC address common to such interfaces.
     pub is_l3: bool,
 }
 
@@ -44,7 +44,7 @@ impl Kind for Vxlan {
     const PREFIX: &'static str = "vxlan_tunnel";
     const HARDWARE: &'static str = "VXLAN";
     const INPUT: [&'static str; 2] = ["vxlan4-input", "vxlan6-input"];
-    const HOP_LIMIT: u8 = 254;
+    const HOP_LIMITS: [u8; 2] = FAR;
     const STARTS_UP: bool = true;
 
     fn carrier(&self) -> Carrier {
@@ -108,15 +108,15 @@ pub enum OffloadError {
     /// no such device
     #[retval(INVALID_SW_IF_INDEX)]
     NoDevice,
-    /// the interface is no VXLAN tunnel
+    /// not a VXLAN tunnel
     #[retval(INVALID_SW_IF_INDEX_2)]
     NoTunnel,
-    /// the device cannot tell flows apart
+    /// the device has no flow rules
     #[retval(UNSUPPORTED)]
     Unsupported,
 }
 
-/// Has a device find the tunnel of packets, or no longer. No driver has such devices.
+/// Enables or disables hardware offload of a tunnel's receive path. No driver has such devices.
 ///
 /// # Errors
 /// [`OffloadError`]; switching it off where it is not on is none.

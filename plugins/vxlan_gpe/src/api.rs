@@ -13,57 +13,57 @@ use super::{ETHERNET, IP4, IP6, PORT, VxlanGpe};
 /// Addresses of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Ends {
-    /// own address
+    /// local address
     pub local: Address,
-    /// far end, or multicast group
+    /// remote address or multicast group
     pub remote: Address,
 }
 
 /// UDP ports of a tunnel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Fields)]
 pub struct Ports {
-    /// own UDP port; 0 for the usual one
+    /// local UDP port; 0 for the default
     pub local_port: u16,
-    /// UDP port of the far end; 0 for the usual one
+    /// Remote UDP port; 0 for the default
     pub remote_port: u16,
 }
 
 /// Fields of a new tunnel besides its addresses and ports.
 #[derive(Clone, Copy, Debug, Fields)]
 pub struct Wanted {
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// the table that carried packets are looked up in
+    /// table to look inner packets up in
     pub decap_vrf_id: u32,
-    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for Ethernet
     pub protocol: IpProto,
-    /// network, 24 bits
+    /// VNI, 24 bits
     pub vni: u32,
     #[preset(true)]
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
 /// Fields of a tunnel besides its addresses and ports.
 #[derive(Debug, PartialEq, Fields)]
 pub struct Made {
-    /// network
+    /// VNI
     pub vni: u32,
-    /// payload: 1 for IPv4, 2 for IPv6, 3 for frames
+    /// payload: 1 for IPv4, 2 for IPv6, 3 for Ethernet
     pub protocol: IpProto,
-    /// interface that the group is reached by
+    /// interface of the multicast group
     pub mcast_sw_if_index: InterfaceIndex,
-    /// the table that leads to the far end
+    /// table to route the outer packets in
     pub encap_vrf_id: u32,
-    /// the table that carried packets are looked up in
+    /// table to look inner packets up in
     pub decap_vrf_id: u32,
-    /// whether it is over IPv6
+    /// true over IPv6
     pub is_ipv6: bool,
 }
 
-/// Make or delete a VXLAN-GPE tunnel between the usual ports.
+/// Add or delete a VXLAN-GPE tunnel with default ports.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct VxlanGpeAddDelTunnel {
@@ -75,7 +75,7 @@ pub struct VxlanGpeAddDelTunnel {
     pub wanted: Wanted,
 }
 
-/// Make or delete a VXLAN-GPE tunnel.
+/// Add or delete a VXLAN-GPE tunnel.
 #[derive(Clone, Copy, Debug, Message)]
 #[replies(InterfaceReply)]
 pub struct VxlanGpeAddDelTunnelV2 {
@@ -90,7 +90,7 @@ pub struct VxlanGpeAddDelTunnelV2 {
     pub wanted: Wanted,
 }
 
-/// List the VXLAN-GPE tunnels.
+/// List VXLAN-GPE tunnels.
 #[derive(Message)]
 #[details(VxlanGpeTunnelDetails)]
 pub struct VxlanGpeTunnelDump {
@@ -98,7 +98,7 @@ pub struct VxlanGpeTunnelDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the VXLAN-GPE tunnels with their ports.
+/// List VXLAN-GPE tunnels with ports.
 #[derive(Message)]
 #[details(VxlanGpeTunnelV2Details)]
 pub struct VxlanGpeTunnelV2Dump {
@@ -109,7 +109,7 @@ pub struct VxlanGpeTunnelV2Dump {
 /// A VXLAN-GPE tunnel.
 #[derive(Debug, Message)]
 pub struct VxlanGpeTunnelDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// addresses
     #[flatten]
@@ -122,7 +122,7 @@ pub struct VxlanGpeTunnelDetails {
 /// A VXLAN-GPE tunnel with its ports.
 #[derive(Debug, PartialEq, Message)]
 pub struct VxlanGpeTunnelV2Details {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// addresses
     #[flatten]
@@ -135,15 +135,15 @@ pub struct VxlanGpeTunnelV2Details {
     pub made: Made,
 }
 
-/// Have packets of VXLAN-GPE tunnels leave the usual path where they come in, or no longer.
+/// Enable or disable VXLAN-GPE bypass on an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetVxlanGpeBypass {
-    /// the interface they come in by
+    /// receive interface
     pub sw_if_index: InterfaceIndex,
-    /// of IPv6, else of IPv4
+    /// true for IPv6, false for IPv4
     pub is_ipv6: bool,
     #[preset(true)]
-    /// they leave
+    /// true to enable, false to disable
     pub enable: bool,
 }
 

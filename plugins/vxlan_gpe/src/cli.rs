@@ -9,28 +9,28 @@ use net::tunnel::{Tunnel, bypass, show};
 
 use super::{PORT, VxlanGpe};
 
-/// Make or delete a VXLAN-GPE tunnel.
+/// Add or delete a VXLAN-GPE tunnel.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("create vxlan-gpe tunnel")]
 struct Create {
     #[flatten]
     far: Far,
-    /// number of the network
+    /// VXLAN network identifier
     vni: Vni,
     /// payload
     #[positional]
     #[words]
     #[default(Carried::NextEthernet)]
     carried: Carried,
-    /// table that carried packets are looked up in
+    /// table to look inner packets up in
     #[values("table-id")]
     #[default]
     decap_vrf_id: u32,
-    /// own port
+    /// local port
     #[alias("local_port")]
     #[default(PORT)]
     local_port: u16,
-    /// port of the far end
+    /// remote port
     #[alias("remote_port")]
     #[default(PORT)]
     remote_port: u16,
@@ -55,7 +55,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, Error> {
         Carried::NextIp4 => Link::Ip4,
         Carried::NextIp6 => Link::Ip6,
         Carried::NextEthernet => Link::Ethernet,
-        Carried::NextNsh => return Err(Error::new("next-nsh: no node takes these packets")),
+        Carried::NextNsh => return Err(Error::new("next-nsh: no node accepts these packets")),
     };
     let Create { vni: Below(vni), decap_vrf_id: decap_vrf, local_port, remote_port, .. } = *c;
     let gpe = VxlanGpe { vni, local_port, remote_port, carried, decap_vrf };
@@ -78,7 +78,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     bypass::configuration::<VxlanGpe>(router, lines);
 }
 
-/// Show the VXLAN-GPE tunnels.
+/// Show VXLAN-GPE tunnels.
 #[derive(Command)]
 #[command("show vxlan-gpe")]
 struct Show;

@@ -9,7 +9,7 @@ use control::feature::Refused;
 use net::adjacency::Link;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
-    Behind, By, Carrier, CountsAsMost, Decapsulate, InputCount, Kind, Opened, Outer, made_mac,
+    Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, Opened, Outer, made_mac,
 };
 use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::MacAddr;
@@ -49,7 +49,7 @@ impl Kind for VxlanGpe {
     const PREFIX: &'static str = "vxlan_gpe_tunnel";
     const HARDWARE: &'static str = "VXLAN_GPE";
     const INPUT: [&'static str; 2] = ["vxlan4-gpe-input", "vxlan6-gpe-input"];
-    const HOP_LIMIT: u8 = 254;
+    const HOP_LIMITS: [u8; 2] = FAR;
     const STARTS_UP: bool = true;
 
     fn carrier(&self) -> Carrier {

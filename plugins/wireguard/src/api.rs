@@ -13,7 +13,7 @@ use super::peer::{self, NewPeer, Peer};
 use super::{Error, Interface, New, Wireguard, interface};
 
 control::numbers! {
-    /// Status of a peer.
+    /// Peer status.
     pub enum WireguardPeerFlags: u8 = "wireguard_peer_flags" in "" {
         STATUS_DEAD = 1 => "WIREGUARD_PEER_STATUS_DEAD",
         ESTABLISHED = 2 => "WIREGUARD_PEER_ESTABLISHED",
@@ -23,10 +23,10 @@ control::numbers! {
 /// An interface.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct WireguardInterface {
-    /// number in the interface's name; 4294967295 for the first that is free
+    /// instance number in the name; 4294967295 for the first free one
     #[preset(4294967295)]
     pub user_instance: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
     /// private key
     pub private_key: Secret<[u8; 32]>,
@@ -34,84 +34,84 @@ pub struct WireguardInterface {
     pub public_key: [u8; 32],
     /// port
     pub port: u16,
-    /// own address
+    /// local address
     pub src_ip: Address,
 }
 
 /// A peer.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct WireguardPeer {
-    /// its number
+    /// index
     pub peer_index: u32,
     /// public key
     pub public_key: [u8; 32],
-    /// port of its endpoint
+    /// endpoint port
     pub port: u16,
-    /// seconds of silence after which it is sent something; 0 for never
+    /// persistent keepalive interval in seconds; 0 for none
     pub persistent_keepalive: u16,
-    /// table that leads to its endpoint
+    /// table to reach the endpoint in
     pub table_id: u32,
-    /// its endpoint; unspecified while that is not known
+    /// endpoint address; unspecified until known
     pub endpoint: Address,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its status
+    /// flags
     pub flags: WireguardPeerFlags,
-    /// addresses that it is allowed
+    /// allowed IP prefixes
     #[counted(n_allowed_ips: u8)]
     pub allowed_ips: Vec<Prefix>,
 }
 
-/// A peer with the secret shared with it.
+/// A peer with a preshared key.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct WireguardPeerV2 {
-    /// its number
+    /// index
     pub peer_index: u32,
     /// the secret
     pub preshared_key: Secret<[u8; 32]>,
-    /// whether there is one
+    /// true if there is a preshared key
     pub preshared_key_set: bool,
     /// public key
     pub public_key: [u8; 32],
-    /// port of its endpoint
+    /// endpoint port
     pub port: u16,
-    /// seconds of silence after which it is sent something; 0 for never
+    /// persistent keepalive interval in seconds; 0 for none
     pub persistent_keepalive: u16,
-    /// table that leads to its endpoint
+    /// table to reach the endpoint in
     pub table_id: u32,
-    /// its endpoint; unspecified while that is not known
+    /// endpoint address; unspecified until known
     pub endpoint: Address,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its status
+    /// flags
     pub flags: WireguardPeerFlags,
-    /// addresses that it is allowed
+    /// allowed IP prefixes
     #[counted(n_allowed_ips: u8)]
     pub allowed_ips: Vec<Prefix>,
 }
 
-/// Make a WireGuard interface.
+/// Create a WireGuard interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct WireguardInterfaceCreate {
-    /// the interface
+    /// interface
     pub interface: WireguardInterface,
-    /// with a key pair that is made for it
+    /// generate the key pair
     pub generate_key: bool,
 }
 
-/// Delete a WireGuard interface with its peers.
+/// Delete a WireGuard interface and its peers.
 #[derive(Message)]
 pub struct WireguardInterfaceDelete {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List the WireGuard interfaces.
+/// List WireGuard interfaces.
 #[derive(Message)]
 #[details(WireguardInterfaceDetails)]
 pub struct WireguardInterfaceDump {
-    /// with their private keys
+    /// include private keys
     pub show_private_key: bool,
     /// only this one; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
@@ -120,32 +120,32 @@ pub struct WireguardInterfaceDump {
 /// A WireGuard interface.
 #[derive(Debug, Message)]
 pub struct WireguardInterfaceDetails {
-    /// the interface
+    /// interface
     pub interface: WireguardInterface,
 }
 
-/// Report changes of the status of peers, or no longer.
+/// Register or unregister for peer events.
 #[derive(Message)]
 #[events(WireguardPeerEvent)]
 pub struct WantWireguardPeerEvents {
-    /// of this interface's peers only; 4294967295 for those of all
+    /// only peers of this interface; 4294967295 for all
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
-    /// of this peer only; 4294967295 for all
+    /// only this peer; 4294967295 for all
     #[preset(4294967295)]
     pub peer_index: u32,
-    /// 0 for no longer
+    /// 0 to disable
     pub enable_disable: u32,
-    /// the client's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// The status of a peer has changed.
+/// The status of a peer changed.
 #[derive(Debug, PartialEq, Message)]
 pub struct WireguardPeerEvent {
-    /// the peer
+    /// peer
     pub peer_index: u32,
-    /// its status
+    /// flags
     pub flags: WireguardPeerFlags,
 }
 
@@ -154,44 +154,44 @@ pub struct WireguardPeerEvent {
 #[option("deprecated")]
 #[reply(WireguardPeerAddReply)]
 pub struct WireguardPeerAdd {
-    /// the peer
+    /// peer
     pub peer: WireguardPeer,
 }
 
-/// It is added.
+/// Reply: index of the peer.
 #[derive(Debug, Message)]
 #[option("deprecated")]
 pub struct WireguardPeerAddReply {
-    /// its number
+    /// index
     pub peer_index: u32,
 }
 
-/// Add a peer, with a secret shared with it.
+/// Add a peer with a preshared key.
 #[derive(Message)]
 #[option("in_progress")]
 #[reply(WireguardPeerAddV2Reply)]
 #[name("wireguard_peer_add_v2")]
 pub struct WireguardPeerAddV2 {
-    /// the peer
+    /// peer
     pub peer: WireguardPeerV2,
 }
 
-/// It is added.
+/// Reply: index of the peer.
 #[derive(Debug, Message)]
 #[option("in_progress")]
 pub struct WireguardPeerAddV2Reply {
-    /// its number
+    /// index
     pub peer_index: u32,
 }
 
 /// Remove a peer.
 #[derive(Message)]
 pub struct WireguardPeerRemove {
-    /// its number
+    /// index
     pub peer_index: u32,
 }
 
-/// List the peers.
+/// List peers.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(WireguardPeersDetails)]
@@ -205,11 +205,11 @@ pub struct WireguardPeersDump {
 #[derive(Debug, Message)]
 #[option("deprecated")]
 pub struct WireguardPeersDetails {
-    /// the peer
+    /// peer
     pub peer: WireguardPeer,
 }
 
-/// List the peers; of secrets is said whether there is one.
+/// List peers, with whether they have a preshared key.
 #[derive(Message)]
 #[option("in_progress")]
 #[details(WireguardPeersV2Details)]
@@ -223,15 +223,15 @@ pub struct WireguardPeersV2Dump {
 #[derive(Debug, Message)]
 #[option("in_progress")]
 pub struct WireguardPeersV2Details {
-    /// the peer
+    /// peer
     pub peer: WireguardPeerV2,
 }
 
-/// Have packets be encrypted later than they come, or at once. Here that is always at once, on the
-/// thread of the peer.
+/// Set asynchronous encryption; accepted: packets are always encrypted at once, on the peer's
+/// thread.
 #[derive(Message)]
 pub struct WgSetAsyncMode {
-    /// later
+    /// asynchronous
     #[preset(false)]
     pub async_enable: bool,
 }
@@ -319,7 +319,7 @@ fn interfaces(router: &Router, m: &WireguardInterfaceDump) -> Vec<WireguardInter
 }
 
 impl WireguardPeerV2 {
-    /// A peer that is told in the older form.
+    /// A peer in the older format.
     fn of_v1(old: WireguardPeer) -> Self {
         Self {
             peer_index: old.peer_index,

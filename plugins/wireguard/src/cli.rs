@@ -42,7 +42,7 @@ impl Serialize for Key {
     }
 }
 
-/// Make a WireGuard interface.
+/// Create a WireGuard interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("wireguard create")]
 #[stage(Interfaces)]
@@ -52,15 +52,15 @@ struct Create {
     listen_port: u16,
     /// private key
     private_key: Option<Secret<Key>>,
-    /// own address
+    /// local address
     src: IpAddr,
-    /// make a private key
+    /// generate a private key
     generate_key: bool,
-    /// number in the interface's name
+    /// instance number in the interface name
     instance: Option<u32>,
 }
 
-/// Delete a WireGuard interface with its peers.
+/// Delete a WireGuard interface and its peers.
 #[derive(Command)]
 #[command("wireguard delete")]
 struct Delete {
@@ -78,33 +78,33 @@ struct AddPeer {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// secret shared with it
+    /// preshared key
     preshared_key: Option<Secret<Key>>,
-    /// its public key
+    /// public key of the peer
     public_key: Key,
-    /// address of its endpoint
+    /// endpoint address
     endpoint: Option<IpAddr>,
-    /// addresses that it is allowed
+    /// allowed IP prefixes
     allowed_ip: Vec<Prefix>,
-    /// port of its endpoint
+    /// endpoint port
     #[alias("port")]
     dst_port: Option<u16>,
-    /// seconds of silence after which it is sent something
+    /// persistent keepalive interval in seconds
     persistent_keepalive: Option<u16>,
-    /// table that leads to its endpoint
+    /// table to reach the endpoint in
     table_id: Option<u32>,
 }
 
-/// Remove a peer, by its number or its interface and key.
+/// Remove a peer, by index or by interface and key.
 #[derive(Command)]
 #[command("wireguard peer remove")]
 struct RemovePeer {
-    /// its number
+    /// index
     #[positional]
     index: Option<u32>,
-    /// its interface
+    /// interface
     interface: Option<InterfaceIndex>,
-    /// its public key
+    /// public key of the peer
     public_key: Option<Key>,
 }
 
@@ -114,29 +114,29 @@ enum OnOff {
     Off,
 }
 
-/// Have packets be encrypted later than they come, or at once. Here that is always at once, on the
-/// thread of the peer.
+/// Set asynchronous encryption; accepted: packets are always encrypted at once, on the peer's
+/// thread.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set wireguard async mode")]
 #[undo("=set wireguard async mode off")]
 struct SetAsync {
-    /// later
+    /// asynchronous
     #[positional]
     #[words]
     mode: OnOff,
 }
 
-/// Show the WireGuard interfaces.
+/// Show WireGuard interfaces.
 #[derive(Command)]
 #[command("show wireguard interface")]
 struct ShowInterfaces;
 
-/// Show when packets are encrypted.
+/// Show the encryption mode.
 #[derive(Command)]
 #[command("show wireguard mode")]
 struct ShowMode;
 
-/// Show the peers of WireGuard interfaces.
+/// Show WireGuard peers.
 #[derive(Command)]
 #[command("show wireguard peer")]
 struct ShowPeers;
@@ -263,7 +263,7 @@ fn create(router: &mut Router, c: &Create) -> Result<Output, CliError> {
     let key = match (c.private_key, c.generate_key) {
         (Some(Secret(Key(key))), false) => Identity::from(key),
         (None, true) => Identity::from(random::<32>()),
-        _ => return Err(CliError::new("either private-key or generate-key is needed")),
+        _ => return Err(CliError::new("missing private-key or generate-key")),
     };
     let new = New { instance: c.instance, key, port: c.listen_port, src: c.src };
     let made = interface::add(router, new)?;
@@ -274,7 +274,7 @@ fn add_peer(router: &mut Router, c: AddPeer) -> Result<(), CliError> {
     let endpoint = match (c.endpoint.filter(|addr| !addr.is_unspecified()), c.dst_port) {
         (Some(addr), Some(port)) => Some((addr, port)),
         (None, None | Some(0)) => None,
-        (Some(_), None) => return Err(CliError::new("dst-port of the endpoint is missing")),
+        (Some(_), None) => return Err(CliError::new("missing dst-port of the endpoint")),
         (None, Some(_)) => return Err(CliError::new("dst-port without endpoint")),
     };
     peer::add(
@@ -341,7 +341,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         let found = all.iter().find(|(_, peer)| is_it(peer)).map(|(number, _)| *number);
         let number = c.index.or(found);
-        let number = number.ok_or_else(|| CliError::new("no peer has that interface and key"))?;
+        let number = number.ok_or_else(|| CliError::new("no peer with that interface and key"))?;
         Ok::<_, CliError>(peer::remove(router, number)?)
     });
     cli.command(|router: &mut Router, c: SetAsync| {

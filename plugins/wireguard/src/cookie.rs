@@ -52,7 +52,7 @@ pub struct Sealer {
     mac1_key: [u8; 32],
     cookie_key: [u8; 32],
     cookie: Option<([u8; 16], f64)>,
-    /// First code of the last message: the cookie is for whoever sent that.
+    /// First code of the last message: the cookie is for its sender.
     last: Option<[u8; 16]>,
 }
 

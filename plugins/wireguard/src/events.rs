@@ -5,12 +5,12 @@ use wire::wireguard::Handshake;
 
 use super::Endpoint;
 
-/// A message of a handshake came in.
+/// A handshake message was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// The message.
     pub message: Handshake,
-    /// Its sender.
+    /// Sender.
     pub from: Endpoint,
     /// The port it was for.
     pub port: u16,
@@ -25,7 +25,7 @@ impl Event for Arrived {
 /// Something about a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Notice {
-    /// The peer.
+    /// Peer.
     pub peer: u32,
     /// The event.
     pub what: What,
@@ -38,7 +38,7 @@ impl Event for Notice {}
 pub enum What {
     /// There should be new keys.
     Wanted,
-    /// The first message of a session came in: the peer has the keys as well.
+    /// The first message of a session was received: the peer has the keys as well.
     Confirmed {
         /// Own number of the session.
         local: u32,

@@ -29,7 +29,7 @@ const MACS: usize = size_of::<Macs>();
 const JITTER: f64 = 0.333;
 /// Seconds between two initiations of a peer that are taken.
 const FLOOD: f64 = 0.02;
-/// Nanoseconds to which times in initiations are known: whoever sees them need not know more.
+/// Nanoseconds of the resolution of times in initiations: observers need not know more.
 const COARSE: u32 = 1 << 24;
 
 /// Time of day for an initiation, later than the last one was whatever the clock does.
@@ -112,7 +112,7 @@ fn send_sealed<M: IntoBytes + zerocopy::Immutable + Copy>(
     send(router, from, to, with(message, macs).as_bytes());
 }
 
-/// Begins a handshake, or sends its initiation anew, unless one was sent just now. Without an
+/// Starts a handshake, or retransmits its initiation, unless one was sent just now. Without an
 /// endpoint, or while the interface is down, nothing happens.
 pub(super) fn begin(router: &mut Router, number: u32) {
     let now = router.now();
@@ -223,7 +223,7 @@ fn admit(
         Proof::None => Err(Error::Mac),
         Proof::Key => {
             let cookie = own.checker.cookie(macs, sender, arrived.from, arrived.at);
-            // Nobody knows yet who it is: it is answered as the interface's peers are.
+            // The sender is still unknown: the reply is sent like those to the interface's peers.
             let table = peers.values().find(|peer| peer.interface == interface);
             let table = table.map_or(TableIndex::DEFAULT, |peer| peer.table);
             send(router, (interface, table), arrived.from, cookie.as_bytes());

@@ -52,10 +52,10 @@ pub enum Error {
     /// Invalid MAC handshake.
     #[name("Invalid MAC handshake")]
     Mac,
-    /// Peer error: nobody is known by this key or session, or may send from this address.
+    /// Peer error: unknown key or session, or source not in allowed IPs.
     #[name("Peer error")]
     Peer,
-    /// Interface error: it is down.
+    /// Interface error: interface is down.
     #[name("Interface error")]
     Interface,
     /// Failed during decryption.
@@ -79,7 +79,7 @@ pub enum Error {
     /// No buffers.
     #[name("No buffers")]
     NoBuffers,
-    /// Undefined error: no message of this protocol.
+    /// Undefined error: not a WireGuard message.
     #[name("Undefined error")]
     Unknown,
 }

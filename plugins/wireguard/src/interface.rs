@@ -25,26 +25,26 @@ pub struct New {
     pub key: Identity,
     /// Port.
     pub port: u16,
-    /// Own address.
+    /// Local address.
     pub src: IpAddr,
 }
 
 /// An interface.
 pub struct Interface {
-    /// Number in its name.
+    /// Instance number in the name.
     pub instance: u32,
     /// Key pair.
     pub key: Identity,
     /// Port.
     pub port: u16,
-    /// Own address.
+    /// Local address.
     pub src: IpAddr,
-    /// Whether it is up.
+    /// True if up.
     pub is_up: bool,
     pub(super) checker: Checker,
 }
 
-/// What messages to a port come by, and the node that they come to.
+/// The carrier of messages to a port, and the node that receives them.
 fn carrier(src: IpAddr, port: u16) -> (IpVersion, Carrier, &'static str) {
     let version = IpVersion::from(src);
     (version, Carrier::Port(port), NAMES[0][version as usize])

@@ -20,7 +20,7 @@ const WORDS: usize = WINDOW as usize / 64 + 1;
 
 /// A session's keys, with the numbers by which both ends know it.
 pub struct Keypair {
-    /// The peer.
+    /// Peer.
     pub peer: u32,
     /// Own number, in what is received.
     pub local: u32,
@@ -102,8 +102,8 @@ impl Keypair {
     pub fn is_over(&self, now: f64) -> bool {
         apart(now, self.born) >= REJECT_AFTER
     }
-    /// Changing part. Only the thread of the peer takes it, so it is free whenever somebody wants
-    /// it; `None` while threads change.
+    /// Changing part. Only the thread of the peer takes it, so it is always free; `None` while
+    /// threads change.
     #[inline]
     pub fn session(&self) -> Option<MutexGuard<'_, Session>> {
         match self.session.try_lock() {

@@ -6,8 +6,8 @@
 //! peer's packets are those of one thread. Handshakes, cookies and timers are control's: nodes hand
 //! it the messages of handshakes and tell it what they miss.
 //!
-//! All times are the router's clock; whoever moves it by more than a session's life, either way,
-//! ends the session.
+//! All times are the router's clock; moving it by more than a session's life, either way, ends the
+//! session.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -65,28 +65,28 @@ struct Wireguard {
 /// Reasons why something is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// {0} is no address of this router's side of a tunnel
+    /// {0} cannot be the local address of a tunnel
     #[retval(INVALID_SRC_ADDRESS)]
     Source(IpAddr),
-    /// the port is 0
+    /// port 0
     #[retval(INVALID_VALUE)]
     Port,
     /// instance {0} is in use
     #[retval(INSTANCE_IN_USE)]
     InUse(u32),
-    /// the interface is no WireGuard interface
+    /// not a WireGuard interface
     #[retval(INVALID_SW_IF_INDEX)]
     NoInterface,
-    /// {0} is no endpoint of a peer here
+    /// {0} cannot be the endpoint of a peer
     #[retval(INVALID_DST_ADDRESS)]
     Endpoint(IpAddr),
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
-    /// the interface has a peer with this public key
+    /// a peer with this public key exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     Exists,
-    /// the public key is that of the interface, or nobody's
+    /// the public key is invalid, or the interface's own
     #[retval(INVALID_VALUE)]
     Key,
     /// a peer needs an allowed address
@@ -95,7 +95,7 @@ pub enum Error {
     /// no peer {0}
     #[retval(NO_SUCH_ENTRY)]
     NoPeer(u32),
-    /// there are {0} peers already
+    /// at most {0} peers
     #[retval(LIMIT_EXCEEDED)]
     Full(usize),
     /// {0}

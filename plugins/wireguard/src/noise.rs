@@ -152,8 +152,8 @@ pub struct Begun {
     ephemeral: StaticSecret,
 }
 
-/// Begins a handshake with the owner of a public key; without the codes at the end. `None` for a
-/// key that nobody owns.
+/// Starts a handshake with the owner of a public key; without the codes at the end. `None` for an
+/// invalid key.
 pub fn initiate(
     own: &Identity,
     remote: &PublicKey,
@@ -179,7 +179,7 @@ pub fn initiate(
     Some((message, Begun { state, ephemeral }))
 }
 
-/// An initiation that was received, from somebody who is to be known.
+/// A received initiation, from a peer to be identified.
 pub struct Initiated {
     state: Symmetric,
     ephemeral: PublicKey,

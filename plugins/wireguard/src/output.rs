@@ -108,10 +108,10 @@ impl<const IS_6: bool> graph::Next for Next<IS_6> {
 /// Drops of [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error {
-    /// Peer error: nobody is allowed the address, its endpoint is not known, or leads back here.
+    /// Peer error: no peer for the address, no endpoint, or a routing loop.
     #[name("Peer error")]
     Peer,
-    /// Keypair error: there is no session yet.
+    /// Keypair error: no session yet.
     #[name("Keypair error")]
     Keypair,
     /// No buffers.
@@ -126,7 +126,7 @@ impl<const IS_6: bool, const POST: bool> Output<IS_6, POST> {
     pub(super) fn new(tables: Readers, notices: EventSender<Notice>) -> Self {
         Self { tables, keys: Asking { notices, last: (0, f64::NEG_INFINITY) } }
     }
-    /// Has a packet become a message to a peer.
+    /// Turns a packet into a message to a peer.
     fn send(
         &mut self,
         p: &mut Packet<'_, Self>,

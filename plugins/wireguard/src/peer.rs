@@ -21,14 +21,14 @@ use super::{Endpoint, Error, Wireguard, api, handshake, output};
 /// Peers there may be, of all interfaces.
 pub const MAX_PEERS: usize = 65_536;
 /// Hops of the outer header.
-const HOPS: u8 = 254;
+const HOPS: [u8; 2] = [254; 2];
 
 /// A peer to be added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewPeer {
-    /// Its interface.
+    /// Interface.
     pub interface: InterfaceIndex,
-    /// Its public key.
+    /// Public key of the peer.
     pub public: [u8; 32],
     /// The secret shared with it; zeros for none.
     pub preshared: Preshared,
@@ -36,9 +36,9 @@ pub struct NewPeer {
     pub endpoint: Option<Endpoint>,
     /// Table that leads there.
     pub table: u32,
-    /// Addresses that it is allowed.
+    /// Allowed IP prefixes.
     pub allowed: Vec<Prefix>,
-    /// Seconds of silence after which it is sent something; 0 for never.
+    /// Persistent keepalive interval in seconds; 0 for none.
     pub keepalive: u16,
 }
 
@@ -216,7 +216,7 @@ pub fn remove(router: &mut Router, number: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has messages to a peer go somewhere.
+/// Sets the destination of messages to a peer.
 ///
 /// # Errors
 /// [`Error`]; they go where they went then.
@@ -256,7 +256,7 @@ pub(super) fn set_endpoint(
     Ok(())
 }
 
-/// Has nodes see what a peer is sent by.
+/// Publishes a peer's data for sending to nodes.
 pub(super) fn publish(router: &mut Router, number: u32) {
     let Wireguard { peers, tables, .. } = router.own_mut();
     let Some(peer) = peers.get(&number) else { return };
@@ -269,7 +269,7 @@ pub(super) fn publish(router: &mut Router, number: u32) {
     tables.sending.put(number, Some(sending));
 }
 
-/// Has nodes see a session.
+/// Publishes a session to nodes.
 pub(super) fn publish_session(router: &mut Router, keypair: &Arc<Keypair>) {
     let Wireguard { peers, tables, .. } = router.own_mut();
     let Some(peer) = peers.get(&keypair.peer) else { return };

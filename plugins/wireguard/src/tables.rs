@@ -29,7 +29,7 @@ const _: () = assert!(MAX_SESSIONS <= 1 << PLACE_BITS);
 /// A peer, as what is sent to it needs it.
 #[derive(Clone)]
 pub struct Sending {
-    /// Its interface.
+    /// Interface.
     pub interface: u32,
     /// Outer headers and the way to its endpoint, when that is known.
     pub hop: Option<Hop>,
@@ -100,9 +100,9 @@ pub fn number(place: u32, random: u32) -> u32 {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ForPeer {
-    /// The peer.
+    /// Peer.
     pub peer: u32,
-    /// Its thread.
+    /// Thread index.
     pub thread: u32,
 }
 
@@ -180,8 +180,8 @@ impl Tables {
 }
 
 impl Readers {
-    /// The peer that a packet to an interface is for: whoever is allowed the address of the route's
-    /// next hop, or where it names none the packet's destination.
+    /// The peer of a packet to an interface: the one that is allowed the address of the route's
+    /// next hop or, without one, the packet's destination.
     #[inline(always)]
     pub(super) fn peer_of(
         &self,

@@ -1,5 +1,5 @@
-//! `wg-timer-manager`: what is to be done for peers as time passes. Nodes only note when something
-//! was sent and received; the process looks at that at least once a second while there are peers.
+//! `wg-timer-manager`: timed work for peers. Nodes only record when messages were sent and
+//! received; the process checks this at least once a second while there are peers.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use super::{Wireguard, apart, handshake};
 pub const PROCESS: &str = "wg-timer-manager";
 /// Seconds between two initiations.
 pub const REKEY_TIMEOUT: f64 = 5.0;
-/// Seconds after which whoever began a session begins another when it sends, and when it receives.
+/// Seconds after which the initiator of a session starts another when it sends, and when it
+/// receives.
 const REKEY_AFTER: f64 = 120.0;
 const REKEY_AFTER_RECEIVING: f64 = REJECT_AFTER - KEEPALIVE - REKEY_TIMEOUT;
 /// Seconds for which initiations are sent without a response.

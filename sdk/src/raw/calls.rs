@@ -89,7 +89,7 @@ pub(super) unsafe extern "C" fn run_configure(cx: *mut Cx, state: *mut c_void) {
 /// # Safety
 /// The router calls it once with an `Option<Due>` that is kept.
 pub(super) unsafe extern "C" fn run_due(cx: *mut Cx, state: *mut c_void) {
-    // SAFETY: by the contract of the module; nobody else looks at it.
+    // SAFETY: by the contract of the module; there is no other reference.
     let (mut router, run) = unsafe { (Router::of(cx), (*state.cast::<Option<Due>>()).take()) };
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let own = kept.iter().position(|kept| kept.at == state).map(|at| kept.swap_remove(at));

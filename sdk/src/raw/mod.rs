@@ -52,7 +52,7 @@ fn host() -> &'static Host {
 /// Gives something to the router for as long as the plugin is loaded.
 fn keep<T: Send + 'static>(value: T) -> *mut c_void {
     /// # Safety
-    /// `at` is a box of a `T` that nobody uses any more.
+    /// `at` is a box of a `T` without other references.
     unsafe fn free<T>(at: *mut c_void) {
         // SAFETY: the caller's.
         drop(unsafe { Box::from_raw(at.cast::<T>()) });
@@ -212,7 +212,7 @@ impl Router<'_> {
         Self::told(unsafe { (host().message)(self.cx, &raw const given) })
     }
 
-    /// Has `changed` called when an interface changes: after that, or before it is deleted.
+    /// Calls `changed` after an interface has changed, or before it is deleted.
     ///
     /// # Errors
     /// The router's.
@@ -237,7 +237,7 @@ impl Router<'_> {
         Ok(Counters(given))
     }
 
-    /// Has `given` say which commands make the plugin's state again, for `show configuration`.
+    /// Calls `given` for the commands that restore the plugin's state, for `show configuration`.
     ///
     /// # Errors
     /// The router's.
@@ -250,7 +250,7 @@ impl Router<'_> {
         Self::told(unsafe { (host().configure)(self.cx, Some(run_configure), state) })
     }
 
-    /// A bit and a place for a number in the metadata of packets, which nobody else has.
+    /// A bit and a number in the metadata of packets, reserved for the plugin.
     ///
     /// # Errors
     /// There is none left.
@@ -361,7 +361,7 @@ impl Router<'_> {
         }
     }
 
-    /// Has `due` called once, in so many seconds on the router's clock.
+    /// Calls `due` once, after this many seconds on the router's clock.
     pub fn after(
         &mut self,
         seconds: f64,
@@ -385,7 +385,7 @@ impl Router<'_> {
         unsafe { (host().now)(self.cx) }
     }
 
-    /// Puts a packet at the entrance of a node, as if it came in on interface `rx`.
+    /// Sends a packet to a node, as if received on interface `rx`.
     ///
     /// # Errors
     /// No such node.

@@ -70,8 +70,8 @@ impl Frame<'_> {
         // SAFETY: our frame.
         unsafe { (host().count)(self.given, counter, n) }
     }
-    /// Sends a new packet with these bytes along an edge of the node, as if it came in on interface
-    /// `rx`; `None` when there is no buffer, or they do not fit one.
+    /// Sends a new packet with these bytes along an edge of the node, as if received on interface
+    /// `rx`; `None` if there is no buffer, or they do not fit in one.
     pub fn emit(&mut self, next: u32, rx: u32, bytes: &[u8]) -> Option<()> {
         let len = u16::try_from(bytes.len()).ok().filter(|len| *len <= MOST_BYTES)?;
         let mut index = 0;
@@ -147,23 +147,23 @@ pub struct Packet<'p> {
 }
 
 impl Packet<'_> {
-    /// Its flags.
+    /// Flags.
     #[inline]
     pub fn about(&self) -> &abi::Buffer {
-        // SAFETY: a packet of our frame, which nobody else looks at.
+        // SAFETY: a packet of our frame; there is no other reference.
         unsafe { &*self.buffer }
     }
-    /// The interface it came in on.
+    /// Receive interface.
     #[inline]
     pub fn rx(&self) -> u32 {
         self.about().rx
     }
-    /// The interface it goes out on.
+    /// Transmit interface.
     #[inline]
     pub fn tx(&self) -> u32 {
         self.about().tx
     }
-    /// Sets the interface it goes out on.
+    /// Sets the transmit interface.
     #[inline]
     pub fn set_tx(&mut self, interface: u32) {
         // SAFETY: as of `about`, and borrowed mutably.
@@ -217,8 +217,8 @@ impl Packet<'_> {
             (*self.buffer).flags |= place.0.flag;
         }
     }
-    /// Has it go on on another thread, along an edge of the node; `None` when there is no room on
-    /// the way. Its verdict is what this returns.
+    /// Hands the packet off to another thread, along an edge of the node; `None` if the ring is
+    /// full. The node returns this verdict for it.
     pub fn hand_off(&mut self, thread: usize, next: u32) -> Option<Verdict> {
         // SAFETY: a packet of our frame, which the verdict says is gone.
         let sent = unsafe {

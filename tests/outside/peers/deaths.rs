@@ -56,7 +56,7 @@ impl Rig {
         rig.connect();
         rig
     }
-    /// Has the generator's packets go to the interface, and those of the interface to it.
+    /// Sends the generator's packets to the interface, and those of the interface to it.
     pub(super) fn connect(&self) {
         let name = self.interface;
         self.router.tell(&format!("set interface state {name} up"));
@@ -96,7 +96,7 @@ impl Rig {
             words.first() == Some(&self.interface) && words.get(2) == Some(&"up")
         })
     }
-    /// What it holds when no command is under way.
+    /// Its memory when no command is in progress.
     pub(super) fn rest(&self) -> Held {
         let held = (0..20).map(|_| {
             sleep(Duration::from_millis(20));
@@ -130,7 +130,7 @@ impl Rig {
     /// `deaths` peers die, each at some time.
     #[track_caller]
     fn kill(&self, peer: &str, deaths: usize) {
-        // Neither a peer nor packets: what there is now has to be there in the end.
+        // Neither a peer nor packets: the present state has to be the same in the end.
         assert!(eventually(|| !self.is_up()));
         let mut random = Random(7);
         self.send();

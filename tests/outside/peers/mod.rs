@@ -46,7 +46,7 @@ impl Drop for Peer {
     }
 }
 
-/// What a peer's process does; nothing in others.
+/// A peer's process; nothing in others.
 #[test]
 fn is_a_peer() {
     let Ok(what) = std::env::var(PEER) else { return };
@@ -60,7 +60,7 @@ fn is_a_peer() {
     }
 }
 
-/// A frame for whoever is at the other side of the router.
+/// A frame for the other side of the router.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0; FRAME];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]);

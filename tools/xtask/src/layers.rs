@@ -1,5 +1,5 @@
 //! A folder uses only folders above it in the list; plugins use each other only where they say that
-//! they require it; every crate has a README.
+//! they require it, or in tests; every crate has a README.
 
 use crate::Finding;
 use crate::tree::{File, Tree};
@@ -27,12 +27,14 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         if !tree.has(&format!("{folder}/README.md")) {
             findings.push(Finding::new(&manifest.path, 1, "the crate has no README.md"));
         }
-        for (line, dependency) in dependencies(manifest) {
+        for (line, dependency, is_for_tests) in dependencies(manifest) {
             let Some((_, used)) = crates.iter().find(|(name, _)| *name == dependency) else {
                 continue;
             };
             let is_sibling = SIBLINGS_APART.contains(&LAYERS[level]) && level_of(used) == level;
-            let is_apart = is_sibling && folder != LIST && !requires(tree, folder, dependency);
+            let is_plugin_test = is_for_tests && LAYERS[level] == "plugins";
+            let may_use = folder == LIST || is_plugin_test || requires(tree, folder, dependency);
+            let is_apart = is_sibling && !may_use;
             if level_of(used) > level || is_apart {
                 let message = format!("{folder} may not use {used}: see the order of folders");
                 findings.push(Finding::new(&manifest.path, line, message));
@@ -68,16 +70,17 @@ fn name(manifest: &File) -> &str {
     value.unwrap_or_default().trim_end_matches('"')
 }
 
-/// Names in the dependency tables of a manifest, with their lines.
-fn dependencies(manifest: &File) -> Vec<(usize, &str)> {
+/// Names in the dependency tables of a manifest, with their lines and whether only tests need them.
+fn dependencies(manifest: &File) -> Vec<(usize, &str, bool)> {
     let mut found = Vec::new();
-    let mut is_inside = false;
+    let (mut is_inside, mut is_for_tests) = (false, false);
     for (number, line) in manifest.text.lines().enumerate() {
         if let Some(section) = line.strip_prefix('[') {
             is_inside = section.trim_end().ends_with("dependencies]");
+            is_for_tests = section.starts_with("dev-");
         } else if is_inside && let Some((key, _)) = line.split_once('=') {
             let name = key.split('.').next().unwrap_or_default().trim();
-            found.push((number + 1, name));
+            found.push((number + 1, name, is_for_tests));
         }
     }
     found
@@ -130,5 +133,9 @@ mod tests {
         let requires = "requires: &[\"ip4\", \"a\"],".to_owned();
         tree.files.push(File { path: "plugins/b/src/lib.rs".into(), text: requires });
         assert!(check(&tree).is_empty());
+        let tests = "[package]\nname = \"c\"\n[dev-dependencies]\na.workspace = true\n".to_owned();
+        tree.files.push(File { path: "plugins/c/Cargo.toml".into(), text: tests });
+        tree.files.push(File { path: "plugins/c/README.md".into(), text: String::new() });
+        assert!(check(&tree).is_empty(), "tests may");
     }
 }

@@ -1,12 +1,14 @@
 //! Chores of the workspace.
 //!
-//! `cargo xtask tidy` checks what STYLE.md asks and no compiler does. `cargo xtask bless` accepts
-//! the present unsafe counts. `cargo xtask closures` checks a release build, `cargo xtask weight`
-//! says what it weighs and holds it against a budget. `cargo xtask man DIR` writes the manual pages
-//! of a terminal. It has no dependencies, so that it builds in a second.
+//! `cargo xtask tidy` checks the rules of STYLE.md that no compiler checks, `cargo xtask words` its
+//! English. `cargo xtask bless` accepts the present unsafe counts and lowers the allowances of
+//! `words`. `cargo xtask closures` checks a release build, `cargo xtask weight` compares its size
+//! with a budget. `cargo xtask man DIR` writes the manual pages. It has no dependencies, so that it
+//! builds in a second.
 #![forbid(unsafe_code)]
 
 mod closures;
+mod english;
 mod fence;
 mod inline;
 mod layers;
@@ -15,6 +17,7 @@ mod man;
 mod modules;
 mod names;
 mod source;
+mod tested;
 mod tree;
 mod weight;
 mod words;
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(&Tree::read(&root)),
+        Some("words") => english::report(&Tree::read(&root)),
         Some("bless") => bless(&root),
         Some("closures") => closures::check(&program(&root)),
         Some("weight") => weight::check(&program(&root), &root),
@@ -58,7 +62,7 @@ fn main() -> ExitCode {
             man::write(&root, &folder)
         }
         _ => {
-            let chores = "tidy | bless | closures [FERROVIA] | weight [FERROVIA] | man DIR";
+            let chores = "tidy | words | bless | closures [FERROVIA] | weight [FERROVIA] | man DIR";
             eprintln!("usage: cargo xtask {chores}");
             ExitCode::from(2)
         }
@@ -85,6 +89,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(fence::check(tree));
     findings.extend(names::check_folders(tree));
     findings.extend(modules::check(&tree.sources));
+    findings.extend(tested::check(tree));
     findings.extend(tree.files.iter().flat_map(words::check));
     for source in &tree.sources {
         findings.extend(length::check(source));
@@ -96,12 +101,14 @@ fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn bless(root: &Path) -> ExitCode {
-    let counts = fence::counts(&Tree::read(root));
-    match std::fs::write(root.join(fence::COUNTS), counts) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}: {error}", fence::COUNTS);
-            ExitCode::FAILURE
+    let tree = Tree::read(root);
+    let lists =
+        [(fence::COUNTS, fence::counts(&tree)), (english::ALLOWED, english::lowered(&tree))];
+    for (path, text) in lists {
+        if let Err(error) = std::fs::write(root.join(path), text) {
+            eprintln!("{path}: {error}");
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
 }

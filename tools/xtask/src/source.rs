@@ -32,6 +32,23 @@ impl Source {
         self.is_test_file() || self.test_lines.get(line).copied().unwrap_or(false)
     }
 
+    /// The comments and literals: line (from zero) of the start, and text.
+    pub fn passages(&self) -> impl Iterator<Item = (usize, &str)> {
+        let (bytes, mut at, mut line) = (self.text.as_bytes(), 0, 0);
+        std::iter::from_fn(move || {
+            while at < bytes.len() {
+                let (start, first) = (at, line);
+                let end = skip(bytes, at).map(|end| end.min(bytes.len()));
+                at = end.unwrap_or(at + 1);
+                line += bytes[start..at].iter().filter(|byte| **byte == b'\n').count();
+                if end.is_some() {
+                    return Some((first, self.text.get(start..at)?));
+                }
+            }
+            None
+        })
+    }
+
     /// The lines of code that are no tests: number from zero, and masked text.
     pub fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.lines().enumerate().filter(|(line, _)| !self.is_test_line(*line))
@@ -125,7 +142,7 @@ fn skip(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Place of `what` from `at` on; the end of the text when it is not there.
+/// Place of `what` from `at` on; the end of the text if it is missing.
 fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.windows(what.len()).position(|window| window == what).map_or(bytes.len(), |n| at + n)

@@ -1,4 +1,4 @@
-//! Nothing left over: no marks of unfinished work, no paths of somebody's own machine.
+//! Nothing left over: no marks of unfinished work, no paths of one machine.
 
 use crate::Finding;
 use crate::tree::File;

@@ -30,7 +30,7 @@ const MAY_FRAGMENT: usize = 1260;
 /// Source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<A> {
-    /// The source.
+    /// Source.
     pub src: A,
     /// The destination.
     pub dst: A,
@@ -39,7 +39,7 @@ pub struct Pair<A> {
 /// Reasons why a packet is not translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It is cut off, or its fields do not fit together.
+    /// Truncated, or with inconsistent fields.
     Malformed,
     /// The standard has it dropped silently.
     Dropped,
@@ -72,7 +72,7 @@ impl Front {
     }
 }
 
-/// A sum from which words can be taken away.
+/// A sum from which words can be subtracted.
 #[derive(Clone, Copy)]
 struct Change(Sum);
 

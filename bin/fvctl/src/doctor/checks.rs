@@ -29,11 +29,11 @@ fn huge_pages(machine: &Machine) -> Finding {
     let topic = "huge pages";
     match machine.chosen("/sys/kernel/mm/transparent_hugepage/enabled").as_deref() {
         Some(kind @ ("always" | "madvise")) => {
-            Finding::good(topic, format!("given to who asks for them ({kind})"))
+            Finding::good(topic, format!("available to programs that ask ({kind})"))
         }
         Some(kind) => {
             let found = format!("transparent huge pages: {kind}");
-            Finding::bad(topic, found, "lookups in big tables take half as long again")
+            Finding::bad(topic, found, "lookups in big tables take 50 % longer")
                 .mend("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
         }
         None => Finding::note(topic, "the kernel has none", "lookups in big tables take longer"),
@@ -52,7 +52,7 @@ fn clock(machine: &Machine) -> Finding {
         }
         (false, _) if info.contains("GenuineIntel") || info.contains("AuthenticAMD") => {
             let cost = "times and rates may be wrong: the router's clock counts it";
-            Finding::bad(topic, "the processor says of no steady time-stamp counter", cost)
+            Finding::bad(topic, "the processor has no invariant time-stamp counter", cost)
                 .mend("a virtual machine: give it the host's processor and invtsc")
         }
         _ => {
@@ -69,18 +69,21 @@ fn isolation(machine: &Machine, cpus: &BTreeSet<u32>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if online.len() == 1 {
         let cost = "control and packets take turns: up to 100 us before a packet is served";
-        findings.push(Finding::note("CPUs", "there is one", cost).mend("two CPUs or more"));
+        findings.push(Finding::note("CPUs", "only one", cost).mend("two CPUs or more"));
     }
     if cpus.is_empty() {
         return findings;
     }
     let open: Vec<_> = cpus.difference(&isolated).map(u32::to_string).collect();
     findings.push(if open.is_empty() {
-        Finding::good(topic, "data-plane threads have their CPUs for themselves")
+        Finding::good(topic, "data-plane threads have CPUs of their own")
     } else {
         let list = open.join(",");
         let cost = "other programs hold packets up now and then";
-        let found = format!("the kernel may put others on CPUs {list} of data-plane threads");
+        let found = format!(
+            "the kernel may schedule other threads on CPUs {list} of the data \
+            plane"
+        );
         let words = format!("isolcpus={list} nohz_full={list} rcu_nocbs={list}");
         Finding::note(topic, found, cost).mend(format!("{words} on the kernel's command line"))
     });
@@ -99,7 +102,7 @@ fn governor(machine: &Machine, cpus: &BTreeSet<u32>) -> Vec<Finding> {
         return vec![Finding::good("frequency", "no governor slows CPUs down")];
     }
     let cost = "after a rest packets take longer, until the frequency has risen";
-    let found = format!("a governor chooses the frequency of CPUs {}", slow.join(","));
+    let found = format!("a governor changes the frequency of CPUs {}", slow.join(","));
     vec![Finding::bad("frequency", found, cost).mend("cpupower frequency-set -g performance")]
 }
 
@@ -123,7 +126,7 @@ fn numa(machine: &Machine, cpus: &BTreeSet<u32>) -> Vec<Finding> {
         let Some(of) = of.filter(|of| of != "-1") else { continue };
         if !used.is_empty() && !used.contains(of.as_str()) {
             let cost = "each access to its packets crosses between nodes";
-            let found = format!("{device} is on node {of}, no data-plane thread is");
+            let found = format!("{device} is on node {of}, without data-plane threads");
             let mend = format!("cpu {{ corelist-workers … }} with CPUs of node {of}");
             findings.push(Finding::note("NUMA", found, cost).mend(mend));
         }
@@ -143,11 +146,11 @@ fn limits(machine: &Machine, running: Option<&Running>) -> Vec<Finding> {
     let Some(text) = machine.read(&path) else { return Vec::new() };
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"));
     let soft = line.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
-    let found = format!("{of} may have {soft} open files");
+    let found = format!("{of} has a limit of {soft} open files");
     let is_enough = soft == "unlimited" || soft.parse::<u64>().is_ok_and(|most| most >= FILES);
     vec![match is_enough {
         true => Finding::good("limits", found),
-        false => Finding::note("limits", found, "with many interfaces or clients some are refused")
+        false => Finding::note("limits", found, "with many interfaces or clients some will fail")
             .mend("LimitNOFILE=65536 in the unit, or ulimit -n 65536"),
     }]
 }
@@ -158,7 +161,7 @@ fn kernel(machine: &Machine) -> Vec<Finding> {
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let mut findings = vec![match version >= (5, 10) {
         true => Finding::good("kernel", format!("Linux {release}")),
-        false => Finding::note("kernel", format!("Linux {release}"), "not tried below 5.10"),
+        false => Finding::note("kernel", format!("Linux {release}"), "not tested below 5.10"),
     }];
     let protocols = machine.read("/proc/net/protocols").unwrap_or_default();
     let has = |name: &str| protocols.lines().any(|line| line.split(' ').next() == Some(name));
@@ -176,7 +179,7 @@ fn kernel(machine: &Machine) -> Vec<Finding> {
                 Finding::good(topic, found)
             }
             (false, command) => {
-                let found = format!("the kernel lacks it: `{command}' will fail");
+                let found = format!("not supported by the kernel: `{command}' will fail");
                 Finding::note(topic, found, "").mend(mend)
             }
         });
@@ -216,8 +219,10 @@ fn sockets(machine: &Machine, folder: &Path) -> Vec<Finding> {
         let mode = data.permissions().mode() & 0o777;
         let found = format!("{path} has mode {mode:o}");
         findings.push(match mode & 0o002 != 0 {
-            true => Finding::bad("sockets", found, "every user of this machine drives the router")
-                .mend(format!("chmod o-rwx {path}, and unix {{ gid GROUP }}")),
+            true => {
+                Finding::bad("sockets", found, "every user of this machine can control the router")
+                    .mend(format!("chmod o-rwx {path}, and unix {{ gid GROUP }}"))
+            }
             false => Finding::good("sockets", found),
         });
     }

@@ -36,7 +36,7 @@ fn options() -> clap::Command {
         )
 }
 
-/// Carries out `fvctl top` with these words behind it; false when it failed.
+/// Runs `fvctl top` with these arguments; false if it failed.
 pub fn run(socket: Option<&str>, words: &[&str], json: bool) -> io::Result<bool> {
     let given = crate::given(options(), words);
     let json = json || given.get_flag("json");

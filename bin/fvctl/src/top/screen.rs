@@ -73,7 +73,7 @@ impl Screen {
 }
 
 fn give_back() {
-    // Nobody could be told that the terminal is gone.
+    // The terminal is closed: nowhere to report this.
     let _ = disable_raw_mode();
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
 }

@@ -36,7 +36,7 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(super) struct Connection<C: 'static> {
     server: Server<C>,
     transport: Transport,
-    /// The client's number.
+    /// Client index.
     index: u32,
     /// Notified when something waits for the client.
     ready: Rc<Notify>,
@@ -174,7 +174,7 @@ impl<C: 'static> Connection<C> {
         Ok(())
     }
 
-    /// Has it end once the rest is done and read, or after a while.
+    /// Ends the connection once the rest is done and read, or after a while.
     fn linger(&mut self) {
         self.end.get_or_insert_with(|| now() + LINGER);
     }
@@ -332,7 +332,7 @@ impl<C: 'static> Connection<C> {
         }
     }
 
-    /// Makes room for what comes next, and gives memory back that a big message needed.
+    /// Makes room for the next message, and frees the memory of a big one.
     fn forget_taken(&mut self) {
         if self.taken == self.input.len() && self.input.capacity() > 2 * CHUNK {
             self.input = Vec::new();

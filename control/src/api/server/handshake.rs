@@ -59,7 +59,7 @@ fn request<M: Message>(rest: &[u8]) -> Option<(u32, M)> {
     Some((u32::from_be_bytes(context), message))
 }
 
-/// The answer to who wants to go on in shared memory: with how many bytes, or why not.
+/// Reply to a request for shared memory: its size, or the error.
 pub(super) fn lane<C: 'static>(
     api: &Api<C>,
     context: u32,

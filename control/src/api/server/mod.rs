@@ -5,8 +5,8 @@
 //! Requests of a connection are answered in the order they come. Many may be sent without waiting:
 //! they are decoded where they were read, and answers leave in as few writes as the socket takes.
 //!
-//! Nobody waits for a client: what it sends is taken up in slices of 2 ms, and when it does not
-//! read its answers nothing more is taken from it until it does.
+//! No client blocks others: requests are processed in slices of 2 ms, and while a client does not
+//! read its replies, none of its requests are read.
 
 mod connection;
 mod handshake;
@@ -85,7 +85,7 @@ impl<C: 'static> Server<C> {
             let connections = &self.0.connections;
             if connections.get() == self.0.most {
                 let most = self.0.most;
-                self.0.log.warn(format_args!("more than {most} clients: one is turned away"));
+                self.0.log.warn(format_args!("more than {most} clients: one was rejected"));
                 continue;
             }
             connections.set(connections.get() + 1);

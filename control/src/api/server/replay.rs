@@ -1,4 +1,4 @@
-//! Carries out requests that were recorded or typed, as a client of its own.
+//! Runs recorded or typed requests, as a client of its own.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::super::work::Progress;
 use super::Server;
 use crate::turn::pause;
 
-/// Carries out what is injected, for ever.
+/// Runs injected requests, for ever.
 pub(super) async fn run<C: 'static>(server: Server<C>) {
     let injector = server.0.clients.injector();
     loop {

@@ -198,7 +198,7 @@ impl Client {
         message
     }
 
-    /// Carries out a command.
+    /// Runs a command.
     async fn command(&mut self, bench: &Bench, cmd: &str) -> String {
         let bytes = request(bench.command, &CliInband { cmd: cmd.into() }, self.head(1));
         self.stream.write_all(&bytes).await.unwrap();
@@ -254,7 +254,7 @@ fn nonsense_is_survived() {
         out.raw(&[0xff, 0xff, 0, 0]);
         out.raw(&[0, 23, 0]);
         out.raw(&[0, 24, 0, 0, 0, 0, 0, 0, 0, 0]); // a reply
-        out.raw(&[0, 23, 0, 0, 0, 0, 0, 0, 0, 1]); // of nobody
+        out.raw(&[0, 23, 0, 0, 0, 0, 0, 0, 0, 1]); // of no client
         out.bytes.extend(client.ping(1));
         client.stream.write_all(&out.bytes).await.unwrap();
         client.expect_ping(1).await;
@@ -429,7 +429,7 @@ fn any_message_may_be_typed() {
         let said = client.command(&bench, "binary-api help row_add").await;
         assert!(said.starts_with("row_add: Add some\n  mac  "), "{said}");
         let said = client.command(&bench, "binary-api row_adt").await;
-        assert_eq!(said, "binary-api: no request is called row_adt\n");
+        assert_eq!(said, "binary-api: no request row_adt\n");
         let said = client.command(&bench, "binary-api row_add mac x").await;
         assert_eq!(said, "binary-api: mac: \"x\"\n");
         let said = client.command(&bench, "show api histogram").await;
@@ -514,7 +514,7 @@ async fn all_gone(bench: &Bench) {
     }
 }
 
-/// Has a client come and be answered, soon.
+/// Connects a client and expects answers, soon.
 async fn expect_answers(bench: &Bench) {
     let answered = async {
         let mut other = Client::connect(&bench.path).await;
@@ -616,7 +616,7 @@ fn bytes_that_never_end_leave_others_their_turn() {
         let stream = client.stream.into_std().unwrap();
         stream.set_nonblocking(false).unwrap();
         let flood = std::thread::spawn(move || {
-            // Messages of 60 MB that nobody knows.
+            // Messages of 60 MB with an unknown ID.
             let (mut head, rest) = ([0; HEADER], vec![0xff; 1 << 20]);
             head[8..12].copy_from_slice(&(60_u32 << 20).to_be_bytes());
             while std::io::Write::write_all(&mut &stream, &head).is_ok() {

@@ -29,7 +29,7 @@ struct Shared {
     busy: Instant,
     /// Whether looking again is worth while: the client runs beside us.
     looks: bool,
-    /// Nobody is left to read answers, though some of the requests may wait.
+    /// The reader of replies is gone, though some of the requests may wait.
     is_gone: bool,
 }
 
@@ -93,7 +93,7 @@ impl Transport {
         }
     }
 
-    /// Has the client look, if it waits for that.
+    /// Wakes the client, if it sleeps.
     pub fn ring(&mut self) -> io::Result<()> {
         let lane = self.lane.as_mut().filter(|shared| !shared.is_gone);
         if lane.is_some_and(|shared| shared.lane.must_ring()) {

@@ -23,63 +23,63 @@ const FOLDER: &str = "/tmp";
 #[command("show api trace-status")]
 struct ShowStatus;
 
-/// Record requests, show, save and repeat them.
+/// Record, show, save and replay API requests.
 #[derive(Command)]
 #[command("api trace")]
 struct ApiTrace {
-    /// record from now on
+    /// start recording
     #[alias("enable")]
     on: bool,
-    /// record no more
+    /// stop recording
     #[alias("disable")]
     off: bool,
-    /// answers and events instead of requests
+    /// record replies and events instead of requests
     tx: bool,
     /// show whether requests are recorded
     status: bool,
-    /// forget what was recorded
+    /// discard the recording
     free: bool,
-    /// show what was recorded
+    /// show the recording
     dump: bool,
-    /// show what was recorded, as JSON
+    /// show the recording as JSON
     dump_json: bool,
-    /// save what was recorded, below /tmp
+    /// save the recording below /tmp
     #[values("file")]
     save: Option<String>,
-    /// save what was recorded as JSON, below /tmp
+    /// save the recording as JSON below /tmp
     #[values("file")]
     save_json: Option<String>,
-    /// show what is in a file
+    /// show a saved recording
     #[values("file")]
     dump_file: Option<String>,
-    /// show what is in a file, as JSON
+    /// show a saved recording as JSON
     #[values("file")]
     #[alias("dump-file-json")]
     tojson: Option<String>,
-    /// carry out what is in a file
+    /// replay a saved recording
     #[values("file")]
     replay: Option<String>,
-    /// carry out what is in a file of JSON
+    /// replay a recording saved as JSON
     #[values("file")]
     replay_json: Option<String>,
-    /// begin with this request of a file, the first is 0
+    /// first request of the file to replay, from 0
     first: Option<usize>,
-    /// end with this request of a file
+    /// last request of the file to replay
     last: Option<usize>,
-    /// requests to keep
+    /// number of requests to keep
     nitems: Option<usize>,
 }
 
-/// Show the numbers that messages had when a file of the API trace was written.
+/// Show the message IDs in effect when an API trace file was written.
 #[derive(Command)]
 #[command("show api dump")]
 struct ShowDump {
     /// the file
     #[values("file")]
     file: String,
-    /// by number instead of by name
+    /// sort by ID instead of by name
     numeric: bool,
-    /// only those that are not the same now
+    /// only those that differ now
     #[alias("compare")]
     compare_current: bool,
 }
@@ -118,7 +118,7 @@ fn table(directory: &Directory, show: &ShowDump) -> Result<Output, Error> {
     Ok(rows(&table))
 }
 
-/// Does what a command says; what is to be carried out again is returned.
+/// Runs a trace command; requests to be replayed are returned.
 fn trace(clients: &Clients, command: &ApiTrace) -> Result<(String, Vec<Vec<u8>>), Error> {
     let directory = clients.directory();
     let direction = if command.tx { Direction::Tx } else { Direction::Rx };
@@ -228,9 +228,8 @@ fn read_json(directory: &Directory, name: &str) -> Result<Vec<Vec<u8>>, Error> {
         serde_json::from_slice(&read_file(name)?).map_err(|e| format!("{name}: {e}"))?;
     let request = |object: &Value| {
         let message = object["_msgname"].as_str().unwrap_or_default();
-        let (id, info, _) = directory
-            .find(message)
-            .ok_or_else(|| format!("{name}: no message is called {message}"))?;
+        let (id, info, _) =
+            directory.find(message).ok_or_else(|| format!("{name}: no message {message}"))?;
         let rest = to_message(info, object).map_err(|e| format!("{name}: {message}: {e}"))?;
         Ok([&id.to_be_bytes()[..], &rest].concat())
     };
@@ -246,7 +245,7 @@ fn text(directory: &Directory, messages: Vec<Vec<u8>>, is_array: bool, secrets: 
     objects.map(|object| format!("{object}\n")).collect()
 }
 
-/// Has requests carried out by the server and waits for that.
+/// Makes the server run requests and waits for them.
 struct Replay {
     clients: Clients,
     output: Option<String>,
@@ -263,7 +262,7 @@ impl<C> Task<C> for Replay {
                 return Step::Done(Ok(()));
             }
             if self.clients.injected() > 0 {
-                return Step::Done(Err(Error::new("others are being carried out")));
+                return Step::Done(Err(Error::new("another one is running")));
             }
             self.clients.inject(requests, false);
         }

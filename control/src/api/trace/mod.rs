@@ -1,5 +1,4 @@
-//! The API trace: requests are kept as they came, to be looked at, saved and carried out again; and
-//! what was answered as it went.
+//! The API trace: recorded requests, to be shown, saved and replayed; and recorded replies.
 
 mod commands;
 mod file;

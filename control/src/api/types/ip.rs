@@ -12,7 +12,7 @@ use crate::api::Record;
 use crate::numbers;
 
 numbers! {
-    /// Version of an address.
+    /// Address family.
     pub enum AddressFamily: u8 = "address_family" in "vnet/ip/ip_types.api" {
         IP4 = 0 => "ADDRESS_IP4",
         IP6 = 1 => "ADDRESS_IP6",
@@ -164,7 +164,7 @@ impl Field for AddressUnion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Address {
-    /// version
+    /// address family
     pub af: AddressFamily,
     /// bytes
     #[discriminator("af")]
@@ -188,13 +188,13 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// An address and how many of its bits count.
+/// An address and prefix length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Prefix {
     /// address
     pub address: Address,
-    /// bits that count
+    /// prefix length
     pub len: u8,
 }
 
@@ -232,23 +232,23 @@ impl Alias for AddressWithPrefix {
     }
 }
 
-/// An IPv4 address and how many of its bits count.
+/// An IPv4 address and prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Ip4Prefix {
     /// address
     pub address: Ipv4Addr,
-    /// bits that count
+    /// prefix length
     pub len: u8,
 }
 
-/// An IPv6 address and how many of its bits count.
+/// An IPv6 address and prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Ip6Prefix {
     /// address
     pub address: Ipv6Addr,
-    /// bits that count
+    /// prefix length
     pub len: u8,
 }
 
@@ -288,16 +288,16 @@ impl Alias for Ip6AddressWithPrefix {
     }
 }
 
-/// A group and a source.
+/// A multicast group and source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Mprefix {
-    /// version of both
+    /// address family of both
     pub af: AddressFamily,
-    /// bits of the group that count, of both when they are more than a group has
+    /// prefix length of the group; longer than a group address, it includes the source
     pub grp_address_length: u16,
-    /// group
+    /// group address
     pub grp_address: AddressUnion,
-    /// source
+    /// source address
     pub src_address: AddressUnion,
 }

@@ -59,7 +59,7 @@ pub struct Version {
 }
 
 numbers! {
-    /// Severity of an entry of the log.
+    /// Severity of a log entry.
     pub enum LogLevel: u32 = "log_level" in "vpp/api/vpe_types.api" {
         EMERG = 0 => "VPE_API_LOG_LEVEL_EMERG",
         ALERT = 1 => "VPE_API_LOG_LEVEL_ALERT",

@@ -15,7 +15,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Its name.
+    /// Name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Undecided => "",

@@ -1,4 +1,4 @@
-//! What commands ask of the session itself.
+//! Requests of commands to the session itself.
 
 use super::super::terminal;
 use super::{Dialog, Terminal};

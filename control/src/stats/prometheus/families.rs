@@ -10,15 +10,43 @@
 //! | `/buffer-pools/P/used` | `ferrovia_buffers` | pool, state |
 //! | `/sys/vector_rate_per_worker` | `ferrovia_vector_rate_per_worker` | thread |
 //! | `/net/route/to` | `ferrovia_net_route_to_packets`, `_bytes` | index, thread |
+//! | `/nat44-ed/hairpinning` | `ferrovia_nat44_ed_hairpinning` | interface, thread |
+//! | `/nat44-ed/total-sessions` | `ferrovia_nat44_ed_sessions`, a gauge | thread |
+//! | [`Gauges`] | `ferrovia_` and the family's name | its own |
 //!
-//! Of vectors whose columns have no names only those are told that have counted something: there
-//! may be a million of them.
+//! Series that are zero are left out, but for the counters of interfaces that alerts need from the
+//! start ([`ALERTS`]): a rate is only known between two samples.
 
 use std::collections::BTreeMap;
 
 use infra::counter::Volume;
 
+use crate::stats::gauges::Gauges;
 use crate::stats::reader::{Sample, Snapshot};
+
+/// Counters of interfaces that are there while they are zero, for one thread.
+const ALERTS: &[&str] = &[
+    "/if/rx",
+    "/if/tx",
+    "/if/drops",
+    "/if/rx-error",
+    "/if/rx-miss",
+    "/if/rx-no-buf",
+    "/if/tx-error",
+];
+
+/// Vectors whose numbers rise and fall.
+const GAUGES: &[&str] = &[
+    "/cnat/sessions/total",
+    "/dslite/total-b4s",
+    "/dslite/total-sessions",
+    "/firewall/sessions",
+    "/nat44-ed/total-sessions",
+    "/nat44-ei/total-sessions",
+    "/nat44-ei/total-users",
+    "/nat64/total-bibs",
+    "/nat64/total-sessions",
+];
 
 /// Label and value.
 pub(super) type Labels = Vec<(&'static str, String)>;
@@ -35,21 +63,33 @@ pub(super) enum Kind {
 pub(super) struct Family {
     pub kind: Kind,
     pub help: String,
-    pub samples: Vec<(Labels, u64)>,
+    pub samples: Vec<(Labels, f64)>,
 }
 
-/// Everything in the segment, by name of the family.
-pub(super) fn of(all: &Snapshot) -> BTreeMap<String, Family> {
-    let mut families = Families(BTreeMap::new());
+/// Everything in the segment and the state beside it, by name of the family.
+pub(super) fn of(all: &Snapshot, state: &Gauges) -> BTreeMap<String, Family> {
+    let mut families = Families { all: BTreeMap::new(), state };
     for (path, sample) in &all.entries {
         families.add(all, path, sample);
     }
-    families.0
+    for (name, family) in &state.families {
+        let kind = if family.is_counter { Kind::Counter } else { Kind::Gauge };
+        let labels = |of: &BTreeMap<&'static str, String>| {
+            of.iter().map(|(name, value)| (*name, value.clone())).collect()
+        };
+        let samples = family.samples.iter().map(|s| (labels(&s.labels), s.value)).collect();
+        let family = Family { kind, help: family.help.to_owned(), samples };
+        families.all.insert(format!("ferrovia_{name}"), family);
+    }
+    families.all
 }
 
-struct Families(BTreeMap<String, Family>);
+struct Families<'s> {
+    all: BTreeMap<String, Family>,
+    state: &'s Gauges,
+}
 
-impl Families {
+impl Families<'_> {
     fn add(&mut self, all: &Snapshot, path: &str, sample: &Sample) {
         match sample {
             Sample::Number(value) => self.number(path, *value),
@@ -94,21 +134,35 @@ impl Families {
     /// One row with a column for each thread.
     fn per_worker(&mut self, path: &str, rows: &[Vec<u64>]) {
         let name = word(path.strip_prefix("/sys").unwrap_or(path));
-        for (thread, value) in rows.first().into_iter().flatten().enumerate() {
+        let all = rows.first().into_iter().flatten().enumerate();
+        for (thread, value) in all.filter(|(thread, value)| *thread == 0 || **value > 0) {
             let labels = vec![("thread", thread.to_string())];
             self.put(&name, Kind::Gauge, path, labels, *value);
         }
     }
     /// A vector by thread and column, each element of which has one number or several.
     fn vector<T>(&mut self, all: &Snapshot, path: &str, rows: &[Vec<T>], parts: &[Part<T>]) {
-        let (name, of) = Columns::of(all, path);
+        let (name, of) = Columns::of(all, path, self.state);
+        let is_gauge = GAUGES.contains(&path);
+        let (kind, name) = match is_gauge {
+            // The number is the sum of no others.
+            true => (Kind::Gauge, name.replace("_total", "")),
+            false => (Kind::Counter, name),
+        };
+        let is_wanted = |thread, value| value > 0 || (thread == 0 && ALERTS.contains(&path));
         for (suffix, part) in parts {
             for (thread, row) in rows.iter().enumerate() {
                 for (column, element) in row.iter().enumerate() {
                     let value = part(element);
-                    let Some(mut labels) = of.labels(column, value) else { continue };
+                    if !is_wanted(thread, value) {
+                        continue;
+                    }
+                    let Some(mut labels) = of.labels(column) else { continue };
+                    if value == 0 && labels.iter().any(|(_, of)| of == "local0") {
+                        continue;
+                    }
                     labels.push(("thread", thread.to_string()));
-                    self.put(&format!("{name}{suffix}"), Kind::Counter, path, labels, value);
+                    self.put(&format!("{name}{suffix}"), kind, path, labels, value);
                 }
             }
         }
@@ -116,7 +170,7 @@ impl Families {
     fn histogram(&mut self, path: &str, rows: &[Vec<u64>]) {
         for (thread, row) in rows.iter().enumerate() {
             let Some((first, bins)) = row.split_first() else { continue };
-            for (bin, value) in bins.iter().enumerate() {
+            for (bin, value) in bins.iter().enumerate().filter(|(_, value)| **value > 0) {
                 let from = 1u64.checked_shl(*first as u32 + bin as u32).unwrap_or(u64::MAX);
                 let labels = vec![("from", from.to_string()), ("thread", thread.to_string())];
                 self.put(&word(path), Kind::Counter, path, labels, *value);
@@ -124,12 +178,12 @@ impl Families {
         }
     }
     fn put(&mut self, name: &str, kind: Kind, path: &str, labels: Labels, value: u64) {
-        let family = self.0.entry(format!("ferrovia_{name}")).or_insert_with(|| Family {
+        let family = self.all.entry(format!("ferrovia_{name}")).or_insert_with(|| Family {
             kind,
             help: help(path),
             samples: Vec::new(),
         });
-        family.samples.push((labels, value));
+        family.samples.push((labels, value as f64));
     }
 }
 
@@ -144,11 +198,13 @@ enum Columns<'a> {
     Linked(&'a Snapshot, &'a str),
     /// By number.
     Numbered,
+    /// One.
+    Single,
 }
 
 impl<'a> Columns<'a> {
     /// The family's name, and its columns.
-    fn of(all: &'a Snapshot, path: &'a str) -> (String, Self) {
+    fn of(all: &'a Snapshot, path: &'a str, state: &Gauges) -> (String, Self) {
         let names = |path: &str| match all.entries.get(path) {
             Some(Sample::Names(names)) => names.as_slice(),
             _ => &[],
@@ -165,10 +221,18 @@ impl<'a> Columns<'a> {
         if path == "/node/errors" {
             return ("node_errors".to_owned(), Self::Linked(all, path));
         }
-        (word(path), Self::Numbered)
+        if state.by_interface.contains(path) {
+            return (word(path), Self::Named("interface", names("/if/names")));
+        }
+        let is_single = match all.entries.get(path) {
+            Some(Sample::Simple(rows)) => rows.iter().all(|row| row.len() == 1),
+            Some(Sample::Combined(rows)) => rows.iter().all(|row| row.len() == 1),
+            _ => false,
+        };
+        (word(path), if is_single { Self::Single } else { Self::Numbered })
     }
-    /// Labels of a column with this value; `None` for one that is not told.
-    fn labels(&self, column: usize, value: u64) -> Option<Labels> {
+    /// Labels of a column; `None` for one that has lost its name.
+    fn labels(&self, column: usize) -> Option<Labels> {
         match self {
             Self::Named(label, names) => {
                 let name = names.get(column)?.as_ref().filter(|name| *name != "deleted")?;
@@ -179,7 +243,8 @@ impl<'a> Columns<'a> {
                 let (node, counter) = node_and_counter(link.strip_prefix("/err/")?)?;
                 Some(vec![("node", node.to_owned()), ("counter", counter.to_owned())])
             }
-            Self::Numbered => (value > 0).then(|| vec![("index", column.to_string())]),
+            Self::Numbered => Some(vec![("index", column.to_string())]),
+            Self::Single => Some(Vec::new()),
         }
     }
 }
@@ -204,8 +269,8 @@ fn help(path: &str) -> String {
     let what = match path {
         "/if/rx" => "Received by the interface.",
         "/if/tx" => "Sent by the interface.",
-        "/if/drops" => "Packets dropped, by the interface they came in on.",
-        "/if/punt" => "Packets given to control.",
+        "/if/drops" => "Packets dropped, by receive interface.",
+        "/if/punt" => "Packets punted to control.",
         "/if/ip4" => "IPv4 packets received.",
         "/if/ip6" => "IPv6 packets received.",
         "/if/mpls" => "MPLS packets received.",

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+use super::Source;
 use super::text::Format;
-use crate::stats::reader::Reader;
 
 /// Connections served at a time; others wait.
 const MOST: usize = 16;
@@ -20,16 +20,16 @@ const REQUEST: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers connections.
-pub(super) async fn serve(socket: TcpListener, reader: Reader) {
+pub(super) async fn serve(socket: TcpListener, source: Source) {
     let Ok(socket) = tokio::net::TcpListener::from_std(socket) else { return };
-    let (reader, places) = (Arc::new(reader), Arc::new(Semaphore::new(MOST)));
+    let (source, places) = (Arc::new(source), Arc::new(Semaphore::new(MOST)));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match socket.accept().await {
             Ok((stream, _)) => {
-                let reader = Arc::clone(&reader);
+                let source = Arc::clone(&source);
                 tokio::spawn(async move {
                     // Who went away or is too slow gets nothing.
-                    let _ = timeout(PATIENCE, converse(stream, &reader)).await;
+                    let _ = timeout(PATIENCE, converse(stream, &source)).await;
                     drop(place);
                 });
             }
@@ -39,7 +39,7 @@ pub(super) async fn serve(socket: TcpListener, reader: Reader) {
     }
 }
 
-async fn converse(mut stream: TcpStream, reader: &Reader) -> io::Result<()> {
+async fn converse(mut stream: TcpStream, source: &Source) -> io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let more = stream.read_buf(&mut request).await?;
@@ -47,13 +47,13 @@ async fn converse(mut stream: TcpStream, reader: &Reader) -> io::Result<()> {
             break;
         }
     }
-    let answer = answer(&String::from_utf8_lossy(&request), reader);
+    let answer = answer(&String::from_utf8_lossy(&request), source);
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await
 }
 
 /// The whole answer to a request.
-fn answer(request: &str, reader: &Reader) -> String {
+fn answer(request: &str, source: &Source) -> String {
     let mut lines = request.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, target, version) = (words.next(), words.next(), words.next());
@@ -69,12 +69,12 @@ fn answer(request: &str, reader: &Reader) -> String {
             };
             let is_open = lines.any(wants);
             let format = if is_open { Format::OpenMetrics } else { Format::Prometheus };
-            match super::render(reader, format) {
+            match source.render(format) {
                 Ok(text) => ("200 OK", format.content_type(), text),
                 Err(e) => ("503 Service Unavailable", plain, format!("# {e}\n")),
             }
         }
-        ("GET" | "HEAD", _) => ("404 Not Found", plain, "# /metrics is all there is\n".to_owned()),
+        ("GET" | "HEAD", _) => ("404 Not Found", plain, "# only /metrics is served\n".to_owned()),
         _ => ("405 Method Not Allowed", plain, String::new()),
     };
     let head = format!(
@@ -87,16 +87,16 @@ fn answer(request: &str, reader: &Reader) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::answer;
-    use crate::stats::reader::Reader;
+    use super::{Source, answer};
+    use crate::stats::gauges::Published;
     use crate::stats::{HEARTBEAT, Segment};
 
     #[test]
     fn requests_are_answered() {
         let segment = Segment::new(1, None).unwrap();
         segment.set(HEARTBEAT, 9);
-        let reader = Reader::new(segment.readable().unwrap()).unwrap();
-        let ask = |request: &str| answer(request, &reader);
+        let source = Source::new(segment.readable().unwrap(), Published::default()).unwrap();
+        let ask = |request: &str| answer(request, &source);
         let page = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
         assert!(page.contains("\nferrovia_heartbeat_total 9\n"), "{page}");

@@ -3,6 +3,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
 use super::*;
+use crate::stats::gauges::{Gauges, Published};
 use crate::stats::{Columns, RingSize, Segment};
 
 const BY_INTERFACE: Columns = Columns::growing("interface", 100);
@@ -14,6 +15,11 @@ fn segment() -> Segment {
     s.names("/if/names", 100).unwrap();
     let rx = s.combined("/if/rx", BY_INTERFACE).unwrap();
     s.simple("/if/rx-no-buf", BY_INTERFACE).unwrap();
+    s.simple("/if/ip4", BY_INTERFACE).unwrap();
+    let hairpins = s.simple("/nat44-ed/hairpinning", BY_INTERFACE).unwrap();
+    hairpins.row(1)[2].add(6);
+    s.simple("/nat44-ed/total-sessions", Columns::fixed(1)).unwrap().row(1)[0].set(40);
+    s.simple("/nat44-ei/user-limit-reached", Columns::fixed(1)).unwrap().row(0)[0].add(2);
     s.grow(BY_INTERFACE, 3).unwrap();
     for (i, name) in ["local0", "deleted", "odd\\na\"me"].iter().enumerate() {
         s.set_name("/if/names", i, name).unwrap();
@@ -26,6 +32,8 @@ fn segment() -> Segment {
     s.grow(BY_COUNTER, 3).unwrap();
     s.symlink("/err/llc-input/unknown ssap/dsap", "/node/errors", 2).unwrap();
     errors.row(0)[1].add(4);
+    errors.row(1)[0].add(7);
+    errors.row(0)[2].add(1);
     s.combined("/net/route/to", Columns::fixed(1000)).unwrap().row(0)[700].add(1, 60);
     let used = s.gauge("/buffer-pools/default-numa-0/used").unwrap();
     s.set(used, 17);
@@ -36,21 +44,34 @@ fn segment() -> Segment {
     s
 }
 
-fn reader(s: &Segment) -> Reader {
-    Reader::new(s.readable().unwrap()).unwrap()
+fn source(s: &Segment) -> Source {
+    let state = Published::default();
+    let mut gauges = Gauges::default();
+    gauges.gauge("interface_link_up", "Whether the link is up.", &[("interface", "a\"b")], 1.0);
+    gauges.counter("sessions_refused", "Sessions refused.", &[("table", "nat44-ed")], 0.5);
+    gauges.by_interface = s.vectors_by(BY_INTERFACE).map(str::to_owned).collect();
+    state.publish(gauges);
+    Source::new(s.readable().unwrap(), state).unwrap()
 }
 
 #[test]
 fn numbers_have_the_names_and_labels_of_the_table() {
-    let text = render(&reader(&segment()), Format::Prometheus).unwrap();
+    let text = source(&segment()).render(Format::Prometheus).unwrap();
     for line in [
         "# TYPE ferrovia_interface_rx_packets_total counter",
         "ferrovia_interface_rx_packets_total{interface=\"odd\\\\na\\\"me\",thread=\"1\"} 3",
         "ferrovia_interface_rx_bytes_total{interface=\"odd\\\\na\\\"me\",thread=\"1\"} 180",
-        "ferrovia_interface_rx_no_buf_total{interface=\"local0\",thread=\"0\"} 0",
+        "ferrovia_interface_rx_no_buf_total{interface=\"odd\\\\na\\\"me\",thread=\"0\"} 0",
         "ferrovia_node_errors_total{node=\"ip4-input\",counter=\"bad length\",thread=\"0\"} 4",
-        "ferrovia_node_errors_total{node=\"pg0/1-tx\",counter=\"down\",thread=\"1\"} 0",
-        "ferrovia_node_errors_total{node=\"llc-input\",counter=\"unknown ssap/dsap\",thread=\"0\"} 0",
+        "ferrovia_node_errors_total{node=\"pg0/1-tx\",counter=\"down\",thread=\"1\"} 7",
+        "ferrovia_node_errors_total{node=\"llc-input\",counter=\"unknown ssap/dsap\",thread=\"0\"} 1",
+        "ferrovia_nat44_ed_hairpinning_total{interface=\"odd\\\\na\\\"me\",thread=\"1\"} 6",
+        "# TYPE ferrovia_nat44_ed_sessions gauge",
+        "ferrovia_nat44_ed_sessions{thread=\"1\"} 40",
+        "ferrovia_nat44_ei_user_limit_reached_total{thread=\"0\"} 2",
+        "# TYPE ferrovia_interface_link_up gauge",
+        "ferrovia_interface_link_up{interface=\"a\\\"b\"} 1",
+        "ferrovia_sessions_refused_total{table=\"nat44-ed\"} 0.5",
         "ferrovia_net_route_to_packets_total{index=\"700\",thread=\"0\"} 1",
         "# TYPE ferrovia_buffers gauge",
         "ferrovia_buffers{pool=\"default-numa-0\",state=\"used\"} 17",
@@ -62,6 +83,9 @@ fn numbers_have_the_names_and_labels_of_the_table() {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
     }
     assert!(!text.contains("deleted") && !text.contains("ring"));
+    for zero in ["thread=\"1\"} 0", "ferrovia_interface_ip4", "total_sessions", "total_total"] {
+        assert!(!text.contains(zero), "{zero} in\n{text}");
+    }
     let routes = text.lines().filter(|l| l.starts_with("ferrovia_net_route_to_packets"));
     assert_eq!(routes.count(), 1, "only what counted");
 }
@@ -90,7 +114,7 @@ fn check(text: &str, format: Format) {
             assert!(format == Format::OpenMetrics && text.ends_with("# EOF\n"));
         } else {
             let (sample, value) = line.rsplit_once(' ').unwrap();
-            value.parse::<u64>().unwrap();
+            value.parse::<f64>().unwrap();
             assert!(seen.insert(sample.to_owned()), "{sample} comes twice");
             let (name, labels) = sample.split_once('{').unwrap_or((sample, "}"));
             let family = match (format, types[&current].as_str()) {
@@ -119,14 +143,14 @@ fn check(text: &str, format: Format) {
 #[test]
 fn both_formats_are_well_formed() {
     for format in [Format::Prometheus, Format::OpenMetrics] {
-        check(&render(&reader(&segment()), format).unwrap(), format);
+        check(&source(&segment()).render(format).unwrap(), format);
     }
 }
 
 #[test]
 fn who_connects_gets_the_page() {
     let s = segment();
-    let address = start((Ipv4Addr::LOCALHOST, 0).into(), s.readable().unwrap()).unwrap();
+    let address = start((Ipv4Addr::LOCALHOST, 0).into(), source(&s)).unwrap();
     let _silent = TcpStream::connect(address).unwrap();
     for _ in 0..3 {
         let mut stream = TcpStream::connect(address).unwrap();

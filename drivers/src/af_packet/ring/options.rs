@@ -10,7 +10,7 @@ use wire::MacAddr;
 /// Options of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of the device.
+    /// Device index.
     pub device: u32,
     /// Takes part in receiving.
     pub receives: bool,
@@ -250,7 +250,7 @@ fn speed(socket: impl AsFd, name: &str) -> io::Result<u32> {
 
 const _: () = assert!(size_of::<Settings>() == 44);
 
-/// Has a sending socket go past the queueing discipline of its device, or through it.
+/// Makes a sending socket bypass the queueing discipline of its device, or use it.
 ///
 /// # Errors
 /// The kernel's.

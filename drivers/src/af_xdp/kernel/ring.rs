@@ -115,7 +115,7 @@ impl<T: Entry> Ring<T> {
         }
         let mut at = self.producer().load(Ordering::Relaxed);
         for entry in entries {
-            // SAFETY: an entry that the kernel has taken and does not look at before it is told of
+            // SAFETY: an entry that the kernel has consumed and does not read before it is notified
             // below.
             unsafe { self.entry(at).write(*entry) };
             at = at.wrapping_add(1);

@@ -39,7 +39,7 @@ pub enum Mode {
 /// Options of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Packets that may wait on the way in, and on the way out: powers of 2.
+    /// Receive and transmit ring sizes: powers of 2.
     pub sizes: (u32, u32),
     /// Copy mode.
     pub mode: Mode,
@@ -86,7 +86,7 @@ pub struct Tx {
 pub enum Refused {
     /// All frames are on their way.
     Full,
-    /// It is longer than what may be sent.
+    /// Too long to be sent.
     TooLong,
 }
 
@@ -161,7 +161,7 @@ impl Rx {
         }
         false
     }
-    /// Has the kernel go on, if it waits for that.
+    /// Wakes the kernel, if it waits.
     pub fn wake(&self) {
         if self.free.wants_wakeup() {
             // Nothing is received by it.
@@ -218,7 +218,7 @@ impl Tx {
         self.free.extend(pieces[..count].iter().map(|piece| piece.addr));
         Err(Refused::Full)
     }
-    /// Has the kernel send what was put on its way, if it waits for that.
+    /// Makes the kernel send queued packets, if it waits.
     pub fn wake(&mut self) {
         /// The kernel sends some 32 packets for one call.
         const MOST_CALLS: usize = 16;

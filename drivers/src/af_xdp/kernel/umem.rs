@@ -54,7 +54,7 @@ impl Umem {
     /// Writes to the start of a frame that is ours; `None` if it is too long for one.
     pub(super) fn fill(&self, addr: u64, offset: usize, bytes: &[u8]) -> Option<()> {
         let at = self.is_in(addr + offset as u64, bytes.len())?;
-        // SAFETY: within the mapping; nobody else looks at a frame that is on the free list.
+        // SAFETY: within the mapping; a frame on the free list has no other user.
         unsafe {
             let to = self.base.as_ptr().add(at);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());

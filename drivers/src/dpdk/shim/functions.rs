@@ -66,7 +66,7 @@ impl Info {
     pub fn driver(&self) -> String {
         name(&self.driver)
     }
-    /// Its address.
+    /// MAC address.
     pub fn mac(&self) -> [u8; 6] {
         let [a, b, c, d, e, f, ..] = self.mac;
         [a, b, c, d, e, f]
@@ -116,7 +116,7 @@ pub struct Stats {
     pub rx_errors: u64,
     /// For want of free packets.
     pub rx_no_mbuf: u64,
-    /// On the way out.
+    /// On transmit.
     pub tx_errors: u64,
 }
 

@@ -4,11 +4,11 @@
 //! Safety contract:
 //! * The functions and structures are those that the shared object of the same [`ABI`] number has;
 //!   it stays loaded for good.
-//! * A [`Port`] is one that DPDK has and nobody else uses; it is closed when the last of its queues
-//!   and its interface are gone.
-//! * An [`Rx`] or a [`Tx`] is the only user of its queue, and one thread at a time has it. Bytes of
-//!   a received packet are read before it is given back, those of an empty one are written before
-//!   it is sent, and never beyond the room that it has.
+//! * A [`Port`] is one of DPDK's without another user; it is closed when the last of its queues and
+//!   its interface are dropped.
+//! * An [`Rx`] or a [`Tx`] is the only user of its queue, and belongs to one thread at a time.
+//!   Bytes of a received packet are read before it is freed, those of an empty one are written
+//!   before it is sent, and never beyond its room.
 
 mod functions;
 mod queues;
@@ -50,7 +50,7 @@ impl Dpdk {
         let found = files.clone().find(|file| file.exists());
         let Some(file) = found else {
             let looked: Vec<_> = files.map(|file| file.display().to_string()).collect();
-            return Err(format!("there is no {} (built by `make dpdk')", looked.join(", ")));
+            return Err(format!("no {} (built by `make dpdk')", looked.join(", ")));
         };
         Self::open(&file).map_err(|why| format!("{}: {why}", file.display()))
     }
@@ -74,7 +74,7 @@ impl Dpdk {
     /// DPDK's reason; it has written more to standard error.
     pub fn start(&self, args: &[String], packets: u32) -> Result<(), String> {
         if STARTED.swap(true, Ordering::SeqCst) {
-            return Err("DPDK has been started before, and failed".to_owned());
+            return Err("DPDK has failed to start before".to_owned());
         }
         let args: Result<Vec<_>, _> = args.iter().map(|arg| CString::new(arg.as_str())).collect();
         let args = args.map_err(|e| e.to_string())?;
@@ -197,7 +197,7 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        // SAFETY: nobody has a queue of it any more: each holds the port.
+        // SAFETY: no queue of it exists: each holds the port.
         let _ = unsafe { (self.dpdk.0.close)(self.number, self.is_own.into()) };
     }
 }

@@ -99,7 +99,7 @@ impl Drop for Rx {
 pub enum Refused {
     /// There are no free packets.
     Full,
-    /// It is longer than what may be sent.
+    /// Too long to be sent.
     TooLong,
 }
 

@@ -63,7 +63,7 @@ control::numbers! {
         RSS = 32 => "FLOW_ACTION_RSS_V2",
         DROP = 64 => "FLOW_ACTION_DROP_V2",
     }
-    /// Distribution of packets over queues.
+    /// RSS hash function.
     pub enum RssFunction: u32 = "rss_function" in "vnet/flow/flow_types.api" {
         DEFAULT = 0 => "RSS_FUNC_DEFAULT",
         TOEPLITZ = 1 => "RSS_FUNC_TOEPLITZ",
@@ -72,33 +72,33 @@ control::numbers! {
     }
 }
 
-/// An address, and its bits that count.
+/// An address and a mask.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Ip4AddressAndMask {
     /// the address
     pub addr: Ipv4Addr,
-    /// bits that count
+    /// prefix length
     pub mask: Ipv4Addr,
 }
 
-/// An address, and its bits that count.
+/// An address and a mask.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("vnet/ip/ip_types.api")]
 pub struct Ip6AddressAndMask {
     /// the address
     pub addr: Ipv6Addr,
-    /// bits that count
+    /// prefix length
     pub mask: Ipv6Addr,
 }
 
-/// A port, and its bits that count.
+/// A port and a mask.
 #[derive(Clone, Copy, Debug, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct IpPortAndMask {
-    /// the port
+    /// port
     pub port: u16,
-    /// bits that count
+    /// prefix length
     pub mask: u16,
 }
 
@@ -106,19 +106,19 @@ pub struct IpPortAndMask {
 #[derive(Clone, Copy, Debug, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct IpProtAndMask {
-    /// the protocol
+    /// protocol
     pub prot: IpProto,
-    /// bits that count: all or none
+    /// mask: all bits or none
     pub mask: u8,
 }
 
-/// Bytes, and those of their bits that count.
+/// Bytes and a mask.
 #[derive(Clone, Debug, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct GenericPattern {
-    /// the bytes, in hexadecimal
+    /// pattern, in hexadecimal
     pub spec: [u8; 1024],
-    /// bits that count, in hexadecimal
+    /// mask, in hexadecimal
     pub mask: [u8; 1024],
 }
 
@@ -154,11 +154,11 @@ macro_rules! arms {
         #[derive(Clone, Debug, Record)]
         #[file("vnet/flow/flow_types.api")]
         pub struct $name {
-            /// not read
+            /// ignored
             pub foo: i32,
-            /// source
+            /// source address
             pub src_addr: $address,
-            /// destination
+            /// destination address
             pub dst_addr: $address,
             /// protocol
             pub protocol: IpProtAndMask,
@@ -188,31 +188,31 @@ macro_rules! arms {
 }
 
 arms! {
-    /// Packets of IPv4.
+    /// IPv4 packets.
     FlowIp4: Ip4AddressAndMask;
-    /// Packets of IPv6.
+    /// IPv6 packets.
     FlowIp6: Ip6AddressAndMask;
-    /// Packets of IPv4 with ports.
+    /// IPv4 5-tuple.
     FlowIp4NTuple: Ip4AddressAndMask, [src_port dst_port];
-    /// Packets of IPv6 with ports.
+    /// IPv6 5-tuple.
     FlowIp6NTuple: Ip6AddressAndMask, [src_port dst_port];
-    /// Tagged packets of IPv4 with ports.
+    /// VLAN-tagged IPv4 5-tuple.
     FlowIp4NTupleTagged: Ip4AddressAndMask, [src_port dst_port];
-    /// Tagged packets of IPv6 with ports.
+    /// VLAN-tagged IPv6 5-tuple.
     FlowIp6NTupleTagged: Ip6AddressAndMask, [src_port dst_port];
-    /// Packets of L2TPv3.
+    /// L2TPv3 packets.
     FlowIp4L2tpv3oip: Ip4AddressAndMask => Session session_id;
-    /// Packets of ESP.
+    /// ESP packets.
     FlowIp4IpsecEsp: Ip4AddressAndMask => Spi spi;
-    /// Packets of AH.
+    /// AH packets.
     FlowIp4IpsecAh: Ip4AddressAndMask => Spi spi;
-    /// Packets of VXLAN over IPv4.
+    /// VXLAN over IPv4.
     FlowIp4Vxlan: Ip4AddressAndMask, [src_port dst_port] => Vxlan vni;
-    /// Packets of VXLAN over IPv6.
+    /// VXLAN over IPv6.
     FlowIp6Vxlan: Ip6AddressAndMask, [src_port dst_port] => Vxlan vni;
-    /// Packets of GTP-C.
+    /// GTP-C packets.
     FlowIp4Gtpc: Ip4AddressAndMask, [src_port dst_port] => Gtpc teid;
-    /// Packets of GTP-U.
+    /// GTP-U packets.
     FlowIp4Gtpu: Ip4AddressAndMask, [src_port dst_port] => Gtpu teid;
 }
 
@@ -220,11 +220,11 @@ arms! {
 #[derive(Clone, Debug, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct FlowEthernet {
-    /// not read
+    /// ignored
     pub foo: i32,
-    /// source
+    /// source address
     pub src_addr: MacAddr,
-    /// destination
+    /// destination address
     pub dst_addr: MacAddr,
     /// type
     #[name("type")]
@@ -237,11 +237,11 @@ impl Arm for FlowEthernet {
     }
 }
 
-/// Frames that begin with certain bytes.
+/// Frames that start with given bytes.
 #[derive(Clone, Debug, Record)]
 #[file("vnet/flow/flow_types.api")]
 pub struct FlowGeneric {
-    /// not read
+    /// ignored
     pub foo: i32,
     /// the bytes
     pub pattern: GenericPattern,
@@ -284,16 +284,16 @@ pub enum Flow {
     /// AH.
     #[case("FLOW_TYPE_IP4_IPSEC_AH")]
     Ip4IpsecAh(FlowIp4IpsecAh),
-    /// IPv4 with ports.
+    /// IPv4 5-tuple.
     #[case("FLOW_TYPE_IP4_N_TUPLE")]
     Ip4NTuple(FlowIp4NTuple),
-    /// IPv6 with ports.
+    /// IPv6 5-tuple.
     #[case("FLOW_TYPE_IP6_N_TUPLE")]
     Ip6NTuple(FlowIp6NTuple),
-    /// Tagged IPv4 with ports.
+    /// VLAN-tagged IPv4 5-tuple.
     #[case("FLOW_TYPE_IP4_N_TUPLE_TAGGED")]
     Ip4NTupleTagged(FlowIp4NTupleTagged),
-    /// Tagged IPv6 with ports.
+    /// VLAN-tagged IPv6 5-tuple.
     #[case("FLOW_TYPE_IP6_N_TUPLE_TAGGED")]
     Ip6NTupleTagged(FlowIp6NTupleTagged),
     /// VXLAN over IPv4.
@@ -332,16 +332,16 @@ pub enum FlowV2 {
     /// AH.
     #[case("FLOW_TYPE_IP4_IPSEC_AH_V2")]
     Ip4IpsecAh(FlowIp4IpsecAh),
-    /// IPv4 with ports.
+    /// IPv4 5-tuple.
     #[case("FLOW_TYPE_IP4_N_TUPLE_V2")]
     Ip4NTuple(FlowIp4NTuple),
-    /// IPv6 with ports.
+    /// IPv6 5-tuple.
     #[case("FLOW_TYPE_IP6_N_TUPLE_V2")]
     Ip6NTuple(FlowIp6NTuple),
-    /// Tagged IPv4 with ports.
+    /// VLAN-tagged IPv4 5-tuple.
     #[case("FLOW_TYPE_IP4_N_TUPLE_TAGGED_V2")]
     Ip4NTupleTagged(FlowIp4NTupleTagged),
-    /// Tagged IPv6 with ports.
+    /// VLAN-tagged IPv6 5-tuple.
     #[case("FLOW_TYPE_IP6_N_TUPLE_TAGGED_V2")]
     Ip6NTupleTagged(FlowIp6NTupleTagged),
     /// VXLAN over IPv4.

@@ -79,7 +79,7 @@ fn a_master_takes_nothing_that_is_out_of_order_or_place() {
     refused(with(vec![(ring(1, 1, 0, 0, 4), Some(bell()))]), "invalid ring index");
     refused(with(vec![(ring(1, 0, 0, 0, 15), Some(bell()))]), "invalid ring size");
     let one = |m| with(vec![(m, Some(bell())), connect()]);
-    refused(one(ring(1, 0, 1, 0, 4)), "ring in no region");
+    refused(one(ring(1, 0, 1, 0, 4)), "ring outside all regions");
     refused(one(ring(1, 0, 0, 65_536 - 128, 4)), "ring outside of its region");
     refused(one(ring(0, 0, 0, u32::MAX, 4)), "ring outside of its region");
     refused(one(ring(0, 0, 0, 4, 4)), "ring outside of its region");

@@ -121,7 +121,7 @@ pub fn upper(layout: &mut Layout, args: &mut Args<'_>) -> Result<(), Error> {
             Upper { at, checksum: checksum.then_some(at + 2), length: None }
         }
         Some("UDP:" | "TCP:" | "ICMP" | "ICMP:" | "ICMP6" | "ICMP6:") => {
-            return Err(start.error("the IP header announces another protocol than"));
+            return Err(start.error("protocol mismatch with the IP header before"));
         }
         _ => {
             *args = start;
@@ -245,7 +245,7 @@ fn check_ethertype(layout: &Layout, is_ip4: bool) -> Result<(), &'static str> {
     let expected = if is_ip4 { EtherType::IP4 } else { EtherType::IP6 };
     match kind.as_slice() == expected.as_bytes() {
         true => Ok(()),
-        false => Err("the Ethernet header announces another protocol than"),
+        false => Err("type mismatch with the Ethernet header before"),
     }
 }
 

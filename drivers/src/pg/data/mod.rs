@@ -1,7 +1,7 @@
 //! The data of a stream's packets: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
 //!
-//! Headers come in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload.
-//! Each part may be missing. Numbers and addresses may be ranges, see [`range`].
+//! Headers are in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload. Each
+//! part may be missing. Numbers and addresses may be ranges, see [`range`].
 
 mod headers;
 pub mod range;
@@ -67,7 +67,7 @@ struct Upper {
 }
 
 impl Layout {
-    /// Has the checksum of the IPv4 header computed, whatever the text says it is.
+    /// Computes the checksum of the IPv4 header, whatever the text says it is.
     pub fn sum_ip4(&mut self) {
         if let Some(ip) = self.ip.as_mut().filter(|ip| ip.is_ip4) {
             let at = ip.at + 10;
@@ -79,7 +79,7 @@ impl Layout {
     /// Reads what stands between the braces.
     ///
     /// # Errors
-    /// A message that shows the place nobody understands.
+    /// A message with the position of the error.
     pub fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut layout = Self::default();
         headers::ethernet(&mut layout, args)?;
@@ -116,7 +116,8 @@ impl Layout {
             self.bytes.extend((0..n).map(|i| i as u8));
         } else if args.keyword("hex") {
             let word = args.word().ok_or("missing hexadecimal bytes")?;
-            let bytes = hexadecimal(word).ok_or_else(|| place.error("no hexadecimal bytes"))?;
+            let bytes =
+                hexadecimal(word).ok_or_else(|| place.error("invalid hexadecimal bytes"))?;
             self.bytes.extend(bytes);
         } else {
             return Err(args.unknown());

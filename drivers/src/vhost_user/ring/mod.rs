@@ -40,7 +40,7 @@ struct Position {
 /// Reasons why a buffer cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {
-    /// It is not in memory that was handed over, or for the other direction.
+    /// Not in shared memory, or for the other direction.
     Address,
     /// Its descriptors are none, go round, or are too many.
     Chain,
@@ -134,7 +134,7 @@ impl Ring {
     pub fn give_back(&mut self, buffers: &[(Taken, u32)]) {
         either!(self, ring => ring.give_back(buffers));
     }
-    /// Has the driver see what was given back; whether it wants to be woken.
+    /// Shows the driver the buffers returned; returns whether it wants to be woken.
     #[inline(always)]
     pub fn publish(&mut self) -> bool {
         either!(self, ring => ring.publish())

@@ -49,8 +49,8 @@ impl Split {
         let descriptors = table.words(place.descriptors.get(), count * DESCRIPTOR, DESCRIPTOR)?;
         let available = table.words(place.available.get(), available, 2)?;
         let used = table.words(place.used.get(), used, 4)?;
-        // Nothing is ever kept: what is not given back has not been taken, whoever served the ring
-        // before and however it ended.
+        // Nothing is kept: buffers that were not returned have not been taken, whichever program
+        // served the ring before and however it ended.
         let at = u16::from_le(used.u16(INDEX).load(Ordering::Acquire));
         let mask = size - 1;
         let mut ring = Self {

@@ -70,9 +70,9 @@ fn nothing_that_cannot_be_is_taken() {
     refused(&mut session, &table(vec![all]), vec![bell()], why);
     assert!(session.table.0.is_empty());
     for (number, value) in [(r::SET_VRING_NUM, 0), (r::SET_VRING_NUM, 40_000)] {
-        refused(&mut session, &ring(number, 0, value), vec![], "size that no ring has");
+        refused(&mut session, &ring(number, 0, value), vec![], "invalid ring size");
     }
-    refused(&mut session, &ring(r::SET_VRING_NUM, 0, 3), vec![], "size that no ring has");
+    refused(&mut session, &ring(r::SET_VRING_NUM, 0, 3), vec![], "invalid ring size");
     for number in [r::SET_VRING_NUM, r::SET_VRING_BASE, r::GET_VRING_BASE, r::SET_VRING_ENABLE] {
         refused(&mut session, &ring(number, 128, 1), vec![], "no such ring");
     }
@@ -93,7 +93,7 @@ fn memory_comes_and_goes() {
         session.take(&region(r::ADD_MEM_REG, n << 32), vec![memory()]).unwrap();
     }
     let more = region(r::ADD_MEM_REG, 1 << 40);
-    refused(&mut session, &more, vec![memory()], "too many stretches of memory");
+    refused(&mut session, &more, vec![memory()], "too many memory regions");
     refused(&mut session, &more, vec![], "memory without a file");
     session.take(&region(r::REM_MEM_REG, 3 << 32), vec![]).unwrap();
     assert_eq!(session.table.0.len(), MOST_AREAS - 1);

@@ -1,7 +1,7 @@
-//! All orders of the two sides of a lane. Each of these fails when it is taken away or made
-//! Relaxed: the Release store and the Acquire load of what was written, the fence of `sleep` and
-//! the one of `must_ring`. Those of what was taken are for an order that loom does not try: loads
-//! that see what is stored after them.
+//! All orders of the two sides of a lane. Each of these fails when it is removed or made Relaxed:
+//! the Release store and the Acquire load of the written count, the fence of `sleep` and the one of
+//! `must_ring`. Those of the taken count are for an order that loom does not try: loads that see
+//! values stored after them.
 #![forbid(unsafe_code)]
 
 use loom::sync::Notify;

@@ -34,7 +34,7 @@ pub struct Exact {
 /// A table that is being copied.
 #[derive(Debug)]
 struct Growth {
-    /// Nobody changes the old buckets once all have passed this epoch.
+    /// The old buckets are unchanged once all threads have passed this epoch.
     since: u64,
     /// Old buckets that are copied.
     done: usize,
@@ -103,9 +103,8 @@ impl Exact {
         let all = std::iter::once(&tables.new).chain(&tables.old);
         all.map(|buckets| (buckets.mask + 1) * size_of::<[u64; super::LINE]>()).sum()
     }
-    /// Has `judge` decide on the entries of buckets `from..to`. One that is moved or changed
-    /// meanwhile may be missed or met twice; while the table grows, those not yet copied are
-    /// missed.
+    /// Calls `judge` on the entries of buckets `from..to`. One that is moved or changed meanwhile
+    /// may be missed or visited twice; while the table grows, those not yet copied are missed.
     pub fn walk(&mut self, from: usize, to: usize, mut judge: impl FnMut(u64, u64) -> Verdict) {
         let to = to.min(self.buckets());
         for turn in (from..to).step_by(TURN) {

@@ -1,5 +1,5 @@
 //! All orders of a lookup and of changes around it, in tables with tails and of plies only. Each of
-//! these fails when it is taken away or made Relaxed: the Release of the store that makes a node
+//! these fails when it is removed or made Relaxed: the Release of the store that makes a node
 //! reachable and the Acquire of the load that finds it, below the root and below another node, and
 //! the wait for readers before a node is used again; so does a node that is retired before it is
 //! unlinked.

@@ -248,7 +248,7 @@ proptest! {
     }
 }
 
-/// Looks addresses up until told to stop.
+/// Looks addresses up until stopped.
 fn reader(table: &Mtrie<16>, is_done: &AtomicBool) {
     let mut me = Participant::join();
     let keys = [ip(10, 1, 2, 3), ip(20, 4, 5, 6), ip(10, 1, 2, 9)];

@@ -17,8 +17,8 @@ use crate::cpu::prefetch;
 use crate::memory::{HugePages, Reserved};
 use crate::rcu;
 
-/// Nodes of each kind that insertions leave for removals, which must not fail: what they change is
-/// written anew before the old is free.
+/// Nodes of each kind that insertions leave for removals, which must not fail: changed nodes are
+/// rewritten before the old ones are free.
 const RESERVE: usize = 64;
 /// Needs of a ply at which it becomes a tail.
 const FEW: u16 = 3;
@@ -153,7 +153,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
             + self.leaving.capacity() * size_of::<(u64, u32)>()
     }
 
-    /// Has `change` rewrite all leaves within a prefix.
+    /// Rewrites all leaves within a prefix with `change`.
     fn rewrite(&mut self, key: u32, len: u8, change: Change<'_>) {
         let at = (key >> (32 - ROOT_BITS)) as usize;
         if len > ROOT_BITS {
@@ -227,8 +227,8 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
     }
 
-    /// Has `change` rewrite a slot of a node at `depth` and all below it: which runs there are
-    /// stays, since what a shorter prefix writes is never like its longer neighbours.
+    /// Rewrites a slot of a node at `depth` and all below it with `change`: the runs stay, since
+    /// the leaves of a shorter prefix never equal those of its longer neighbors.
     fn whole(&mut self, old: Slot, depth: u8, change: Change<'_>) -> Slot {
         if old.value & NODE == 0 {
             return change(old);
@@ -386,7 +386,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
     }
 
-    /// Number of a tail that nobody reads.
+    /// Number of a tail without readers.
     fn tail(&mut self) -> u32 {
         loop {
             if self.free_tails.is_empty() && self.leaving.len() >= MANY {
@@ -403,7 +403,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
     }
 
-    /// Number of a ply that nobody reads.
+    /// Number of a ply without readers.
     fn ply(&mut self) -> u32 {
         loop {
             if self.free_plies.is_empty() && self.leaving.len() >= MANY {
@@ -422,7 +422,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
     }
 
     fn wait(&mut self) {
-        assert!(!self.leaving.is_empty(), "insertions leave room for what is written anew");
+        assert!(!self.leaving.is_empty(), "insertions leave room for rewritten nodes");
         if !self.reclaim() {
             thread::sleep(Duration::from_micros(100));
         }

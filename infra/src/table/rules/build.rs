@@ -173,7 +173,7 @@ fn rounded<const W: usize>(mask: &[u64; W], fields: &[Field]) -> [u64; W] {
     rounded
 }
 
-/// Has the smallest groups share masks with those they have most in common with, until there are
+/// Makes the smallest groups share masks with those they have most in common with, until there are
 /// no more than [`GROUPS`]; returns the masks that are replaced, one after the other.
 fn merge<const W: usize>(masks: &mut Vec<([u64; W], u64)>) -> Vec<([u64; W], [u64; W])> {
     let mut into = Vec::new();

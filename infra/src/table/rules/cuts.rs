@@ -87,7 +87,7 @@ impl<const W: usize> Cutting<'_, W> {
                 is_all && first <= *low && *high <= last || !is_all && is_hashed
             })
     }
-    /// Writes a part, or cuts it in two, which are to be carried out.
+    /// Writes a part, or cuts it in two, which become jobs.
     pub fn carry_out(&self, mut job: Job<W>, jobs: &mut Vec<Job<W>>, made: &mut Rules<W>) {
         let first_cover = job.numbers.iter().position(|n| self.covers(*n, &job.region));
         if let Some(at) = first_cover {

@@ -1,6 +1,6 @@
-//! All orders of a lookup and of changes around it. Each of these fails when it is taken away or
-//! made Relaxed: the Release of the store that makes a segment reachable, the Acquire of the load
-//! that finds it, and the wait for readers before a segment is used again.
+//! All orders of a lookup and of changes around it. Each of these fails when it is removed or made
+//! Relaxed: the Release of the store that makes a segment reachable, the Acquire of the load that
+//! finds it, and the wait for readers before a segment is used again.
 
 use loom::thread;
 

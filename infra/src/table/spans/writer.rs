@@ -130,8 +130,8 @@ impl Store {
                 self.used as u32 - 1
             }
         };
-        // SAFETY: the segment was never in use or its epoch has passed, so nobody reads it; `self`
-        // is the only one who writes.
+        // SAFETY: the segment was never in use or its epoch has passed, so it has no readers;
+        // `self` is the only writer.
         unsafe { &mut *self.arena.0[slot as usize].get() }.fill(runs);
         slot
     }
@@ -285,7 +285,7 @@ impl Writer {
     pub fn segment_count(&self) -> usize {
         self.firsts.len()
     }
-    /// Has `change` rewrite leaf and length of every span within `first..=last`, in order.
+    /// Rewrites leaf and length of every span within `first..=last` with `change`, in order.
     ///
     /// # Errors
     /// [`Full`]; nothing has changed then, and `change` was not called. Where spans start and end
@@ -312,8 +312,8 @@ impl Writer {
         let starts = |key| self.span(key).start == key;
         starts(first) && last.checked_add(1).is_none_or(starts)
     }
-    /// Has `change` rewrite leaf and length of every span, in a way that makes no two neighbours
-    /// alike: where spans start stays, so it needs no segment.
+    /// Rewrites leaf and length of every span with `change`, so that no two neighbors become equal:
+    /// starts of spans stay, so it needs no segment.
     pub fn relabel(&mut self, mut change: impl FnMut(u32, u8) -> (u32, u8)) {
         for at in 0..self.firsts.len() {
             let segment = self.segment(at);

@@ -10,7 +10,7 @@ use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
 control::numbers! {
-    /// Fields of a packet that its flow hash is made of.
+    /// Flow hash fields.
     pub flags IpFlowHashConfig: u32 = "ip_flow_hash_config" in "" {
         SRC_IP = 1 => "IP_API_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_FLOW_HASH_DST_IP",
@@ -21,7 +21,7 @@ control::numbers! {
         SYMETRIC = 64 => "IP_API_FLOW_HASH_SYMETRIC",
         FLOW_LABEL = 128 => "IP_API_FLOW_HASH_FLOW_LABEL",
     }
-    /// Fields of a packet that its flow hash is made of.
+    /// Flow hash fields.
     pub flags IpFlowHashConfigV2: u32 = "ip_flow_hash_config_v2" in "" {
         SRC_IP = 1 => "IP_API_V2_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_V2_FLOW_HASH_DST_IP",
@@ -35,7 +35,7 @@ control::numbers! {
     }
 }
 
-/// Set what of packets counts for the flow hash of a table.
+/// Set the flow hash fields of a table.
 #[derive(Message)]
 #[reply(SetIpFlowHashReply)]
 #[option("deprecated")]
@@ -51,12 +51,12 @@ pub(super) struct SetIpFlowHash {
     pub symmetric: bool,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Message)]
 #[option("deprecated")]
 pub(super) struct SetIpFlowHashReply {}
 
-/// Set what of packets counts for the flow hash of a table.
+/// Set the flow hash fields of a table.
 #[derive(Message)]
 pub(super) struct SetIpFlowHashV2 {
     pub table_id: u32,
@@ -64,7 +64,7 @@ pub(super) struct SetIpFlowHashV2 {
     pub flow_hash_config: IpFlowHashConfig,
 }
 
-/// Set what of packets counts for the flow hash of a table.
+/// Set the flow hash fields of a table.
 #[derive(Message)]
 #[reply(SetIpFlowHashV3Reply)]
 #[option("status", "in_progress")]
@@ -74,12 +74,12 @@ pub(super) struct SetIpFlowHashV3 {
     pub flow_hash_config: IpFlowHashConfigV2,
 }
 
-/// It is set.
+/// Reply: success.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub(super) struct SetIpFlowHashV3Reply {}
 
-/// Set the number that makes this router's choices differ from those of others.
+/// Set the router ID that varies flow hashes between routers.
 #[derive(Message)]
 pub(super) struct SetIpFlowHashRouterId {
     pub router_id: u32,

@@ -21,7 +21,7 @@ const MOST_PATHS: usize = 255;
 pub(super) struct IpRoute {
     /// table
     pub table_id: u32,
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
     /// prefix
     pub prefix: Prefix,
@@ -36,52 +36,52 @@ pub(super) struct IpRoute {
 pub(super) struct IpRouteV2 {
     /// table
     pub table_id: u32,
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
     /// prefix
     pub prefix: Prefix,
-    /// number of the source; 0 for the usual one
+    /// source ID; 0 for the default
     pub src: u8,
     /// paths
     #[counted(n_paths: u8, before = src)]
     pub paths: Vec<FibPath>,
 }
 
-/// Add or delete a route, or paths of one.
+/// Add or delete a route, or some of its paths.
 #[derive(Message)]
 #[reply(IpRouteAddDelReply)]
 pub(super) struct IpRouteAddDel {
     #[preset(true)]
     pub is_add: bool,
-    /// whether paths are added to those there are, or taken from them
+    /// true to add or delete paths of an existing route
     pub is_multipath: bool,
     pub route: IpRoute,
 }
 
-/// The route as it is now.
+/// The resulting route.
 #[derive(Message)]
 pub(super) struct IpRouteAddDelReply {
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
 }
 
-/// Add or delete a route of a source, or paths of one.
+/// Add or delete a source's route, or some of its paths.
 #[derive(Message)]
 #[reply(IpRouteAddDelV2Reply)]
 #[option("in_progress")]
 pub(super) struct IpRouteAddDelV2 {
     #[preset(true)]
     pub is_add: bool,
-    /// whether paths are added to those there are, or taken from them
+    /// true to add or delete paths of an existing route
     pub is_multipath: bool,
     pub route: IpRouteV2,
 }
 
-/// The route as it is now.
+/// The resulting route.
 #[derive(Message)]
 #[option("in_progress")]
 pub(super) struct IpRouteAddDelV2Reply {
-    /// place of its counters in `/net/route`
+    /// index of its counters in `/net/route`
     pub stats_index: u32,
 }
 
@@ -98,12 +98,12 @@ pub(super) struct IpRouteDetails {
     pub route: IpRoute,
 }
 
-/// List the routes of a table that a source has.
+/// List the routes of a table from a source.
 #[derive(Message)]
 #[details(IpRouteV2Details)]
 #[option("in_progress")]
 pub(super) struct IpRouteV2Dump {
-    /// number of the source; 0 for all
+    /// source ID; 0 for all
     pub src: u8,
     pub table: IpTable,
 }
@@ -115,34 +115,34 @@ pub(super) struct IpRouteV2Details {
     pub route: IpRouteV2,
 }
 
-/// Look a route up.
+/// Look up a route.
 #[derive(Message)]
 #[reply(IpRouteLookupReply)]
 pub(super) struct IpRouteLookup {
     pub table_id: u32,
-    /// 0 for the longest prefix that contains this one
+    /// 0 for the longest matching prefix
     pub exact: u8,
     pub prefix: Prefix,
 }
 
-/// The route found.
+/// The matching route.
 #[derive(Message)]
 pub(super) struct IpRouteLookupReply {
     pub route: IpRoute,
 }
 
-/// Look a route up.
+/// Look up a route.
 #[derive(Message)]
 #[reply(IpRouteLookupV2Reply)]
 #[option("in_progress")]
 pub(super) struct IpRouteLookupV2 {
     pub table_id: u32,
-    /// 0 for the longest prefix that contains this one
+    /// 0 for the longest matching prefix
     pub exact: u8,
     pub prefix: Prefix,
 }
 
-/// The route found.
+/// The matching route.
 #[derive(Message)]
 #[option("in_progress")]
 pub(super) struct IpRouteLookupV2Reply {
@@ -197,7 +197,7 @@ impl IpRouteV2 {
             (true, _) if paths.is_empty() => return Err(Retval::NO_PATHS_IN_ROUTE),
             (true, true) => drop(router.add_paths::<F>(table, key, source, &paths)?),
             (true, false) => drop(router.set_paths::<F>(table, key, source, &paths)?),
-            // What is not there is gone already.
+            // A missing one is deleted already.
             (false, true) if !paths.is_empty() => {
                 let gone = router.remove_paths::<F>(table, key, source, &paths);
                 gone.or_else(|e| if e == crate::fib::Error::NoRoute { Ok(()) } else { Err(e) })?;

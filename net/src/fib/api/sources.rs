@@ -9,7 +9,7 @@ use crate::router::Router;
 #[derive(Clone, Debug, Default, Record)]
 #[file("")]
 pub(super) struct FibSource {
-    /// the least counts
+    /// priority; the lowest wins
     pub priority: u8,
     /// number
     pub id: u8,
@@ -17,26 +17,26 @@ pub(super) struct FibSource {
     pub name: Text<64>,
 }
 
-/// Make a source.
+/// Add a route source.
 #[derive(Message)]
 #[reply(FibSourceAddReply)]
 pub(super) struct FibSourceAdd {
     pub src: FibSource,
 }
 
-/// The source is there.
+/// Reply: ID of the source.
 #[derive(Message)]
 pub(super) struct FibSourceAddReply {
-    /// its number
+    /// index
     pub id: u8,
 }
 
-/// List all sources.
+/// List route sources.
 #[derive(Message)]
 #[details(FibSourceDetails)]
 pub(super) struct FibSourceDump {}
 
-/// A source.
+/// A route source.
 #[derive(Message)]
 pub(super) struct FibSourceDetails {
     pub src: FibSource,

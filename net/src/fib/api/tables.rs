@@ -16,9 +16,9 @@ use crate::router::Router;
 pub(crate) struct IpTable {
     /// number
     pub table_id: u32,
-    /// of IPv6
+    /// true for IPv6
     pub is_ip6: bool,
-    /// name; empty for one made of the number
+    /// name; empty for one derived from the ID
     pub name: Text<64>,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct IpTableAddDel {
 #[derive(Message)]
 struct IpTableAddDelV2 {
     table: IpTable,
-    /// whether there is to be a multicast table, too
+    /// true to create a multicast table as well
     #[preset(true)]
     create_mfib: bool,
     #[preset(true)]
     is_add: bool,
 }
 
-/// Add a table that is not there yet.
+/// Create a table that does not exist yet.
 #[derive(Message)]
 #[reply(IpTableAllocateReply)]
 pub(super) struct IpTableAllocate {
-    /// its number; 4294967295 for any that is free
+    /// table ID; 4294967295 for any free one
     pub table: IpTable,
 }
 
-/// The table that was added.
+/// The table created.
 #[derive(Message)]
 pub(super) struct IpTableAllocateReply {
     pub table: IpTable,
@@ -66,19 +66,19 @@ pub(super) struct IpTableDetails {
     pub table: IpTable,
 }
 
-/// Begin to replace all routes that clients put into a table.
+/// Start replacing all API routes of a table.
 #[derive(Message)]
 pub(super) struct IpTableReplaceBegin {
     pub table: IpTable,
 }
 
-/// End it: routes that were not given anew go.
+/// Finish replacing routes: delete those not set again.
 #[derive(Message)]
 pub(super) struct IpTableReplaceEnd {
     pub table: IpTable,
 }
 
-/// Take all routes that clients put into a table out.
+/// Delete all API routes of a table.
 #[derive(Message)]
 pub(super) struct IpTableFlush {
     pub table: IpTable,
@@ -122,7 +122,7 @@ impl IpTable {
             id if self.is_ip6 => router.remove_table::<Ip6>(id),
             id => router.remove_table::<Ip4>(id),
         };
-        // What is not there is as good as deleted.
+        // A missing one counts as deleted.
         Ok(removed.or_else(|e| if e == Error::NoTable { Ok(()) } else { Err(e) })?)
     }
     fn add_of<F: Family>(&self, router: &mut Router, parts: Parts) -> Result<(), Retval> {

@@ -66,7 +66,7 @@ impl FibPathNhProto {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 #[file("vnet/fib/fib_types.api")]
 pub struct FibMplsLabel {
-    /// whether time to live and class are the packet's
+    /// true for the uniform model: TTL and traffic class are copied from the packet
     pub is_uniform: u8,
     /// 20 bits
     pub label: u32,
@@ -84,9 +84,9 @@ pub struct FibPathNh {
     pub address: AddressUnion,
     /// label to resolve through
     pub via_label: u32,
-    /// object, for types that name one
+    /// object, for the types that refer to one
     pub obj_id: u32,
-    /// table of a classifier
+    /// classifier table
     pub classify_table_index: u32,
 }
 
@@ -98,13 +98,13 @@ pub struct FibPath {
     pub sw_if_index: u32,
     /// table to resolve or look up in
     pub table_id: u32,
-    /// number that packets are accepted by
+    /// RPF ID
     pub rpf_id: u32,
-    /// share of the load
+    /// weight
     pub weight: u8,
-    /// only paths with the least value are used
+    /// only paths with the lowest preference are used
     pub preference: u8,
-    /// kind of the path
+    /// type of path
     #[name("type")]
     pub kind: FibPathType,
     /// properties
@@ -115,7 +115,7 @@ pub struct FibPath {
     pub nh: FibPathNh,
     /// number of labels
     pub n_labels: u8,
-    /// labels, outermost first
+    /// label stack, outermost first
     pub label_stack: [FibMplsLabel; LABELS],
 }
 
@@ -130,9 +130,8 @@ impl FibPath {
     /// The path, of a route of any kind.
     ///
     /// # Errors
-    /// -2 for an interface that is not there, -3 for a table, -97 for a next hop of no family, or
-    /// what only the route's own may have, -9 for a type that is not known, -7 for labels that
-    /// cannot be.
+    /// -2 for a missing interface, -3 for a table, -97 for a next hop of no family, or an attribute
+    /// that only the route may have, -9 for an unknown type, -7 for impossible labels.
     pub fn native_of(&self, router: &Router, of: RouteOf) -> Result<Path, Retval> {
         let labels = self.label_stack.get(..usize::from(self.n_labels));
         let labels = labels.ok_or(Retval::INVALID_VALUE)?.iter();

@@ -20,7 +20,7 @@ use crate::flow_hash::FlowHash;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Make a source of routes, or know that it is there.
+/// Add or delete a route source.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set fib source")]
 #[undo("set fib source {1} priority {priority} del")]
@@ -29,9 +29,9 @@ pub(super) struct SetSource {
     /// name
     #[positional]
     pub name: String,
-    /// the source with the least one decides where a prefix leads
+    /// priority; the lowest wins
     pub priority: u8,
-    /// remove it, where it has no routes
+    /// delete it; it must have no routes
     pub del: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         if c.del {
             let made = router.fib.sources.made().find(|(_, name)| *name == c.name);
             let source = made.map(|(source, _)| source);
-            let source = source.ok_or_else(|| format!("no source `{}' was made", c.name))?;
+            let source = source.ok_or_else(|| format!("no source `{}'", c.name))?;
             if router.fib.count_of(source) > 0 {
                 return Err(Error::new(format!("source `{}' has routes", c.name)));
             }
@@ -48,7 +48,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             return Ok(());
         }
         let made = router.fib.sources.add(&c.name, c.priority);
-        made.map(drop).ok_or_else(|| Error::new("no more sources"))
+        made.map(drop).ok_or_else(|| Error::new("no room for more sources"))
     });
 }
 
@@ -160,10 +160,10 @@ fn tables<F: Family, T: Print, H: Print>(
         // The first table is always there, but may have a name.
         if index != TableIndex::DEFAULT || name.is_some() {
             let verb = if has_multicast { Verb::Add } else { Verb::AddUnicast };
-            lines.push(&table(Table { verb, id: t.id, name }));
+            lines.push(&table(Table { verb, id: Some(t.id), name }));
         }
         if !t.is_wanted {
-            let gone = Table { verb: Verb::Release, id: t.id, name: None };
+            let gone = Table { verb: Verb::Release, id: Some(t.id), name: None };
             lines.push_in(Stage::State, 0, &table(gone));
         }
         let what = router.fib.flow_hash::<F>(index);
@@ -192,13 +192,13 @@ fn routes<F: Family>(
     }
 }
 
-/// A path as it is written; `None` when what it names is not there.
+/// A path in command syntax; `None` if an object that it names is missing.
 pub fn words<F: Family>(router: &Router, path: &Path) -> Option<String> {
     words_of(router, F::LINK, path)
 }
 
 /// A path of a route of packets of a link, as [`paths_of`](super::paths::parse_of) reads it; `None`
-/// when what it names is not there.
+/// if an object that it names is missing.
 pub fn words_of(router: &Router, link: Link, path: &Path) -> Option<String> {
     let name = |i: InterfaceIndex| router.interfaces.at(i).map(|i| i.name.as_str());
     let mut text = String::from("via ");

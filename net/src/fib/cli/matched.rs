@@ -5,15 +5,15 @@ use crate::fib::family::Family;
 use crate::router::Router;
 
 impl Router {
-    /// The longest prefix of a table that covers an address, where it leads, and who wants it so: a
-    /// line for the prefix and one for each of its paths.
+    /// The longest prefix of a table that covers an address, its source and its paths: one line for
+    /// the prefix and one for each path.
     pub(crate) fn matched_route<F: Family>(&self, table: TableIndex, dst: F::Bits) -> Vec<String> {
         let addr = F::addr(dst);
         let Some(t) = F::tables(&self.fib).at(table) else {
-            return vec![format!("there is no table to look {addr} up in")];
+            return vec![format!("no table to look up {addr} in")];
         };
         let Some((key, entry)) = t.longest(dst, F::BITS) else {
-            return vec![format!("no route of table {} leads to {addr}", t.id)];
+            return vec![format!("no route for {addr} in table {}", t.id)];
         };
         let (id, prefix, source) = (t.id, F::prefix(key), self.fib.sources.name(entry.source));
         let mut said = vec![format!("{addr} in table {id}: {prefix} matches ({source})")];
@@ -32,7 +32,7 @@ impl Router {
                 format!("to neighbour {addr} on {}", name(interface))
             }
             Target::Attached { interface, .. } => format!("to hosts on {}", name(interface)),
-            Target::Recursive { to, .. } => format!("where the route to {} leads", to.addr),
+            Target::Recursive { to, .. } => format!("along the route to {}", to.addr),
             Target::Receive { interface: Some(interface), .. } => {
                 format!("to this router, on {}", name(interface))
             }
@@ -42,7 +42,7 @@ impl Router {
                 format!("to a lookup of the source in another table ({})", table.0)
             }
             Target::InterfaceRx { interface } => {
-                format!("in again, as if it had come in on {}", name(interface))
+                format!("received again, on {}", name(interface))
             }
             Target::LinkLocal => "to the link-local addresses of its interface".to_owned(),
             Target::Drop | Target::Exempt => "nowhere: packets are dropped".to_owned(),

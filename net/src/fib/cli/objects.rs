@@ -37,7 +37,7 @@ struct Paths {
     index: Option<u32>,
 }
 
-/// Show by which interfaces packets from what a path list is the way to may come in.
+/// Show the reverse-path interfaces of path lists.
 #[derive(Command)]
 #[command("show fib uRPF")]
 struct Urpf {
@@ -55,20 +55,24 @@ struct LoadBalance {
     index: Option<u32>,
 }
 
-/// List the prefixes of all tables by number.
+/// List the FIB entries of all tables by index.
 #[derive(Command)]
 #[command("show fib entry")]
-struct Entries;
+struct Entries {
+    /// only this one
+    #[positional]
+    index: Option<u32>,
+}
 
-/// Show who may want routes.
+/// Show route sources.
 #[derive(Command)]
 #[command("show fib source")]
 struct Sources {
-    /// by priority instead of by number
+    /// sort by priority instead of by ID
     prio: bool,
 }
 
-/// Show what routing uses memory for.
+/// Show memory used by routing.
 #[derive(Command)]
 #[command("show fib memory")]
 struct Memory;
@@ -141,6 +145,8 @@ struct AllEntries {
     table: TableIndex,
     last4: Option<Key<Ip4>>,
     last6: Option<Key<Ip6>>,
+    /// The only number that is shown.
+    only: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +174,9 @@ impl AllEntries {
         let keys = render::after::<F>(router, self.table, last, SLICE as usize);
         for key in &keys {
             let number = t.number_of(*key).unwrap_or_default();
+            if self.only.is_some_and(|only| only != number) {
+                continue;
+            }
             let (prefix, table) = (F::prefix(*key).to_string(), t.name.clone());
             out.append(Output::of(EntryRow { number, prefix, table }));
         }
@@ -316,9 +325,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(|r: &mut Router, c: LoadBalance| {
         numbered(r, c.index, r.fib.balances.end(), render::load_balance)
     });
-    cli.task(|_: &mut Router, _: Entries| {
+    cli.task(|_: &mut Router, c: Entries| {
         let table = TableIndex::DEFAULT;
-        Ok(Box::new(AllEntries { link: Link::Ip4, table, last4: None, last6: None }))
+        let only = c.index;
+        Ok(Box::new(AllEntries { link: Link::Ip4, table, last4: None, last6: None, only }))
     });
     cli.command(|router: &mut Router, c: Sources| Ok(sources(router, c.prio)));
     cli.command(|router: &mut Router, _: Memory| Ok(Output::of(MemoryRows::of(router))));

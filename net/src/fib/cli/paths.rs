@@ -39,7 +39,7 @@ pub(crate) fn parse<F: Family>(
 /// Paths of a route of any kind; addresses without an interface are resolved in table `table`.
 ///
 /// # Errors
-/// Text that is none, a table that is not there.
+/// Invalid text, a missing table.
 pub fn parse_of(router: &Router, of: RouteOf, table: u32, text: &str) -> Result<Vec<Path>, Error> {
     let all = Args::new(text);
     let mut args = all;
@@ -286,7 +286,7 @@ fn local(router: &Router, link: Link, args: &mut Args<'_>) -> Result<Target, Err
     }
     let addr = if args.keyword("address") { Some(args.value("address")?) } else { None };
     if addr.is_some_and(|addr| Link::of(addr) != link) {
-        return Err(args.error("an address of the other version before"));
+        return Err(args.error("address family mismatch before"));
     }
     Ok(Target::Receive { interface, addr })
 }
@@ -299,8 +299,9 @@ fn lookup(router: &Router, link: Link, id: u32) -> Result<Target, Error> {
 /// A label, by name or as it is written.
 fn named_label(word: &str) -> Option<Label> {
     let value = match word {
-        "ip4-explicit-null" => 0,
-        "ip6-explicit-null" => 2,
+        "ip4-explicit-null" | "ipv4-explicit-null" => 0,
+        "router-alert" => 1,
+        "ip6-explicit-null" | "ipv6-explicit-null" => 2,
         "implicit-null" => Label::IMPLICIT_NULL,
         text => return text.parse().ok(),
     };

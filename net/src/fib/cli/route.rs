@@ -138,7 +138,7 @@ where
         kept: Vec::new(),
     };
     if route.count == 0 || F::later(first.0, first.1, route.count - 1).is_none() {
-        return Err(Error::new(format!("count {} leads out of the address space", route.count)));
+        return Err(Error::new(format!("count {} exceeds the address space", route.count)));
     }
     if route.count == 1 {
         many.one(router, 0)?;

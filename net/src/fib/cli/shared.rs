@@ -16,7 +16,7 @@ use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::load_balance::Via;
 use crate::router::Router;
 
-/// Show which path of a path list has which bucket now.
+/// Show the load-balance buckets of path lists.
 #[derive(Command)]
 #[command("show load-balance-map")]
 struct LoadBalanceMap {
@@ -25,7 +25,7 @@ struct LoadBalanceMap {
     index: Option<u32>,
 }
 
-/// Show the path lists whose packets are looked up in another table.
+/// Show path lists that look up in another table.
 #[derive(Command)]
 #[command("show lookup-dpo")]
 struct LookupDpo {
@@ -34,32 +34,32 @@ struct LookupDpo {
     index: Option<u32>,
 }
 
-/// Show work on tables that is done in slices and not done yet.
+/// Show table updates in progress.
 #[derive(Command)]
 #[command("show fib walk")]
 struct Walk;
 
-/// Hold back work on tables that is done in slices, or let it go on.
+/// Pause or resume background updates of tables.
 #[derive(Command)]
 #[command("test fib-walk-process")]
 struct HoldWalk {
-    /// let it go on
+    /// resume
     #[keyword("enable")]
     _enable: bool,
-    /// hold it back
+    /// pause
     disable: bool,
 }
 
-/// Show how much memory takes what lookups find.
+/// Show memory used by forwarding objects.
 #[derive(Command)]
 #[command("show dpo memory")]
 struct DpoMemory;
 
-/// Show the tables that packets are looked up in, and what memory they take.
+/// Show lookup tables and their memory.
 #[derive(Command)]
 #[command("show bihash")]
 struct Sizes {
-    /// accepted, prints the same
+    /// accepted; the output is the same
     #[keyword("verbose")]
     _verbose: bool,
 }

@@ -32,6 +32,8 @@ struct Show {
     mtrie: bool,
     detail: bool,
     prefix: Option<Prefix>,
+    after: Option<Prefix>,
+    count: Option<usize>,
 }
 
 impl Show {
@@ -47,6 +49,8 @@ impl Show {
                 "memory" | "mem" => show.memory = true,
                 "mtrie" | "hash" => show.mtrie = true,
                 "detail" | "det" | "verbose" => show.detail = true,
+                "after" => show.after = Some(args.value("prefix")?),
+                "count" => show.count = Some(args.value("count")?),
                 _ if word.contains('/') => {
                     let prefix = Prefix::from_str(word);
                     show.prefix = Some(prefix.map_err(|e| Error::bare(e.to_string()))?);
@@ -78,11 +82,12 @@ impl Show {
     {
         tables.reverse();
         let wrong = |p: &Prefix| matches!(p, Prefix::Ip4(_)) != (F::BITS == 32);
-        if let Some(p) = self.prefix.filter(wrong) {
+        if let Some(p) = [self.prefix, self.after].into_iter().flatten().find(wrong) {
             return Err(Error::new(format!("{p} is not of {}", F::NAME)));
         }
-        let prefix = self.prefix.map(key::<F>);
-        Ok(Box::new(Listing::<F> { show: self, prefix, tables, at: None }))
+        let (prefix, after) = (self.prefix.map(key::<F>), self.after.map(key::<F>));
+        let left = self.count.unwrap_or(usize::MAX);
+        Ok(Box::new(Listing::<F> { show: self, prefix, tables, at: None, after, left }))
     }
 }
 
@@ -90,7 +95,7 @@ struct ShowIp4(Show);
 struct ShowIp6(Show);
 
 const USAGE: &str = "[table <table-id>] [index <n>] [summary|sum|brief] [detail|det] [memory|mem] \
-    [mtrie|hash] [<prefix>|<address>]";
+    [mtrie|hash] [after <prefix>] [count <n>] [<prefix>|<address>]";
 
 impl Command for ShowIp4 {
     const PATHS: &'static [&'static str] = &["show ip fib", "show ip route"];
@@ -155,16 +160,23 @@ struct Listing<F: Family> {
     tables: Vec<TableIndex>,
     /// The table being listed, and the last prefix that was.
     at: Option<(TableIndex, Option<Key<F>>)>,
+    /// The prefix after which the list begins.
+    after: Option<Key<F>>,
+    /// Prefixes that are still to be shown.
+    left: usize,
 }
 
 impl<F: Family> Task<Router> for Listing<F> {
     fn step(&mut self, router: &mut Router, out: &mut Output) -> Step {
         let Some((table, last)) = self.at.take() else {
-            let Some(table) = self.tables.pop() else { return Step::Done(Ok(())) };
+            let Some(table) = self.tables.pop().filter(|_| self.left > 0) else {
+                return Step::Done(Ok(()));
+            };
             self.start(router, table, out);
             return Step::Again;
         };
-        let routes = render::after::<F>(router, table, last, SLICE);
+        let routes = render::after::<F>(router, table, last, SLICE.min(self.left));
+        self.left -= routes.len();
         for key in &routes {
             let detail = if self.show.detail { Detail::Long } else { Detail::Short };
             out.append(render::route::<F>(router, table, *key, detail));
@@ -199,7 +211,7 @@ impl<F: Family> Listing<F> {
             }
         } else {
             out.append(Output::of(head));
-            self.at = Some((table, None));
+            self.at = Some((table, self.after));
         }
     }
 }

@@ -13,11 +13,12 @@ use crate::fib::family::{Family, Ip4, Ip6};
 use crate::flow_hash::FlowHash;
 use crate::router::Router;
 
-/// `ip table [add|del|flush] ID [no-mfib] [name NAME] [keep-routes]`.
+/// `ip table [add|del|flush] [ID] [no-mfib] [name NAME] [keep-routes]`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Table {
     pub verb: Verb,
-    pub id: u32,
+    /// Its number; when it is added without, the router chooses one.
+    pub id: Option<u32>,
     pub name: Option<String>,
 }
 
@@ -34,28 +35,42 @@ pub(super) enum Verb {
     Flush,
 }
 
-const TABLE_USAGE: &str = "{[add] <table-id> [no-mfib] [name <name...>] | \
+const TABLE_USAGE: &str = "{[add] [<table-id>] [no-mfib] [name <name...>] | \
     del <table-id> [keep-routes] | flush <table-id>}";
 
 impl Table {
     fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut verb = if args.keyword("del") {
-            Verb::Del
-        } else if args.keyword("flush") {
-            Verb::Flush
-        } else {
-            args.keyword("add");
-            Verb::Add
+        let (mut verb, mut is_said, mut id, mut name) = ("add", false, None, None);
+        let (mut is_unicast, mut keeps_routes) = (false, false);
+        while !args.is_empty() {
+            if let Some(word) = ["add", "del", "flush"].into_iter().find(|w| args.keyword(w)) {
+                (verb, is_said) = (word, true);
+            } else if args.keyword("no-mfib") {
+                (is_unicast, is_said) = (true, true);
+            } else if args.keyword("keep-routes") {
+                keeps_routes = true;
+            } else if args.keyword("name") {
+                is_said = true;
+                // Behind the number it is the rest of the line.
+                let is_last = id.is_some();
+                name = Some(if is_last { args.rest().to_owned() } else { args.value("name")? });
+            } else if id.is_none() {
+                id = Some(args.value("table id")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        if id.is_none() && (verb != "add" || !is_said) {
+            return Err(Error::new("missing table id"));
+        }
+        let verb = match (verb, keeps_routes, is_unicast || name.is_some()) {
+            ("add", false, _) if is_unicast => Verb::AddUnicast,
+            ("add", false, _) => Verb::Add,
+            ("del", true, false) => Verb::Release,
+            ("del", false, false) => Verb::Del,
+            ("flush", false, false) => Verb::Flush,
+            (verb, ..) => return Err(Error::new(format!("words that `{verb}' does not take"))),
         };
-        let id = args.value("table id")?;
-        if matches!(verb, Verb::Add) && args.keyword("no-mfib") {
-            verb = Verb::AddUnicast;
-        }
-        if matches!(verb, Verb::Del) && args.keyword("keep-routes") {
-            verb = Verb::Release;
-        }
-        let is_named = matches!(verb, Verb::Add | Verb::AddUnicast) && args.keyword("name");
-        let name = is_named.then(|| args.rest().to_owned());
         if name.as_ref().is_some_and(String::is_empty) {
             return Err(Error::new("missing name"));
         }
@@ -67,27 +82,30 @@ impl Table {
             Verb::Del | Verb::Release => "del",
             Verb::Flush => "flush",
         };
-        line.keyword(verb, &self.id).flag("no-mfib", self.verb == Verb::AddUnicast);
+        line.word(verb).values(&self.id).flag("no-mfib", self.verb == Verb::AddUnicast);
         line.option("name", self.name.as_ref());
         line.flag("keep-routes", self.verb == Verb::Release);
     }
-    fn carry_out<F: Family>(&self, router: &mut Router) -> Result<(), Error> {
+    fn carry_out<F: Family>(&self, router: &mut Router) -> Result<Output, Error> {
+        let unused = || (1..u32::MAX).find(|id| router.fib.table::<F>(*id).is_none());
+        let id = self.id.or_else(unused).ok_or_else(|| Error::new("no number is left"))?;
         let done = match self.verb {
-            Verb::Add => there(router.add_table::<F>(self.id)),
-            Verb::AddUnicast => there(router.add_unicast_table::<F>(self.id)),
-            Verb::Del => gone(router.remove_table::<F>(self.id)),
-            Verb::Release => gone(router.give_up_table::<F>(self.id)),
+            Verb::Add => there(router.add_table::<F>(id)),
+            Verb::AddUnicast => there(router.add_unicast_table::<F>(id)),
+            Verb::Del => gone(router.remove_table::<F>(id)),
+            Verb::Release => gone(router.give_up_table::<F>(id)),
             Verb::Flush => {
-                let table = named::<F>(router, self.id)?;
+                let table = named::<F>(router, id)?;
                 router.flush_table::<F>(table, &[Source::CLI, Source::API])
             }
         };
         let named = self.name.as_ref().filter(|_| done.is_ok());
-        let done = match named.zip(router.fib.table::<F>(self.id)) {
+        let done = match named.zip(router.fib.table::<F>(id)) {
             Some((name, table)) => router.fib.name_table::<F>(table, name),
             None => done,
         };
-        done.map_err(|e| Error::new(format!("{}: {e}", self.id)))
+        done.map_err(|e| Error::new(format!("{id}: {e}")))?;
+        Ok(if self.id.is_none() { Output::both(id.to_string(), id) } else { Output::none() })
     }
 }
 
@@ -128,7 +146,7 @@ impl SetHash {
             what = FlowHash(what.0 | bit.0);
         }
         if is_none != (what == FlowHash(0)) {
-            return Err(Error::new("nothing to hash"));
+            return Err(Error::new("no hash fields"));
         }
         Ok(Self { table, what })
     }
@@ -154,7 +172,7 @@ const HASH_USAGE: &str = "[table <table-id>] {none | [src] [dst] [sport] [dport]
 
 impl Command for SetIp4Hash {
     const PATHS: &'static [&'static str] = &["set ip flow-hash"];
-    const ABOUT: &'static str = "Set what of IPv4 packets tells flows apart";
+    const ABOUT: &'static str = "Set the flow hash fields of an IPv4 table";
     const USAGE: &'static str = HASH_USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetHash::take(args).map(Self)
@@ -163,7 +181,7 @@ impl Command for SetIp4Hash {
 
 impl Command for SetIp6Hash {
     const PATHS: &'static [&'static str] = &["set ip6 flow-hash"];
-    const ABOUT: &'static str = "Set what of IPv6 packets tells flows apart";
+    const ABOUT: &'static str = "Set the flow hash fields of an IPv6 table";
     const USAGE: &'static str = HASH_USAGE;
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetHash::take(args).map(Self)
@@ -213,17 +231,17 @@ printed! {
     SetIp6Hash: Settings, "=set ip6 flow-hash [table {table}] src dst sport dport proto flowlabel";
 }
 
-/// Set the number that makes the choices of this router differ from those of others.
+/// Set the seed that varies flow hashes between routers.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ip flow-hash router-id")]
 #[undo("=set ip flow-hash router-id 0")]
 pub(super) struct SetSeed {
-    /// any number; 0 at first
+    /// any number; default 0
     #[positional]
     pub number: u32,
 }
 
-/// List IPv4 tables.
+/// Show IPv4 tables.
 #[derive(Command)]
 #[command("show ip table")]
 struct ShowIp4Table {
@@ -233,7 +251,7 @@ struct ShowIp4Table {
     id: Option<u32>,
 }
 
-/// List IPv6 tables.
+/// Show IPv6 tables.
 #[derive(Command)]
 #[command("show ip6 table")]
 struct ShowIp6Table {

@@ -2,8 +2,8 @@
 //! interface's, takes along the hosts that the interface's table knows there: its neighbours and
 //! our own addresses, but no more specific routes of anybody else.
 //!
-//! The hosts follow what the interface's table says of them. Their source is a weak one: who wants
-//! a route to the host in the other table gets it.
+//! The hosts follow the entries of the interface's table. Their source is a weak one: any other
+//! route to the host in the other table has priority.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -67,7 +67,7 @@ impl Router {
             tables.into_iter().for_each(|table| self.import::<F>(interface, table, host));
         }
     }
-    /// Has a table follow what an interface's own table says of a host there.
+    /// Makes a table follow the entry of an interface's own table for a host.
     fn import<F: Family>(&mut self, interface: InterfaceIndex, into: TableIndex, host: F::Bits) {
         let (key, addr) = ((host, F::BITS), F::addr(host));
         let is_wanted = self.fib.attached_around(interface, addr).any(|table| table == into);

@@ -1,10 +1,11 @@
 //! MTUs of tunnels: how long packets may be that go into one whose outer packets must not be cut.
 //!
-//! Where the outer IPv4 header says "don't fragment", or takes that from what is carried, a packet
-//! that is too big for the way to the far end would be lost behind the tunnel's headers, and its
-//! sender not told. So the adjacency of the tunnel has an MTU with which the outer packet fits: the
-//! sender is told that one, and what may be cut is cut in front of the headers (RFC 4459 section
-//! 3.2). A path MTU to the far end, which an operator or program sets, counts for all tunnels.
+//! Where the outer IPv4 header has "don't fragment", or copies that from the inner packet, a packet
+//! too big for the path to the remote address would be lost inside the tunnel, without an error to
+//! its sender. So the adjacency of the tunnel has an MTU with which the outer packet fits: the
+//! sender gets that one, and fragmentable packets are fragmented before encapsulation (RFC 4459
+//! section 3.2). A path MTU to the remote address, set by an operator or program, counts for all
+//! tunnels.
 
 use std::net::IpAddr;
 
@@ -45,7 +46,7 @@ impl Router {
         };
         balance.buckets().iter().filter_map(mtu).min()
     }
-    /// Has tunnels that are stacked on path lists, or on what leads there, follow their MTUs.
+    /// Updates the MTUs of tunnels that are stacked on path lists, directly or indirectly.
     pub(super) fn follow_mtus(&mut self, lists: &[u32]) {
         let chains = lists.iter().flat_map(|list| self.fib.lists.at(*list).chains.iter().copied());
         let chains: Vec<AdjacencyIndex> = chains.collect();
@@ -57,12 +58,12 @@ impl Router {
             }
         }
     }
-    /// Has tunnels whose packets leave by an interface follow its MTU.
+    /// Updates the MTU of tunnels whose packets leave by an interface.
     pub(crate) fn follow_mtu_over(&mut self, interface: crate::interface::InterfaceIndex) {
         let lists = self.upstream(self.fib.lists.over(interface));
         self.follow_mtus(&lists);
     }
-    /// Has tunnels to a far end follow its path MTU.
+    /// Updates the path MTU of tunnels to a remote address.
     pub(crate) fn follow_path_mtu(&mut self, far_end: IpAddr) {
         let is_there = |hop: &Hop| outer(&hop.header).is_some_and(|(addr, _)| addr == far_end);
         let all = self.adjacencies.iter().filter(|(_, a)| a.hop.as_deref().is_some_and(is_there));

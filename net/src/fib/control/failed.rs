@@ -38,13 +38,13 @@ fn set<T: Ord>(all: &mut BTreeSet<T>, one: T, is_in: bool) -> bool {
 }
 
 impl Router {
-    /// Has no path use a neighbour, or use it again.
+    /// Stops paths from using a neighbor, or resumes.
     pub fn set_neighbor_failed(&mut self, on: InterfaceIndex, neighbor: IpAddr, is_failed: bool) {
         if set(&mut self.fib.failed.neighbors, (on, neighbor), is_failed) {
             self.resolve_interface(on);
         }
     }
-    /// Has no path lead through an address whose route it follows, or lead there again.
+    /// Stops paths from leading through an address whose route they follow, or resumes.
     pub fn set_host_failed(&mut self, table: TableIndex, host: IpAddr, is_failed: bool) {
         if set(&mut self.fib.failed.hosts, (table, host), is_failed) {
             let to = Gateway::of(table, host);

@@ -20,7 +20,7 @@ pub trait LabelSwitching {
     /// [`LabelSwitching::release_label`]. It is one of [`Router::follow_paths`].
     ///
     /// # Errors
-    /// A table that is not there, no room.
+    /// A missing table, no room.
     fn hold_label(&self, router: &mut Router, table: u32, label: u32) -> Result<u32, Error>;
     /// Gives up what [`LabelSwitching::hold_label`] gave.
     fn release_label(&self, router: &mut Router, table: u32, label: u32);
@@ -71,7 +71,7 @@ impl RouteOf {
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Popped {
-    /// Interface for reverse-path checks of multicast packets; 0 for the one that they came in by.
+    /// Interface for reverse-path checks of multicast packets; 0 for the receive interface.
     pub rpf_id: u32,
     /// Time to live.
     pub ttl: u8,
@@ -96,7 +96,7 @@ impl Popped {
 }
 
 impl Router {
-    /// Has somebody switch labels; until then paths with labels are kept and shown, but not used.
+    /// Registers label switching; until then paths with labels are kept and shown, but not used.
     pub fn switch_labels(&mut self, switching: std::rc::Rc<dyn LabelSwitching>) {
         self.fib.switching = Some(switching);
     }

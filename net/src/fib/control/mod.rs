@@ -6,6 +6,7 @@ mod chain_mtu;
 pub(super) mod deferred;
 pub(super) mod failed;
 pub(super) mod foreign;
+pub(super) mod gauges;
 pub(super) mod health;
 mod hosts;
 pub(super) mod labels;

@@ -182,8 +182,7 @@ impl<K: Copy + Ord + Default, V> OrderedMap<K, V> {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
-    /// Inserts a key that is not there; returns the node that came to stand behind this one, if one
-    /// did, and its first key.
+    /// Inserts a missing key; returns the node added after this one, if any, and its first key.
     fn insert_below(&mut self, node: u32, height: usize, key: K, place: u32) -> Option<(K, u32)> {
         if height == 0 {
             return self.put(node, self.node(node).rank(&key), key, place);
@@ -199,7 +198,7 @@ impl<K: Copy + Ord + Default, V> OrderedMap<K, V> {
             left.insert(at, key, below);
             return None;
         }
-        // Keys that come in order leave full nodes behind.
+        // Sorted keys leave full nodes behind.
         let middle = if at == WIDTH { WIDTH } else { WIDTH / 2 };
         let mut right = Node::new();
         for i in middle..WIDTH {

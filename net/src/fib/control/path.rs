@@ -52,9 +52,9 @@ impl Gateway {
 pub enum Target {
     /// A neighbour on an interface.
     Neighbor {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
-        /// The neighbour.
+        /// Address.
         addr: IpAddr,
     },
     /// A neighbour that gets packets of another kind than its address: IPv4 packets to an IPv6
@@ -62,14 +62,14 @@ pub enum Target {
     ForeignNeighbor {
         /// The kind of the packets.
         link: Link,
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
-        /// The neighbour.
+        /// Address.
         addr: IpAddr,
     },
     /// An interface: every destination is a neighbour there.
     Attached {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
         /// Our address there; unspecified if there is none.
         own: IpAddr,
@@ -92,19 +92,19 @@ pub enum Target {
     Lookup {
         /// Of IPv4 or of IPv6.
         link: Link,
-        /// The table.
+        /// Table.
         table: TableIndex,
     },
     /// A look at the source, in another table.
     SourceLookup {
         /// Of IPv4 or of IPv6.
         link: Link,
-        /// The table.
+        /// Table.
         table: TableIndex,
     },
-    /// Input of an interface, as if the packet had come in there.
+    /// Input of an interface, as if received there.
     InterfaceRx {
-        /// The interface.
+        /// Interface.
         interface: InterfaceIndex,
     },
     /// The link-local addresses of the interface the packet belongs to.
@@ -125,7 +125,7 @@ pub enum Target {
     Label {
         /// Number of the label table.
         table: u32,
-        /// The label.
+        /// Label.
         label: u32,
     },
 }
@@ -139,7 +139,7 @@ impl Target {
             Self::ForeignNeighbor { link, interface, addr }
         }
     }
-    /// An interface, for packets of a link: all neighbours of it, or who is at its other end.
+    /// An interface, for packets of a link: all its neighbors, or its other end.
     pub fn attached(link: Link, interface: InterfaceIndex) -> Self {
         let any = link.unspecified();
         match link {
@@ -218,12 +218,20 @@ pub enum Through {
 pub struct Label {
     /// The label, 20 bits.
     pub value: u32,
-    /// Time to live; 0 to take the packet's.
+    /// Time to live; 0 for the usual one ([`Label::hops`]).
     pub ttl: u8,
     /// Traffic class, 3 bits.
     pub exp: u8,
     /// Whether time to live and traffic class are those of the packet (RFC 3443: uniform model).
     pub is_uniform: bool,
+}
+
+impl Label {
+    /// Time to live, unless it is taken from what is below.
+    pub fn hops(&self) -> u8 {
+        const USUAL: u8 = 64;
+        if self.ttl == 0 { USUAL } else { self.ttl }
+    }
 }
 
 impl fmt::Display for Label {
@@ -274,7 +282,7 @@ pub struct Path {
     pub target: Target,
     /// Share of the load relative to other paths, at least 1.
     pub weight: u16,
-    /// Only paths with the least value are used.
+    /// Only paths with the lowest preference are used.
     pub preference: u8,
     /// Labels to put on, outermost first; the target then is for labelled packets.
     pub labels: Option<Arc<[Label]>>,
@@ -291,7 +299,7 @@ pub struct Pop {
     pub is_uniform: bool,
     /// Whether a control word is between label and frame (RFC 4385).
     pub has_control_word: bool,
-    /// Interface for reverse-path checks of multicast packets; 0 for the one that they came in by.
+    /// Interface for reverse-path checks of multicast packets; 0 for the receive interface.
     pub rpf_id: u32,
 }
 

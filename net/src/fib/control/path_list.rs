@@ -174,7 +174,7 @@ impl PathLists {
         };
         old.layout.iter().map(place).collect()
     }
-    /// Forgets a list that nobody uses.
+    /// Deletes an unused list.
     pub fn remove(&mut self, index: u32) -> Option<PathList> {
         let gone = self.all[index as usize].take()?;
         self.by_paths.remove(&gone.paths);

@@ -1,10 +1,10 @@
 //! Resolution of routes: recursive paths follow the routes they resolve through.
 //!
 //! A recursive path leads to an address. Its host prefix gets an entry in the table with the source
-//! `recursive-resolution`, whose path list is that of the covering prefix, and the path goes on
-//! through that entry's load balance. So when the way to a next hop changes, one load balance does,
-//! not those of the million prefixes behind it. Only when a way appears or vanishes do path lists
-//! that lead there choose their buckets anew.
+//! `recursive-resolution`, whose path list is that of the covering prefix, and the path continues
+//! through that entry's load balance. So when the route to a next hop changes, one load balance
+//! does, not those of the million prefixes behind it. Only when a route appears or vanishes do path
+//! lists that lead there choose their buckets again.
 //!
 //! A path that leads back to its own list is not used, whatever else it leads to: dropping every
 //! path on a cycle leaves no cycle for packets to run in.
@@ -158,7 +158,7 @@ impl Router {
             debug_assert!(false, "an address that paths lead to has an entry");
         }
     }
-    /// Finds out anew what path lists lead to, and all lists that lead to these.
+    /// Resolves path lists again, and all lists that lead to these.
     pub(in crate::fib) fn resolve(&mut self, lists: Vec<u32>) {
         let lists = self.upstream(lists);
         // Without cycles this is over after as many rounds as lists lead through each other.
@@ -201,13 +201,13 @@ impl Router {
         let is_single = |i: &InterfaceIndex| at(i).is_some_and(|i| i.is_point_to_point());
         let is_usable = |((p, a), balance): ((&Path, &AdjacencyIndex), &u32)| match p.target {
             _ if p.is_wrapped() && self.fib.switching.is_none() => false,
-            // Nobody answers for no address.
+            // No neighbor has such an address.
             Target::ForeignNeighbor { interface, addr, .. }
                 if addr.is_unspecified() && !is_single(&interface) =>
             {
                 false
             }
-            // Without a link nobody answers there, and senders get to know.
+            // Without a link there are no neighbors, and senders are informed.
             Target::Attached { interface, .. } if self.is_alone(list, *a) => is_on(&interface),
             Target::Neighbor { .. } | Target::ForeignNeighbor { .. } | Target::Recursive { .. }
                 if self.fib.failed.stops(p) =>
@@ -326,7 +326,7 @@ impl Router {
                 let is_up = |i| self.interfaces.at(i).is_some_and(|i| i.link_up);
                 match a.map(|a| a.role) {
                     Some(Role::Glean) => Via::Glean(adjacency),
-                    // Nobody can be asked for, as there are no neighbours.
+                    // Without neighbors none can be asked.
                     Some(Role::Neighbor) if !a.is_some_and(|a| is_up(a.interface)) => {
                         Via::Unreachable
                     }

@@ -15,8 +15,8 @@ use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::load_balance::COLUMNS;
 use crate::router::Router;
 
-/// Prefixes of a table that have a load balance each, with its counters, unless told otherwise;
-/// later ones share that of their path list.
+/// Prefixes of a table that have a load balance each, with its counters, by default; later ones
+/// share that of their path list.
 pub const OWN_BALANCES: usize = 65_536;
 
 /// The prefixes and labels that have counters of their own. Other prefixes share those of all with
@@ -246,7 +246,7 @@ impl Router {
     pub(super) fn or_drop(&mut self, held: Result<u32, Error>, to: IpAddr) -> Option<u32> {
         let or_drop = held.or_else(|why| {
             let log = self.log.class("fib", "entry");
-            log.error(format_args!("packets by way of {to} are dropped: {why}"));
+            log.error(format_args!("packets via {to} are dropped: {why}"));
             self.hold_list(&[Path::to(Target::Drop)], None)
         });
         or_drop.ok()
@@ -254,7 +254,7 @@ impl Router {
     fn adjacency_of(&mut self, target: &Target) -> Result<AdjacencyIndex, Error> {
         let (interface, role, next_hop) = match *target {
             Target::Neighbor { interface, addr } => (interface, Role::Neighbor, addr),
-            // Nobody sends such packets here: the path is kept, and not used.
+            // Such packets are never sent here: the path is kept, and not used.
             Target::ForeignNeighbor { link, .. }
                 if self.engine.index_of(link.rewrite_node()).is_none() =>
             {
@@ -389,7 +389,7 @@ impl Router {
             self.log.class("stats", "routes").warn("not all routes have their counters");
         }
     }
-    /// Has an entry's packets follow another path list.
+    /// Makes an entry's packets follow another path list.
     fn lead<F: Family>(
         &mut self,
         table: TableIndex,
@@ -447,7 +447,7 @@ impl Router {
 }
 
 impl Fib {
-    /// Has a load balance follow another path list.
+    /// Makes a load balance follow another path list.
     pub(super) fn follow_list(&mut self, balance: u32, list: u32) {
         let l = self.lists.at_mut(list);
         l.is_followed = true;

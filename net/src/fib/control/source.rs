@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 /// The source of a route. The first one with a route for a prefix decides where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Source {
-    /// The least counts.
+    /// Priority; the lowest wins.
     priority: u8,
     /// Its number, not 0.
     id: u8,
@@ -63,7 +63,7 @@ impl Source {
     pub fn id(self) -> u8 {
         self.id
     }
-    /// The least counts.
+    /// Priority; the lowest wins.
     pub fn priority(self) -> u8 {
         self.priority
     }
@@ -71,7 +71,7 @@ impl Source {
     pub fn name(self) -> &'static str {
         BUILT_IN.get(usize::from(self.id) - 1).map_or("?", |(_, name)| *name)
     }
-    /// Whether whoever asks for a route by command or message may name this source.
+    /// Whether commands and messages may name this source.
     pub fn is_client(self) -> bool {
         let is_made = (BUILT_IN.len() + 1..usize::from(FIRST_OWN)).contains(&self.id.into());
         self == Self::API || self == Self::CLI || is_made

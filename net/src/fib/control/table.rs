@@ -1,4 +1,4 @@
-//! Routing tables as control keeps them: prefixes with who wants them, in order of their addresses.
+//! Control-plane routing tables: prefixes and the sources that installed them, in address order.
 //!
 //! An [ordered map](super::ordered_map), not a hash: listings and dumps of a million routes go in
 //! slices and pick up where they stopped, a covering prefix is found in a few steps, and routes
@@ -132,7 +132,7 @@ pub(in crate::fib) struct Table<F: Family> {
     pub entries: OrderedMap<Key<F>, Entry>,
     /// Addresses that recursive paths lead to, with the path lists of those.
     pub vias: BTreeMap<F::Bits, Vec<u32>>,
-    /// Prefixes whose change somebody wants to hear of.
+    /// Prefixes with subscribers to their changes.
     pub watched: BTreeMap<Key<F>, Vec<Follower>>,
     /// Prefixes by length.
     lens: Vec<u32>,
@@ -185,7 +185,7 @@ impl<F: Family> Table<F> {
     pub fn number_of(&self, key: Key<F>) -> Option<u32> {
         self.entries.get(&key).map(|e| e.number)
     }
-    /// Adds an entry that is not there.
+    /// Adds a missing entry.
     pub fn add(&mut self, key: Key<F>, source: Source, list: u32, balance: u32, own: bool) {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
@@ -233,7 +233,7 @@ impl<F: Family> Table<F> {
         self.writer.remove(key.0, key.1, cover);
         Some(gone)
     }
-    /// Whether a new prefix may come in.
+    /// Whether there is room for a new prefix.
     pub fn has_room(&self) -> bool {
         self.entries.len() < self.budget
     }

@@ -61,7 +61,7 @@ impl Router {
     /// Follows the route to an address, for packets of a kind.
     ///
     /// # Errors
-    /// A table that is not there, no room.
+    /// A missing table, no room.
     pub fn follow(
         &mut self,
         link: Link,
@@ -91,7 +91,7 @@ impl Router {
         self.fib.lists.at_mut(list).followed.push(new);
         Ok(Followed { balance })
     }
-    /// Has the load balance of a [`Followed`] follow other paths from now on.
+    /// Makes the load balance of a [`Followed`] follow other paths from now on.
     ///
     /// # Errors
     /// As [`Router::follow`]; nothing has changed then.
@@ -136,8 +136,7 @@ impl Router {
         };
         Some(&self.fib.lists.at(list).paths)
     }
-    /// Has a function called when other paths count for a prefix, soon and once for all changes; or
-    /// no longer.
+    /// Calls a function when the paths of a prefix change, soon and once for all changes; or stops.
     pub fn watch_route(
         &mut self,
         table: TableIndex,
@@ -150,12 +149,12 @@ impl Router {
             Prefix::Ip6(_) => self.fib.watch_key::<Ip6>(table, key::<Ip6>(prefix), follower, is_on),
         }
     }
-    /// Has those called, soon, who follow lists that may lead elsewhere now.
+    /// Calls, soon, the followers of lists that may lead elsewhere now.
     pub(super) fn call_followers(&mut self, lists: &[u32]) {
         let all = lists.iter().flat_map(|list| &self.fib.lists.at(*list).followed);
         self.call_soon(all.filter_map(|f| f.follower).collect());
     }
-    /// Has these called at the next turn of control.
+    /// Calls these at the next turn of control.
     pub(super) fn call_soon(&mut self, new: Vec<Follower>) {
         if new.is_empty() {
             return;
@@ -208,7 +207,7 @@ pub trait GivenPaths {
     type Key;
     /// All objects.
     fn all(router: &Router) -> impl Iterator<Item = (Self::Key, &[Path])>;
-    /// Has an object lead along some of its paths only; false where that is refused.
+    /// Limits an object to some of its paths; false if that is refused.
     fn replace(router: &mut Router, key: &Self::Key, left: Vec<Path>) -> bool;
     /// Ends an object without paths.
     fn end(router: &mut Router, key: &Self::Key);

@@ -75,8 +75,8 @@ gates! {
     /// # Errors
     /// [`Error::NoTable`].
     flush_table = flush_of(table: TableIndex, of: &[Source]) -> Result<(), Error>;
-    /// Begins to replace what [`Source::API`] put into a table: all that is not put in anew until
-    /// [`Router::end_replace`] goes then.
+    /// Starts to replace the routes of [`Source::API`] in a table: those not added again are
+    /// deleted by [`Router::end_replace`].
     ///
     /// # Errors
     /// [`Error::NoTable`].
@@ -93,7 +93,7 @@ gates! {
     hold_table = hold_of(id: u32) -> Result<TableIndex, Error>;
     /// Ends a use.
     release_table = release_of(table: TableIndex) -> ();
-    /// Counts an interface that looks up in a table, or no longer does.
+    /// Counts an interface as user of a table, or as former user.
     use_table = count_use(table: TableIndex, uses: bool) -> ();
 }
 
@@ -103,7 +103,7 @@ impl Router {
             Err(e) if e != Error::TableExists => return Err(e),
             added => added,
         };
-        let table = F::tables(&self.fib).named(id).expect("it is there");
+        let table = F::tables(&self.fib).named(id).expect("it exists");
         let lacks_multicast = !twin!(F, self.has_mtable(table));
         if twin!(F, self.add_mtable(table)).is_err() {
             if added.is_ok() {
@@ -150,7 +150,7 @@ impl Router {
         }
         self.reap_table::<F>(table);
     }
-    /// Deletes a table that nobody wants and nobody needs.
+    /// Deletes a table without sources and users.
     pub(super) fn reap_table<F: Family>(&mut self, table: TableIndex) {
         if self.fib.is_unwanted(F::LINK, table) && !self.fib.is_needed::<F>(table) {
             self.drop_table::<F>(table);
@@ -398,7 +398,7 @@ impl Fib {
 }
 
 impl Fib {
-    /// Whether a table is there that nobody wants any more.
+    /// Whether a table exists without sources.
     pub(super) fn is_unwanted(&self, link: Link, table: TableIndex) -> bool {
         match link {
             Link::Ip4 => self.ip4.at(table).is_some_and(|t| !t.is_wanted),

@@ -1,10 +1,10 @@
 //! Load balances: what a lookup finds, one number for each route or path list.
 //!
-//! A load balance is one 64-bit word: where its only path leads, or which *group* of buckets to
+//! A load balance is one 64-bit word: the target of its only path, or the *group* of buckets to
 //! choose from. It is replaced by one store under its number, so a table need not change when paths
 //! do, and a packet reads one word of an array that stays in cache. Groups belong to path lists:
-//! all load balances of a list hold the same word. A label that is swapped for one towards a
-//! neighbour is told whole by its word ([`Swap`]).
+//! all load balances of a list hold the same word. The word of a label that is swapped for one
+//! towards a neighbor has all the information ([`Swap`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -82,8 +82,7 @@ impl Brief {
 
     /// Of a label towards a neighbour.
     pub fn new(label: &Label, adjacency: AdjacencyIndex) -> Self {
-        let ttl = if label.ttl == 0 { u8::MAX } else { label.ttl };
-        let entry = label.value << 12 | u32::from(label.exp & 7) << 9 | u32::from(ttl);
+        let entry = label.value << 12 | u32::from(label.exp & 7) << 9 | u32::from(label.hops());
         let uniform = if label.is_uniform { Self::UNIFORM } else { 0 };
         Self(Self::IS | uniform | u64::from(adjacency.0) << 32 | u64::from(entry))
     }
@@ -96,7 +95,7 @@ impl Brief {
     pub fn number(self) -> u64 {
         self.0
     }
-    /// The neighbour.
+    /// Neighbor.
     #[inline(always)]
     pub fn adjacency(self) -> u32 {
         (self.0 >> 32) as u32 & (MAX_ADJACENCIES as u32 - 1)
@@ -136,12 +135,12 @@ impl Swap {
     fn of(number: u64) -> Option<Self> {
         (number & Self::IS != 0).then_some(Self(number))
     }
-    /// The neighbour.
+    /// Neighbor.
     #[inline(always)]
     pub fn adjacency(self) -> u32 {
         (self.0 >> 42) as u32 & (MAX_ADJACENCIES as u32 - 1)
     }
-    /// The label.
+    /// Label.
     #[inline(always)]
     pub fn label(self) -> u32 {
         (self.0 >> 22) as u32 & (LABELS - 1)
@@ -280,8 +279,8 @@ pub struct Balances {
 }
 
 impl Balances {
-    /// The neighbour that the load balance with this number leads to, if it leads there only: what
-    /// nearly all do, told by one comparison.
+    /// The neighbor that the load balance with this number leads to, if it is the only one: the
+    /// usual case, detected by one comparison.
     #[inline(always)]
     pub fn only_neighbor(&self, index: u32) -> Option<AdjacencyIndex> {
         let word = Word(self.words.get(index as usize)?.load(Acquire));
@@ -389,7 +388,7 @@ impl LoadBalances {
         self.follow(index, list, word);
         Some(index)
     }
-    /// Has a load balance follow another path list.
+    /// Makes a load balance follow another path list.
     pub fn follow(&mut self, index: u32, list: u32, word: Word) {
         self.lists[index as usize] = list;
         self.words[index as usize].store(self.told(word), Release);
@@ -431,7 +430,7 @@ impl LoadBalances {
     pub fn counted(&self, index: u32) -> (Volume, Volume) {
         (self.counters.to.sum(index as usize), self.counters.via.sum(index as usize))
     }
-    /// Starts counting anew for a number that no thread knows any more, so that nobody else writes.
+    /// Resets the counters of a number that no thread uses, so that there are no other writers.
     fn zero(&self, index: usize) {
         for counters in [&self.counters.to, &self.counters.via] {
             (0..counters.threads()).for_each(|thread| counters.zero(thread, index..index + 1));

@@ -35,9 +35,9 @@ pub trait Headers: Family {
     const LOOKUP_DST: &'static str;
     /// Name of the node that looks at the source.
     const LOOKUP_SRC: &'static str;
-    /// Name of the node that has packets come in elsewhere.
+    /// Name of the node that has packets received elsewhere.
     const INTERFACE_RX: &'static str;
-    /// Name of the node that packets come in at.
+    /// Name of the node that receives packets.
     const INPUT_NODE: &'static str;
     /// The family's drop node.
     const DROP_NODE: &'static str;
@@ -161,7 +161,7 @@ pub(crate) trait Steps<F: Headers, N: Node> {
     /// May change the leaves that were found.
     #[inline(always)]
     fn found(&mut self, _: &mut Passes<'_, N>, _: Range<usize>, _: &mut [u32; BLOCK]) {}
-    /// Decides what becomes of the packets.
+    /// Decides the fate of the packets.
     fn judge(&mut self, packets: &mut Passes<'_, N>, block: Range<usize>, leaves: &[u32]);
 }
 

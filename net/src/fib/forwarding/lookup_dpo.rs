@@ -1,6 +1,6 @@
-//! Nodes of the lookup and interface-rx DPOs: `lookup-ip4-dst` and `lookup-ip6-dst` look at the
-//! destination in another table, `lookup-ip4-src` and `lookup-ip6-src` at the source,
-//! `interface-rx-dpo-ip4` and `-ip6` have the packet come in on another interface.
+//! Nodes of the lookup and interface-rx DPOs: `lookup-ip4-dst` and `lookup-ip6-dst` look up the
+//! destination in another table, `lookup-ip4-src` and `lookup-ip6-src` the source,
+//! `interface-rx-dpo-ip4` and `-ip6` have the packet received on another interface.
 //!
 //! Tables and interfaces may lead to each other: after a few looks the packet is dropped.
 
@@ -36,7 +36,7 @@ impl Payload for Depth {
 
 /// The field of a packet that is looked up.
 pub trait LookupKey: Clone + Send + 'static {
-    /// Name of the node.
+    /// Node name.
     fn name<F: Headers>() -> &'static str;
     /// The address.
     fn at<F: Headers>(p: &Buffer<'_>) -> F::Bits;
@@ -55,7 +55,7 @@ impl LookupKey for Destination {
     }
 }
 
-/// The source.
+/// Source.
 #[derive(Clone, Debug)]
 pub struct Source;
 
@@ -135,17 +135,17 @@ impl<F: Headers> Record for LookupTrace<F> {
     }
 }
 
-/// Has packets come in on the interface that they name as their adjacency.
+/// Receives packets on the interface in their adjacency field.
 #[derive(Clone)]
 pub struct InterfaceRx<F> {
     counters: Arc<Counters>,
     of: PhantomData<F>,
 }
 
-/// Reasons why packets do not come in on another interface.
+/// Reasons why packets are not received on another interface.
 #[derive(Clone, Copy, graph::Reason)]
 pub enum RxError {
-    /// routes have it come in again and again.
+    /// routing loop between tables.
     Loop,
 }
 

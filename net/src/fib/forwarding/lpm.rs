@@ -62,7 +62,7 @@ pub trait LpmWriter: Sized {
     /// # Errors
     /// The kernel's, when it refuses memory.
     fn new() -> io::Result<Self>;
-    /// The half for readers; to be handed out anew after [`LpmWriter::grow`].
+    /// The half for readers; to be handed out again after [`LpmWriter::grow`].
     fn reader(&self) -> Self::LpmReader;
     /// Asks for what a change of prefixes of `key` reads first, where that may be far away.
     fn fetch(&self, _: Self::Bits) {}

@@ -30,9 +30,9 @@ pub struct Forwarding<F: Family> {
     pub(super) objects: ObjectEdges,
 }
 
-/// Of IPv4.
+/// IPv4.
 pub type Forwarding4 = Forwarding<Ip4>;
-/// Of IPv6.
+/// IPv6.
 pub type Forwarding6 = Forwarding<Ip6>;
 
 impl<F: Family> Forwarding<F> {

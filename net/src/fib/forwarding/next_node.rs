@@ -31,7 +31,7 @@ pub enum NextNode {
     LookupDst,
     /// A look at its source.
     LookupSrc,
-    /// As if it had come in elsewhere.
+    /// As if received elsewhere.
     InterfaceRx,
     /// An ICMP error to its sender.
     IcmpError,
@@ -177,7 +177,7 @@ fn rare<F: Headers, N>(
             let table = forwarding.link_local(p.rx(), epoch);
             let next =
                 table.map_or(NextNode::Drop, |table| again(forwarding, p, table, dst, epoch));
-            // Nobody's packets but our own go on to a link-local address (RFC 4291 section 2.5.6).
+            // Only our own packets leave for a link-local address (RFC 4291 section 2.5.6).
             let stays = next == NextNode::Receive || p.flags().has(Flags::LOCAL);
             if stays { next } else { ends(p, NextNode::Drop) }
         }

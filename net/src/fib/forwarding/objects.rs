@@ -31,7 +31,7 @@ impl ObjectKind {
 /// An object of a feature: where a path or a bucket leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Object {
-    /// Its kind.
+    /// Kind.
     pub kind: ObjectKind,
     /// Its number among those of its kind.
     pub index: u32,
@@ -50,7 +50,7 @@ type Slots = Vec<Option<Slot>>;
 /// Paths that messages name by a type of a feature's own.
 #[derive(Clone, Copy)]
 pub struct PathType {
-    /// The type.
+    /// Type.
     pub number: FibPathType,
     /// Target of such a path of a route.
     pub read: fn(&Router, &FibPath, RouteOf) -> Result<Target, Retval>,
@@ -75,8 +75,8 @@ pub struct PathWord {
 /// every set of paths and each of them that leads there.
 pub type WatchObject = fn(&mut Router, u32, bool);
 
-/// A function that says which load balance packets of an object go on by; `None` for an object that
-/// is not there. It stays the same as long as the object.
+/// A function that returns the load balance for packets of an object; `None` for a missing object.
+/// It is constant during the lifetime of the object.
 pub type StackOf = fn(&Router, u32) -> Option<u32>;
 
 /// Edges of a node to the nodes of all kinds of objects.
@@ -100,7 +100,7 @@ struct Forwarder {
 
 /// All kinds, and the nodes that lead to objects.
 pub(in crate::fib) struct Objects {
-    /// With their owners; a number that nobody has any more is given anew.
+    /// With their owners; a free number is reused.
     kinds: Vec<Option<(Owner, NewKind)>>,
     forwarders: Registered<Forwarder>,
     /// Edges of forwarders to come.
@@ -136,7 +136,7 @@ impl Router {
     /// Registers a kind of forwarding objects; its nodes are in the graph already.
     ///
     /// # Errors
-    /// A node that is not there, or takes packets with a payload only.
+    /// A missing node, or one that accepts packets with a payload only.
     pub fn add_object_kind(&mut self, kind: NewKind) -> Result<ObjectKind, BuildError> {
         let mut kinds = self.fib.objects.kinds.iter().enumerate().skip(ObjectKind::LABELS.len());
         let free = kinds.find(|(_, kind)| kind.as_ref().is_none_or(|(owner, _)| !owner.is_there()));
@@ -270,20 +270,20 @@ impl Fib {
         });
         ObjectEdges(edges.reader())
     }
-    /// Has commands name a feature's objects by a word.
+    /// Gives a feature's objects a word in commands.
     pub fn add_path_word(&mut self, new: PathWord) {
         self.objects.path_words.push(new);
     }
-    /// Has a feature hear of the paths that lead to its objects.
+    /// Notifies a feature of the paths that lead to its objects.
     pub fn watch_objects(&mut self, kind: ObjectKind, watch: WatchObject) {
         self.objects.watching.push((kind, watch));
     }
-    /// Has paths to objects of a kind used only where packets get on to a neighbour by the load
-    /// balance that the object sends them to, and do not come back that way.
+    /// Uses paths to objects of a kind only where packets reach a neighbor by the load balance that
+    /// the object sends them to, and do not loop back.
     pub fn stack_objects(&mut self, kind: ObjectKind, stack: StackOf) {
         self.objects.stacks.push((kind, stack));
     }
-    /// Has messages name a feature's objects by a type of path.
+    /// Gives a feature's objects a type of path in messages.
     pub fn add_path_type(&mut self, new: PathType) {
         self.objects.path_types.push(new);
     }

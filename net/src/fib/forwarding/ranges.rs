@@ -230,7 +230,7 @@ impl Writer {
         self.rewrite_fork(fork, within(key, len), &set)?;
         self.join(high, fork)
     }
-    /// Has `set` rewrite leaf and length of all within a prefix of at most 64 bits.
+    /// Rewrites leaf and length of all within a prefix of at most 64 bits with `set`.
     fn rewrite(
         &mut self,
         key: u128,
@@ -275,7 +275,7 @@ impl Writer {
         }
         done
     }
-    /// Has `set` rewrite leaf and length of what lies within these second halves.
+    /// Rewrites leaf and length within these second halves with `set`.
     fn rewrite_fork(
         &mut self,
         fork: u32,
@@ -298,7 +298,7 @@ impl Writer {
         }
         Ok(())
     }
-    /// Has `set` rewrite all that is in a fork by right of a prefix around it.
+    /// Rewrites with `set` all entries of a fork that belong to a covering prefix.
     fn relabel_fork(&mut self, fork: u32, set: impl Fn(u32, u8) -> (u32, u8)) {
         if let Some(Some(Forking::Many(writer))) = self.forking.get_mut(fork as usize) {
             writer.relabel(set);

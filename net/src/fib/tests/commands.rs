@@ -174,6 +174,12 @@ fn tables_and_adjacencies_are_listed() {
     assert_eq!(b.run("show ip table"), tables);
     assert_eq!(b.run("show ip6 table"), "[0] table_id:0 ipv6-VRF:0\n");
     b.set("ip6 table add 20\nip6 table del 20\nip table add 10");
+    assert_eq!(b.run("ip table add name chosen"), "1\n", "the first number that is free");
+    b.set("ip table del 1");
+    b.set("ip table name abc 30 add\nip6 table no-mfib 30 name x y\nip table 0x1f");
+    assert_eq!(b.run("ip table no-mfib del 30"), "ip table: words that `del' does not take\n");
+    b.set("ip6 table 30 del\nip table keep-routes 30 del\nip table 31 del");
+    assert_eq!(b.run("show ip table"), tables);
     let all = b.run("show adj");
     assert_eq!(all.lines().count(), 2 + 2 + 2 + 3, "{all}");
     assert!(all.contains("ipv4-glean: [src:10.0.1.0/24] pg1: mtu:9000"), "{all}");
@@ -223,14 +229,13 @@ fn wrong_routes_are_refused_in_known_words() {
         ("ip route add", "ip route: missing prefix"),
         ("ip route del 99.0.0.0/8", "ip route: 99.0.0.0/8: no such route"),
         ("ip route del 16.0.0.0/8 via 10.0.1.3 pg1", "ip route: 16.0.0.0/8: no such route"),
-        ("ip route add count 0 9.0.0.0/8 drop", "ip route: count 0 leads out of the address space"),
-        (
-            "ip route add count 99 255.0.0.0/8 drop",
-            "ip route: count 99 leads out of the address space",
-        ),
+        ("ip route add count 0 9.0.0.0/8 drop", "ip route: count 0 exceeds the address space"),
+        ("ip route add count 99 255.0.0.0/8 drop", "ip route: count 99 exceeds the address space"),
+        ("ip table", "ip table: missing table id"),
+        ("ip table del", "ip table: missing table id"),
         ("ip table flush 77", "ip table: Nonexistent table id 77"),
         ("ip6 table flush 77", "ip6 table: Nonexistent table id 77"),
-        ("ip table del 0", "ip table: 0: table is in use"),
+        ("ip table del 0", "ip table: 0: the table is in use"),
         ("show ip fib table 77", "show ip fib: Nonexistent table id 77"),
         ("show ip fib bogus", "show ip fib: unknown input `bogus'"),
         ("show ip fib 10.0.0.0/40", "Invalid prefix len: 40"),
@@ -322,6 +327,10 @@ fn what_routes_are_made_of_is_shown_by_number() {
     let entries = b.run("show fib entry");
     assert!(entries.contains("@ipv4-VRF:0 0.0.0.0/0\n"), "{entries}");
     assert!(entries.contains("@ipv6-VRF:0 ::/0\n"), "{entries}");
+    let first = entries.lines().next().unwrap();
+    let only = b.run(&format!("show fib entry {}", first.split('@').next().unwrap()));
+    assert!(only.contains(first) && only.len() < entries.len(), "{only}");
+    assert_eq!(b.run("show fib entry 99999"), "");
     let balances = b.run("show load-balance");
     assert!(
         balances.starts_with("dpo-load-balance: [proto:ip4 index:1 buckets:1 uRPF:"),
@@ -389,4 +398,28 @@ fn memory_of_what_lookups_find_and_search_is_shown() {
     let more = b.run("show bihash");
     assert_eq!(elements(&more, name), count + 100_000);
     assert!(bytes(&more) > bytes(&tables), "{more}");
+}
+
+#[test]
+fn routes_are_shown_a_page_at_a_time() {
+    let mut b = bench();
+    let prefixes = |text: &str| -> Vec<String> {
+        let is_prefix = |line: &&str| line.contains('/') && !line.starts_with([' ', 'i']);
+        text.lines().filter(is_prefix).map(str::to_owned).collect()
+    };
+    let all = prefixes(&b.run("show ip fib table 0"));
+    let (mut seen, mut last) = (Vec::new(), None::<String>);
+    loop {
+        let after = last.as_ref().map_or_else(String::new, |last| format!("after {last} "));
+        let page = prefixes(&b.run(&format!("show ip fib table 0 {after}count 2")));
+        let Some(end) = page.last() else { break };
+        assert!(page.len() <= 2);
+        last = Some(end.clone());
+        seen.extend(page);
+    }
+    assert!(all.len() > 4 && seen == all, "{seen:?}");
+    let between = prefixes(&b.run("show ip fib table 0 after 1.2.3.4/32 count 1"));
+    assert_eq!(between.len(), 1, "a prefix that is not there is a place too");
+    let why = "show ip fib: 2001:db8::/32 is not of ip4\n";
+    assert_eq!(b.run("show ip fib after 2001:db8::/32"), why);
 }

@@ -48,7 +48,7 @@ fn hosts_come_and_go_with_the_route_to_their_network() {
         let (pg1, addr) = (b.interface("pg1"), two.parse().unwrap());
         b.control(|router| router.fib_remove_neighbor(pg1, addr));
         assert_eq!(imported(&b, 7, &hosts), vec![own, three]);
-        // A route that somebody wants counts; those of others are not imported.
+        // Routes with a source of their own count; those of others are not imported.
         b.set(&format!("ip route add {three}{len} table 7 via drop"));
         assert_eq!(b.leads_in(seven, three), [Via::Drop]);
         b.set(&format!("ip route del {three}{len} table 7"));

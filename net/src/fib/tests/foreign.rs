@@ -71,7 +71,7 @@ fn a_next_hop_of_the_other_family_in_a_connected_network_is_a_neighbour_there() 
     let all = hops(&b, "16.0.0.1");
     let second = all.iter().filter(|hop| hop.2 == "pg2").count();
     assert_eq!((all.len(), second), (4, 3), "shared by weight: {all:?}");
-    // Who is asked for completes the adjacencies of both families.
+    // A resolved address completes the adjacencies of both families.
     let native = b.neighbor("pg1", "2001:db8:1::7");
     let neighbor = b.router.adjacencies.at(native).unwrap().next_hop;
     let pg1 = b.interface("pg1");
@@ -87,7 +87,7 @@ fn cycles_through_both_families_are_not_followed() {
     assert_eq!(b.leads("2a16::9"), [Via::Drop]);
     b.set("ip route add 17.0.0.0/8 via 16.0.0.1\nip route add 2a17::/16 via 2a16::5");
     assert_eq!(b.leads("17.0.0.1"), [Via::Drop]);
-    // Who has a way out uses it, not the cycle.
+    // A path that leads out is used instead of the cycle.
     b.set("ip route add 2a16::/16 via fe80::2 pg1");
     assert_eq!(b.leads("16.9.9.9"), [Via::Drop]);
     assert_eq!(hops(&b, "2a17::9"), one(Link::Ip6, "fe80::2", "pg1"));

@@ -142,7 +142,7 @@ struct Both {
     /// Whether the other table is to be there, and whether it is.
     is_wanted: [bool; 2],
     is_there: [bool; 2],
-    /// Routes of clients that are not given anew yet, where clients replace them.
+    /// Routes of clients that were not added again yet, where clients replace them.
     stale: BTreeMap<Place, BTreeSet<Prefix>>,
     /// Routes that found no room.
     refused: usize,
@@ -166,8 +166,8 @@ impl Both {
         let id = if place.is_other { OTHER } else { 0 };
         self.b.router.fib.table_for(place.link, id).unwrap()
     }
-    /// The paths of a route in a table, as the router takes them; none where one leads to a table
-    /// that is not there.
+    /// The paths of a route in a table, as the router accepts them; none if one leads to a missing
+    /// table.
     fn paths(&self, place: Place, specs: &[PathSpec]) -> Option<Vec<Path>> {
         let target = |to| {
             Some(match to {
@@ -305,7 +305,7 @@ impl Both {
             }
         });
     }
-    /// Has `change` change the paths of all routes; those without any are gone.
+    /// Changes the paths of all routes with `change`; those without any are deleted.
     fn sweep(&mut self, change: impl Fn(&(Place, Prefix), Source, &mut Vec<PathSpec>)) {
         for (key, by) in &mut self.model.routes {
             by.iter_mut().for_each(|(source, specs)| change(key, *source, specs));
@@ -336,7 +336,7 @@ impl Both {
             });
         }
     }
-    /// Tables that nobody wants go, unless routes of other tables lead there.
+    /// Tables without sources are deleted, unless routes of other tables lead there.
     fn reap(&mut self) {
         for place in PLACES.into_iter().chain(PLACES).filter(|place| place.is_other) {
             let leads_there = |at: Place, spec: &PathSpec| match spec.to {

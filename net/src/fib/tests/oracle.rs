@@ -11,7 +11,7 @@ use crate::fib::control::table::Key;
 use crate::fib::forwarding::lpm::LpmWriter;
 use crate::fib::forwarding::ranges;
 
-/// One change: a prefix, who wants it, and where it leads (a made-up table), or nowhere any more.
+/// One change: a prefix, its source, and its target (a made-up table), or none.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     addr: u128,
@@ -31,7 +31,7 @@ pub(super) fn changes(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<
     prop::collection::vec(change, count)
 }
 
-/// All routes and who wants them, in no order.
+/// All routes and their sources, in no order.
 #[derive(Clone)]
 pub(super) struct Oracle<F: Family>(Vec<(Key<F>, Source, Via)>);
 
@@ -67,13 +67,13 @@ where
         let best = self.0.iter().filter(covers).max_by_key(|o| (o.0.1, std::cmp::Reverse(o.1)));
         best.map(|o| (o.0, o.2)).unwrap()
     }
-    /// The load balance of a prefix, if it is there.
+    /// The load balance of a prefix, if it exists.
     pub fn at(&self, key: Key<F>) -> Option<Via> {
         self.0.iter().filter(|o| o.0 == key).min_by_key(|o| o.1).map(|o| o.2)
     }
 }
 
-/// Has the router make a change.
+/// Makes the router apply a change.
 pub(super) fn apply<F: Family>(router: &mut Router, table: TableIndex, change: &Change)
 where
     Key<F>: FromPrefix,

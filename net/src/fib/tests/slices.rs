@@ -1,4 +1,4 @@
-//! Work on big tables is done in slices, and nobody meets one that is half done.
+//! Work on big tables is sliced, and no access sees one that is half done.
 
 use super::*;
 use crate::fib::control::deferred::{SLICE, next_slice};

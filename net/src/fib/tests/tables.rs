@@ -128,7 +128,7 @@ fn without_room_for_adjacencies_routes_are_refused_and_ways_end() {
     assert_eq!([b.leads("30.0.0.1"), b.leads("2a20::1")], [[Via::Drop], [Via::Drop]]);
     let log: Vec<_> = b.router.log.entries().iter().map(|e| e.text.clone()).collect();
     for to in ["40.0.0.1", "41.0.0.1"] {
-        let said = format!("packets by way of {to} are dropped: no more than");
+        let said = format!("packets via {to} are dropped: at most");
         assert!(log.iter().any(|line| line.contains(&said)), "{to}: {log:?}");
     }
     assert!(matches!(b.leads("20.0.0.1")[..], [Via::Adjacency(_)]));

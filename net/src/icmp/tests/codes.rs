@@ -69,7 +69,7 @@ fn each_code_of_icmp_has_its_reason() {
     let udp = |dst: &str| udp4(HOST4, dst, 1, &[]);
     for (packet, kind, code, rest) in [
         (udp("20.0.0.1"), 3, 1, 0),
-        (udp("10.0.1.77"), 3, 1, 0), // nobody answers ARP
+        (udp("10.0.1.77"), 3, 1, 0), // no answer to ARP
         (ip4(HOST4, "10.0.0.1", Protocol(253), &[0; 8]), 3, 2, 0),
         (udp("10.0.1.1"), 3, 3, 0),
         (uncut(udp4(HOST4, "10.0.1.2", 1, &[0; 1400])), 3, 4, 1300),
@@ -92,7 +92,7 @@ fn each_code_of_icmp6_has_its_reason() {
     for (packet, kind, code, rest) in [
         (udp("2001:db8:20::1"), 1, 0, 0),
         (udp("2001:db8:21::1"), 1, 1, 0),
-        (udp("2001:db8:1::77"), 1, 3, 0), // nobody answers ND
+        (udp("2001:db8:1::77"), 1, 3, 0), // no answer to ND
         (udp("2001:db8:1::1"), 1, 4, 0),
         (udp6(HOST6, "2001:db8:1::2", 1, &[0; 1400]), 2, 0, 1300),
         (changed6(udp("2001:db8:1::2"), |h| h.hop_limit = 1), 3, 0, 0),
@@ -117,7 +117,7 @@ fn what_a_link_local_address_sends_stays_on_its_link() {
     let beyond = Expected(1, 2, 0, "fe80::ff:fe00:aa".into());
     assert_eq!(told(&mut b, &from_link("2001:db8:1::2")), [beyond]);
     b.expect(&[("ip6-input", "drop", 1), ("ip6-icmp-error", "dest_unreach_sent", 1)]);
-    // Neither to somebody whose address is not known yet, nor to groups, of which nobody is told.
+    // Neither to an unresolved address, nor to groups, which get no errors.
     for dst in ["2001:db8:1::77", "ff0e::5", "ff02::5"] {
         let mut out = b.receive(b.pg0, &[framed(&from_link(dst))]);
         out.append(&mut b.wait(5.0));
@@ -195,7 +195,7 @@ fn without_a_route_packets_are_dropped_in_silence() {
 #[test]
 fn redirects_and_quenches_are_neither_sent_nor_followed() {
     let mut b = bench();
-    // Back by the interface it came in by: it goes on, and nobody is told of a shorter way.
+    // Back by its receive interface: it is forwarded, without a redirect.
     for packet in [udp4(HOST4, "22.0.0.1", 1, &[]), udp6(HOST6, "2001:db8:22::1", 1, &[])] {
         let out = b.receive(b.pg0, &vec![framed(&packet); 256]);
         assert_eq!(out.len(), 256);

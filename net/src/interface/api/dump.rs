@@ -8,74 +8,74 @@ use super::super::{Interface, InterfaceIndex, Kind};
 use super::types::{IfStatusFlags, IfType, LinkDuplex, SubIfFlags};
 use crate::router::Router;
 
-/// Ask for interfaces.
+/// List interfaces.
 #[derive(Message)]
 #[details(SwInterfaceDetails)]
 pub struct SwInterfaceDump {
-    /// one interface; all by default
+    /// only this interface; default all
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
-    /// whether the filter counts
+    /// true if `name_filter` is valid
     pub name_filter_valid: bool,
-    /// only interfaces whose names have this in them, letters small or big
+    /// only interfaces whose name contains this, ignoring case
     pub name_filter: String,
 }
 
 /// An interface.
 #[derive(Message)]
 pub struct SwInterfaceDetails {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// number of the interface that its frames go through
+    /// index of the hardware interface
     pub sup_sw_if_index: u32,
-    /// its address
+    /// MAC address
     pub l2_address: MacAddr,
-    /// whether it is up
+    /// administrative and link state
     pub flags: IfStatusFlags,
-    /// whether it is a sub-interface
+    /// true for a sub-interface
     #[name("type")]
     pub kind: IfType,
-    /// not known
+    /// unknown
     pub link_duplex: LinkDuplex,
-    /// kilobits per second, 0 when not known
+    /// link speed in kilobits per second; 0 if unknown
     pub link_speed: u32,
-    /// bytes that the device carries
+    /// link MTU in bytes
     pub link_mtu: u16,
     /// MTUs: layer 3, IPv4, IPv6, MPLS
     pub mtu: [u32; 4],
-    /// number on its parent
+    /// sub-interface ID
     pub sub_id: u32,
-    /// tags of a sub-interface
+    /// number of tags of a sub-interface
     pub sub_number_of_tags: u8,
-    /// VLAN of the outer tag
+    /// Outer VLAN ID
     pub sub_outer_vlan_id: u16,
-    /// VLAN of the inner tag
+    /// Inner VLAN ID
     pub sub_inner_vlan_id: u16,
-    /// tags and frames that a sub-interface takes
+    /// tags and frames matched by a sub-interface
     pub sub_if_flags: SubIfFlags,
-    /// operation of the tag rewrite; 0 for none
+    /// VLAN tag rewrite operation; 0 for none
     pub vtr_op: u32,
-    /// the tag pushed is of 802.1Q
+    /// push an 802.1Q tag
     pub vtr_push_dot1q: u32,
-    /// first tag pushed
+    /// first pushed tag
     pub vtr_tag1: u32,
-    /// second tag pushed
+    /// second pushed tag
     pub vtr_tag2: u32,
-    /// of provider backbone bridging, as are those that follow
+    /// provider backbone bridging, as are the following fields
     pub outer_tag: u16,
-    /// destination
+    /// destination address
     pub b_dmac: MacAddr,
-    /// source
+    /// source address
     pub b_smac: MacAddr,
-    /// VLAN
+    /// VLAN ID
     pub b_vlanid: u16,
-    /// service
+    /// service identifier
     pub i_sid: u32,
-    /// its name
+    /// name
     pub interface_name: Text<64>,
-    /// kind of device
+    /// device type
     pub interface_dev_type: Text<64>,
-    /// tag of the operator
+    /// operator-defined tag
     pub tag: Text<64>,
 }
 

@@ -6,24 +6,24 @@ use super::super::{Change, InterfaceIndex};
 use super::types::IfStatusFlags;
 use crate::router::Router;
 
-/// Register for events of interfaces.
+/// Register or unregister for interface events.
 #[derive(Message)]
 #[events(SwInterfaceEvent)]
 pub struct WantInterfaceEvents {
-    /// or no longer, if 0
+    /// nonzero to register, 0 to unregister
     pub enable_disable: u32,
-    /// returned in each event
+    /// process ID, echoed in events
     pub pid: u32,
 }
 
-/// An interface has changed.
+/// An interface changed.
 #[derive(Message)]
 pub struct SwInterfaceEvent {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// whether it is up
+    /// administrative and link state
     pub flags: IfStatusFlags,
-    /// it is gone
+    /// true if deleted
     pub deleted: bool,
 }
 

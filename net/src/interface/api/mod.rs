@@ -20,7 +20,7 @@ pub fn module(api: &mut Api<Router>) -> Module<'_, Router> {
 /// The fields of a reply that says which interface there is now.
 #[derive(Debug, Fields)]
 pub struct InterfaceReply {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

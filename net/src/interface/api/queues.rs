@@ -9,40 +9,40 @@ use super::find;
 use super::types::RxMode;
 use crate::router::Router;
 
-/// Set when the receive queues of an interface are looked at.
+/// Set the receive mode of an interface: polling, interrupt or adaptive.
 #[derive(Message)]
 pub struct SwInterfaceSetRxMode {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// only one of them
+    /// true to set only one queue
     pub queue_id_valid: bool,
-    /// its number
+    /// index
     pub queue_id: u32,
-    /// polling, interrupt, adaptive
+    /// polling, interrupt or adaptive
     pub mode: RxMode,
 }
 
-/// Have a thread serve a receive queue.
+/// Assign a receive queue to a thread.
 #[derive(Message)]
 pub struct SwInterfaceSetRxPlacement {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// number of the queue
+    /// queue index
     pub queue_id: u32,
-    /// number of the worker, from 0
+    /// worker index, from 0
     pub worker_id: u32,
-    /// the main thread instead
+    /// assign to the main thread instead
     pub is_main: bool,
 }
 
-/// Set when the receive queues of interfaces to come are looked at.
+/// Set the default receive mode of new interfaces.
 #[derive(Message)]
 pub struct SwInterfaceSetDefaultRxMode {
-    /// polling, interrupt, adaptive
+    /// polling, interrupt or adaptive
     pub mode: RxMode,
 }
 
-/// Ask for it.
+/// Get the default receive mode.
 #[derive(Message)]
 #[reply(SwInterfaceGetDefaultRxModeReply)]
 pub struct SwInterfaceGetDefaultRxMode {}
@@ -50,11 +50,11 @@ pub struct SwInterfaceGetDefaultRxMode {}
 /// Default mode of the receive queues of new interfaces.
 #[derive(Message)]
 pub struct SwInterfaceGetDefaultRxModeReply {
-    /// polling, interrupt, adaptive
+    /// polling, interrupt or adaptive
     pub mode: RxMode,
 }
 
-/// Ask which threads serve which receive queues.
+/// List the threads of receive queues.
 #[derive(Message)]
 #[details(SwInterfaceRxPlacementDetails)]
 pub struct SwInterfaceRxPlacementDump {
@@ -66,56 +66,56 @@ pub struct SwInterfaceRxPlacementDump {
 #[derive(Message)]
 #[head(request)]
 pub struct SwInterfaceRxPlacementDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub queue_id: u32,
-    /// number of its thread
+    /// thread index
     pub worker_id: u32,
     /// mode: polling, interrupt or adaptive
     pub mode: RxMode,
 }
 
-/// Say which threads send on a queue, and no others.
+/// Set the threads that transmit on a queue.
 #[derive(Message)]
 pub struct SwInterfaceSetTxPlacement {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// number of the queue
+    /// queue index
     pub queue_id: u32,
-    /// numbers of the threads
+    /// thread indexes
     #[counted(array_size: u32)]
     pub threads: Vec<u32>,
 }
 
-/// Ask which threads send on which queues.
+/// List the threads of transmit queues.
 #[derive(Message)]
 #[stream(SwInterfaceTxPlacementDetails, SwInterfaceTxPlacementGetReply)]
 pub struct SwInterfaceTxPlacementGet {
-    /// cursor of the reply before; 0 at first
+    /// cursor from the previous reply; 0 at first
     pub cursor: u32,
     /// interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// All there is of them was sent.
+/// End of the list.
 #[derive(Message)]
 pub struct SwInterfaceTxPlacementGetReply {
-    /// cursor to go on with
+    /// cursor for the next request
     pub cursor: u32,
 }
 
-/// A send queue.
+/// A transmit queue.
 #[derive(Message)]
 #[head(request)]
 pub struct SwInterfaceTxPlacementDetails {
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// its number
+    /// index
     pub queue_id: u32,
-    /// whether several threads send on it
+    /// true if several threads use it
     pub shared: u8,
-    /// numbers of the threads
+    /// thread indexes
     #[counted(array_size: u32)]
     pub threads: Vec<u32>,
 }

@@ -8,25 +8,25 @@ use super::find;
 use super::types::IfStatusFlags;
 use crate::router::Router;
 
-/// Switch an interface on or off.
+/// Set an interface up or down.
 #[derive(Message)]
 pub struct SwInterfaceSetFlags {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// whether it is to be up
+    /// administrative state
     pub flags: IfStatusFlags,
 }
 
-/// Have an interface take frames for any address.
+/// Enable or disable promiscuous mode.
 #[derive(Message)]
 pub struct SwInterfaceSetPromisc {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// for any, or only for its own
+    /// true to accept frames to any address
     pub promisc_on: bool,
 }
 
-/// Set what the device carries.
+/// Set the MTU of the device.
 #[derive(Message)]
 pub struct HwInterfaceSetMtu {
     /// interface
@@ -40,49 +40,49 @@ pub struct HwInterfaceSetMtu {
 pub struct SwInterfaceSetMtu {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// of layer 3, IPv4, IPv6, MPLS
+    /// MTUs: layer 3, IPv4, IPv6, MPLS
     pub mtu: [u32; 4],
 }
 
-/// Start counters anew.
+/// Clear interface counters.
 #[derive(Message)]
 pub struct SwInterfaceClearStats {
     /// interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Call an interface something.
+/// Set or clear the tag of an interface.
 #[derive(Message)]
 pub struct SwInterfaceTagAddDel {
-    /// or nothing any more
+    /// true to set, false to clear
     pub is_add: bool,
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// tag of the operator
+    /// operator-defined tag
     pub tag: Text<64>,
 }
 
-/// Have an interface take frames for one address more.
+/// Add or delete a secondary MAC address of an interface.
 #[derive(Message)]
 pub struct SwInterfaceAddDelMacAddress {
     /// interface
     pub sw_if_index: u32,
     /// the address
     pub addr: MacAddr,
-    /// or no longer, if 0
+    /// true to add, false to delete
     pub is_add: u8,
 }
 
-/// Set the address of an interface.
+/// Set the MAC address of an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetMacAddress {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// its address
+    /// MAC address
     pub mac_address: MacAddr,
 }
 
-/// Ask for the address of an interface.
+/// Get the MAC address of an interface.
 #[derive(Message)]
 #[reply(SwInterfaceGetMacAddressReply)]
 pub struct SwInterfaceGetMacAddress {
@@ -93,20 +93,20 @@ pub struct SwInterfaceGetMacAddress {
 /// The address.
 #[derive(Message)]
 pub struct SwInterfaceGetMacAddressReply {
-    /// zero where there is none
+    /// zero if there is none
     pub mac_address: MacAddr,
 }
 
-/// Give an interface another name.
+/// Rename an interface.
 #[derive(Message)]
 pub struct SwInterfaceSetInterfaceName {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// its name
+    /// name
     pub name: Text<64>,
 }
 
-/// Give an interface another number in its name.
+/// Change the instance number in an interface name.
 #[derive(Message)]
 pub struct InterfaceNameRenumber {
     /// interface
@@ -115,7 +115,7 @@ pub struct InterfaceNameRenumber {
     pub new_show_dev_instance: u32,
 }
 
-/// Choose the speed of a link. Refused as unsupported where the device has none to choose from.
+/// Set the link speed; unsupported if the device has a fixed one.
 #[derive(Message)]
 pub struct SwInterfaceSetLinkSpeed {
     /// interface
@@ -124,7 +124,7 @@ pub struct SwInterfaceSetLinkSpeed {
     pub link_speed: u32,
 }
 
-/// List the speeds of a link to choose from.
+/// List the link speeds of a device.
 #[derive(Message)]
 #[reply(SwInterfaceGetSpeedCapaReply)]
 pub struct SwInterfaceGetSpeedCapa {
@@ -132,7 +132,7 @@ pub struct SwInterfaceGetSpeedCapa {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// The speeds.
+/// Available speeds.
 #[derive(Message)]
 pub struct SwInterfaceGetSpeedCapaReply {
     /// kilobits per second

@@ -7,36 +7,36 @@ use super::InterfaceReply;
 use super::types::SubIfFlags;
 use crate::router::Router;
 
-/// Make a sub-interface.
+/// Create a sub-interface.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct CreateSubif {
-    /// its parent
+    /// parent interface
     pub sw_if_index: InterfaceIndex,
-    /// its number there
+    /// sub-interface ID
     pub sub_id: u32,
-    /// tags and frames that it takes
+    /// tags and frames to match
     pub sub_if_flags: SubIfFlags,
-    /// VLAN of the outer tag
+    /// Outer VLAN ID
     pub outer_vlan_id: u16,
-    /// VLAN of the inner tag
+    /// Inner VLAN ID
     pub inner_vlan_id: u16,
 }
 
-/// Make a sub-interface for one VLAN.
+/// Create a sub-interface for one VLAN.
 #[derive(Message)]
 #[replies(InterfaceReply)]
 pub struct CreateVlanSubif {
-    /// its parent
+    /// parent interface
     pub sw_if_index: InterfaceIndex,
-    /// the VLAN, and its number there
+    /// VLAN ID, also the sub-interface ID
     pub vlan_id: u32,
 }
 
 /// Delete a sub-interface.
 #[derive(Message)]
 pub struct DeleteSubif {
-    /// its number
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 

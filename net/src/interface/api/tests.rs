@@ -380,7 +380,7 @@ fn addresses_are_lent_and_replaced() {
         local.call(router, &SwInterfaceAddressReplaceEnd {}).unwrap();
         assert_eq!(router.addresses.of(PG0).iter().count(), 2);
 
-        // What is to go is in nobody's way.
+        // An interface to be deleted blocks nothing.
         local.call(router, &lend(local0, false)).unwrap();
         assert_eq!(local.call(router, &add(local0, "10.0.2.9/24")), Err(Retval::ADDRESS_IN_USE));
         local.call(router, &SwInterfaceAddressReplaceBegin {}).unwrap();

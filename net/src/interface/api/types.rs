@@ -32,13 +32,13 @@ control::numbers! {
         IP6 = 2 => "MTU_PROTO_API_IP6",
         MPLS = 3 => "MTU_PROTO_API_MPLS",
     }
-    /// Directions at a time.
+    /// Link duplex.
     pub enum LinkDuplex: u32 = "link_duplex" in "vnet/interface_types.api" {
         UNKNOWN = 0 => "LINK_DUPLEX_API_UNKNOWN",
         HALF = 1 => "LINK_DUPLEX_API_HALF",
         FULL = 2 => "LINK_DUPLEX_API_FULL",
     }
-    /// Tags that a sub-interface takes.
+    /// Tags matched by a sub-interface.
     pub enum SubIfFlags: u32 = "sub_if_flags" in "vnet/interface_types.api" {
         NO_TAGS = 1 => "SUB_IF_API_FLAG_NO_TAGS",
         ONE_TAG = 2 => "SUB_IF_API_FLAG_ONE_TAG",

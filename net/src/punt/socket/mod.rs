@@ -1,7 +1,7 @@
 //! Punt sockets: packets to datagram sockets of other programs, and back from them.
 //!
 //! The router has one socket, named in the configuration (`punt { socket PATH }`). It sends from it
-//! to the sockets that programs registered; what comes in is sent on or routed. Each datagram is a
+//! to the sockets that programs registered; received data is sent on or routed. Each datagram is a
 //! packet behind a [`Descriptor`].
 
 mod rx;
@@ -44,8 +44,8 @@ const LONGEST: usize = 65_536 + 256;
 )]
 #[repr(C, packed)]
 pub struct Descriptor {
-    /// The interface a packet came in on or, from a program, it goes out of or is routed as if it
-    /// had come in on.
+    /// The receive interface of a packet or, from a program, its transmit interface or the one it
+    /// is routed as received on.
     pub interface: u32,
     /// One of the constants below; 0 in what is sent to programs.
     pub action: u32,
@@ -95,7 +95,7 @@ pub enum Punted {
     Protocol {
         /// Of IPv6 instead of IPv4.
         version: IpVersion,
-        /// The protocol.
+        /// Protocol.
         protocol: Protocol,
     },
     /// Packets that features punt for a reason.
@@ -138,7 +138,7 @@ impl std::error::Error for Error {}
 pub struct Client {
     /// Its packets.
     pub what: Punted,
-    /// The program's socket.
+    /// Path of the client's socket.
     pub path: PathBuf,
 }
 
@@ -157,7 +157,7 @@ struct Sockets {
     table: Shared<Table>,
 }
 
-/// The router's socket.
+/// Path of the router's socket.
 struct Server {
     socket: Arc<UnixDatagram>,
     path: PathBuf,
@@ -182,8 +182,7 @@ impl Router {
     pub fn punt_clients(&self) -> impl Iterator<Item = &Client> {
         self.state::<Sockets>().into_iter().flat_map(|s| s.clients.iter().flatten())
     }
-    /// Has packets sent to the socket at `path`, which need not be there yet, in place of another
-    /// one.
+    /// Sends packets to the socket at `path`, which need not exist yet, in place of another one.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
@@ -220,7 +219,7 @@ impl Router {
         }
         Ok(())
     }
-    /// Has packets go to who takes them without it. What is not registered stays as it is.
+    /// Returns packets to their other handlers. Unregistered packets are unchanged.
     ///
     /// # Errors
     /// What never could be registered.
@@ -238,7 +237,7 @@ impl Router {
         sockets.table.publish(table);
         self.divert_punted(what, places, false)
     }
-    /// Has the nodes of this module get what a program is to get, or no longer.
+    /// Gives the nodes of this module a program's packets, or stops.
     fn divert_punted(&mut self, what: Punted, at: Vec<Place>, on: bool) -> Result<(), Error> {
         if let Punted::Reason(reason) = what {
             let is_there = self.set_takers(reason, |takers| takers.socket = on);
@@ -314,7 +313,7 @@ fn open(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Has the first thread receive.
+/// Makes the first thread receive.
 fn receive_somewhere(router: &mut Router) {
     let threads = router.engine.data_threads();
     if let Err(why) = serve_on(router, &threads) {
@@ -322,7 +321,7 @@ fn receive_somewhere(router: &mut Router) {
     }
 }
 
-/// Has the first of some threads receive.
+/// Makes the first of some threads receive.
 fn serve_on(router: &mut Router, threads: &Range<usize>) -> Result<(), String> {
     let served = router.with(|sockets: &mut Sockets, router| {
         let Some(server) = &mut sockets.server else { return Ok(()) };

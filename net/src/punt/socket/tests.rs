@@ -103,6 +103,8 @@ fn packets_to_a_port_reach_the_program_with_their_layer_2_header() {
         bench.expect(&[(&punt, "Socket TX", 1)]);
         register(&mut bench, 1111, "nowhere");
         let shown = bench.run("show punt socket registrations l4").unwrap();
+        assert_eq!(bench.run("show punt socket registrations ip l4").unwrap(), shown);
+        assert_eq!(bench.run("show punt socket registrations exception").unwrap(), "");
         assert!(shown.contains(&format!("ip{version} UDP port:1111 path:{}", path("nowhere"))));
         let (frame, prepare) = framed(&packet(1111));
         bench.send_as(&receive, &[frame], prepare);
@@ -110,7 +112,7 @@ fn packets_to_a_port_reach_the_program_with_their_layer_2_header() {
         for port in [1111, 2222] {
             bench.run(&format!("punt socket deregister ipv{version} udp {port}")).unwrap();
         }
-        // Nobody listens: the sender is told again.
+        // No listener: the sender gets an error again.
         assert_eq!(bench.send(&receive, &[packet(1111)]).len(), 1);
         let (lookup, error) =
             (format!("ip{version}-udp-lookup"), format!("ip{version}-icmp-error"));

@@ -19,7 +19,7 @@ use crate::router::Router;
 
 /// Kinds of packets that go to sockets.
 pub trait Sort: Clone + Send + 'static {
-    /// Name of the node.
+    /// Node name.
     const NAME: &'static str;
     /// The metadata of punted packets.
     const INPUT: &'static str = "";

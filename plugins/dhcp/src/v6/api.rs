@@ -15,7 +15,7 @@ use super::{DUID_LL, Dhcp6, Ia, client, prefixes, set_duid, set_port};
 use crate::Error;
 
 control::numbers! {
-    /// Types of messages.
+    /// Message types.
     pub enum Dhcpv6MsgType: u32 = "dhcpv6_msg_type" in "" {
         SOLICIT = 1 => "DHCPV6_MSG_API_SOLICIT",
         ADVERTISE = 2 => "DHCPV6_MSG_API_ADVERTISE",
@@ -33,39 +33,39 @@ control::numbers! {
     }
 }
 
-/// An address with its times.
+/// An address and its lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Dhcp6AddressInfo {
     /// the address
     pub address: Ipv6Addr,
-    /// seconds for which it is valid
+    /// valid lifetime in seconds
     pub valid_time: u32,
-    /// seconds for which it is preferred
+    /// preferred lifetime in seconds
     pub preferred_time: u32,
 }
 
-/// A prefix with its times.
+/// A prefix and its lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Dhcp6PdPrefixInfo {
-    /// the prefix
+    /// prefix
     pub prefix: Ip6Prefix,
-    /// seconds for which it is valid
+    /// valid lifetime in seconds
     pub valid_time: u32,
-    /// seconds for which it is preferred
+    /// preferred lifetime in seconds
     pub preferred_time: u32,
 }
 
-/// Set the name of this router for servers.
+/// Set the router's DUID.
 #[derive(Message)]
 pub struct Dhcp6DuidLlSet {
-    /// its bytes
+    /// bytes
     pub duid_ll: [u8; DUID_LL],
 }
 
-/// Take what comes to the port of clients for programs that are clients, or no longer.
+/// Enable or disable reception of DHCPv6 client port packets for API clients.
 #[derive(Message)]
 pub struct Dhcp6ClientsEnableDisable {
-    /// take it, else no longer
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
@@ -74,29 +74,29 @@ pub struct Dhcp6ClientsEnableDisable {
 pub struct ClientMessage {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// the server, as answers name it; all ones for all
+    /// server index; all ones for all servers
     pub server_index: u32,
-    /// seconds until the second message
+    /// initial retransmission time in seconds
     pub irt: u32,
-    /// most seconds between two messages; 0 for no bound
+    /// maximum retransmission time in seconds; 0 for no limit
     pub mrt: u32,
-    /// most messages; 0 for no bound
+    /// maximum number of messages; 0 for no limit
     pub mrc: u32,
-    /// most seconds in all; 0 for no bound
+    /// maximum total time in seconds; 0 for no limit
     pub mrd: u32,
-    /// stop it
+    /// true to stop
     pub stop: bool,
-    /// type of the message
+    /// message type
     pub msg_type: Dhcpv6MsgType,
-    /// seconds until more time is asked for
+    /// renewal time (T1) in seconds
     #[name("T1")]
     pub t1: u32,
-    /// seconds until any server is asked
+    /// rebinding time (T2) in seconds
     #[name("T2")]
     pub t2: u32,
 }
 
-/// Send a message that asks for addresses until it is to stop.
+/// Send an address request and retransmit until stopped.
 #[derive(Message)]
 pub struct Dhcp6SendClientMessage {
     /// the message
@@ -107,7 +107,7 @@ pub struct Dhcp6SendClientMessage {
     pub addresses: Vec<Dhcp6AddressInfo>,
 }
 
-/// Send a message that asks for prefixes until it is to stop.
+/// Send a prefix request and retransmit until stopped.
 #[derive(Message)]
 pub struct Dhcp6PdSendClientMessage {
     /// the message
@@ -118,108 +118,108 @@ pub struct Dhcp6PdSendClientMessage {
     pub prefixes: Vec<Dhcp6PdPrefixInfo>,
 }
 
-/// Register for answers about addresses.
+/// Register or unregister for replies about addresses.
 #[derive(Message)]
 #[events(Dhcp6ReplyEvent)]
 pub struct WantDhcp6ReplyEvents {
-    /// register, else no longer
+    /// true to register, false to unregister
     pub enable_disable: u8,
-    /// the caller's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// Register for answers about prefixes.
+/// Register or unregister for replies about prefixes.
 #[derive(Message)]
 #[events(Dhcp6PdReplyEvent)]
 pub struct WantDhcp6PdReplyEvents {
-    /// register, else no longer
+    /// true to register, false to unregister
     pub enable_disable: bool,
-    /// the caller's process
+    /// client process ID
     pub pid: u32,
 }
 
-/// A server has answered about addresses.
+/// A server's reply about addresses.
 #[derive(Debug, PartialEq, Message)]
 pub struct Dhcp6ReplyEvent {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// number of the server
+    /// server index
     pub server_index: u32,
-    /// type of the message
+    /// message type
     pub msg_type: Dhcpv6MsgType,
-    /// seconds until more time is to be asked for
+    /// renewal time (T1) in seconds
     #[name("T1")]
     pub t1: u32,
-    /// seconds until any server is to be asked
+    /// rebinding time (T2) in seconds
     #[name("T2")]
     pub t2: u32,
     /// status of the addresses
     pub inner_status_code: u16,
-    /// status of it all
+    /// status of the reply
     pub status_code: u16,
-    /// preference of the server
+    /// server preference
     pub preference: u8,
     /// addresses
     #[counted(n_addresses: u32)]
     pub addresses: Vec<Dhcp6AddressInfo>,
 }
 
-/// A server has answered about prefixes.
+/// A server's reply about prefixes.
 #[derive(Debug, PartialEq, Message)]
 pub struct Dhcp6PdReplyEvent {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// number of the server
+    /// server index
     pub server_index: u32,
-    /// type of the message
+    /// message type
     pub msg_type: Dhcpv6MsgType,
-    /// seconds until more time is to be asked for
+    /// renewal time (T1) in seconds
     #[name("T1")]
     pub t1: u32,
-    /// seconds until any server is to be asked
+    /// rebinding time (T2) in seconds
     #[name("T2")]
     pub t2: u32,
     /// status of the prefixes
     pub inner_status_code: u16,
-    /// status of it all
+    /// status of the reply
     pub status_code: u16,
-    /// preference of the server
+    /// server preference
     pub preference: u8,
     /// prefixes
     #[counted(n_prefixes: u32)]
     pub prefixes: Vec<Dhcp6PdPrefixInfo>,
 }
 
-/// Have an interface ask for addresses, or no longer.
+/// Enable or disable a DHCPv6 address client on an interface.
 #[derive(Message)]
 pub struct Dhcp6ClientEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// ask, else no longer
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Have an interface ask for prefixes, or no longer.
+/// Enable or disable DHCPv6 prefix delegation on an interface.
 #[derive(Message)]
 pub struct Dhcp6PdClientEnableDisable {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// group of the prefixes
+    /// prefix group
     pub prefix_group: Text<64>,
-    /// ask, else no longer
+    /// true to enable, false to disable
     pub enable: bool,
 }
 
-/// Give an interface an address that is made of a prefix of a group, or no longer.
+/// Assign an interface address from a prefix group, or remove it.
 #[derive(Message)]
 pub struct Ip6AddDelAddressUsingPrefix {
     /// interface
     pub sw_if_index: InterfaceIndex,
-    /// group of the prefix; empty for an address as it is
+    /// prefix group; empty for a complete address
     pub prefix_group: Text<64>,
-    /// bits behind the prefix, and length of the address
+    /// interface part of the address, and its prefix length
     pub address_with_prefix: Ip6AddressWithPrefix,
-    /// give it, else no longer
+    /// true to add, false to delete
     pub is_add: bool,
 }
 
@@ -284,12 +284,15 @@ impl ClientMessage {
         let key = Key { ia, on: self.sw_if_index, kind };
         if self.stop {
             // What has ended by itself is over as well.
-            exchange::stop(router, key);
+            exchange::stop_all(router, ia, key.on);
             return Ok(());
         }
         let (server, t1, t2) = (server(self.server_index), self.t1, self.t2);
         let message = exchange::Message { server, t1, t2, leases };
         let timing = Timing { irt: self.irt, mrt: self.mrt, mrc: self.mrc, mrd: self.mrd };
+        exchange::check(router, key, &message)?;
+        // One message of an interface is sent at a time, whatever its type.
+        exchange::stop_all(router, ia, key.on);
         Ok(exchange::start(router, key, message, timing)?)
     }
 }
@@ -311,7 +314,7 @@ fn use_prefix(router: &mut Router, m: &Ip6AddDelAddressUsingPrefix) -> Result<()
     Ok(())
 }
 
-/// Has an interface be a client, or no longer. What is so already is no mistake.
+/// Enables or disables a client on an interface. Either may be repeated.
 fn set_client(
     router: &mut Router,
     ia: Ia,

@@ -13,7 +13,7 @@ use super::prefixes::{self, Consumer};
 use super::{DUID_LL, Dhcp6, Ia, set_duid, set_port};
 use crate::Error;
 
-/// Have an interface ask for IPv6 addresses, or no longer.
+/// Enable or disable a DHCPv6 address client on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dhcp6 client")]
 #[stage(Attachments)]
@@ -22,11 +22,11 @@ struct SetClient {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// no longer
+    /// disable
     disable: bool,
 }
 
-/// Have an interface ask for IPv6 prefixes, or no longer.
+/// Enable or disable DHCPv6 prefix delegation on an interface.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dhcp6 pd client")]
 #[stage(Attachments)]
@@ -35,31 +35,31 @@ struct SetPdClient {
     /// interface
     #[positional]
     interface: InterfaceIndex,
-    /// name of the group that the prefixes are in
+    /// prefix group for delegated prefixes
     #[keyword("prefix group")]
     group: Option<String>,
-    /// no longer
+    /// disable
     disable: bool,
 }
 
-/// Take what comes to the port of clients over IPv6 for programs that are clients, or no longer.
+/// Enable or disable reception of DHCPv6 client port packets for API clients.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcp6 clients")]
 #[undo("set dhcp6 clients disable")]
 struct SetClients {
-    /// no longer
+    /// disable
     disable: bool,
 }
 
-/// Set the name of this router for servers over IPv6, as 20 hexadecimal digits.
+/// Set the router's DUID, as 20 hexadecimal digits.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set dhcp6 duid")]
 #[undo("set dhcp6 duid del")]
 struct SetDuid {
-    /// digits, of a DUID of type 3
+    /// a DUID of type 3, in hexadecimal
     #[positional]
     duid: Option<String>,
-    /// use the one that is made of the address of a link
+    /// derive the DUID from a link address
     del: bool,
 }
 
@@ -75,7 +75,7 @@ struct SetAddress {
 impl Command for SetAddress {
     const PATHS: &'static [&'static str] = &["set ip6 address"];
     const ABOUT: &'static str =
-        "Give an interface an address, or one that is made of a prefix of a group";
+        "Add or delete an interface address, optionally derived from a prefix group";
     const USAGE: &'static str = "<interface> [prefix group <group>] <address>/<length> [del]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -101,27 +101,27 @@ impl Print for SetAddress {
     }
 }
 
-/// Show the interfaces that ask for IPv6 addresses.
+/// Show DHCPv6 address clients.
 #[derive(Command)]
 #[command("show dhcp6 clients")]
 struct ShowClients;
 
-/// Show the IPv6 addresses that interfaces have got.
+/// Show addresses obtained by DHCPv6.
 #[derive(Command)]
 #[command("show dhcp6 addresses")]
 struct ShowAddresses;
 
-/// Show the interfaces that ask for IPv6 prefixes.
+/// Show DHCPv6 prefix delegation clients.
 #[derive(Command)]
 #[command("show ip6 pd clients")]
 struct ShowPdClients;
 
-/// Show the IPv6 prefixes that interfaces have got.
+/// Show delegated prefixes.
 #[derive(Command)]
 #[command("show ip6 prefixes")]
 struct ShowPrefixes;
 
-/// Show the addresses that are made of prefixes.
+/// Show addresses derived from delegated prefixes.
 #[derive(Command)]
 #[command("show ip6 addresses")]
 struct ShowMade;
@@ -132,7 +132,7 @@ struct ClientRow {
     #[serde(skip_serializing_if = "String::is_empty")]
     group: String,
     state: &'static str,
-    /// Number of the server.
+    /// Server index.
     server: Option<u32>,
     /// Seconds until it is asked for more time, and until any is.
     t1: Option<f64>,

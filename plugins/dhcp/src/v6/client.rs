@@ -1,5 +1,6 @@
 //! Clients: what is asked of servers, and what is done with their leases (RFC 8415 section 18.2).
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use control::process::{Wake, between};
@@ -25,13 +26,13 @@ const CONFIRM: Timing = Timing { irt: 1, mrt: 4, mrc: 0, mrd: 10 };
 const RENEW: Timing = Timing { irt: 10, mrt: 600, mrc: 0, mrd: 0 };
 /// Seconds after an address was declined before its client starts again.
 const DECLINED: f64 = 10.0;
-/// A client that goes says so once: nobody waits for the answer.
+/// A client that stops sends it once, without waiting for a reply.
 const RELEASE: Timing = Timing { irt: 1, mrt: 0, mrc: 1, mrd: 0 };
 const SOL_MAX_RT: u32 = 3600;
-/// What servers may make of it.
+/// The values servers may set.
 const SOL_MAX_RTS: std::ops::RangeInclusive<u32> = 60..=86400;
 
-/// How far a client is.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It waits a little, so that not all clients ask at once.
@@ -107,13 +108,7 @@ impl Client {
     }
     /// Its leases, as messages have them.
     fn asked(&self) -> Vec<Lease> {
-        let lease = |held: &Held| Lease {
-            addr: held.prefix.addr(),
-            len: held.prefix.prefix_len(),
-            preferred: held.times.0,
-            valid: held.times.1,
-        };
-        self.leases.iter().map(lease).collect()
+        self.leases.iter().map(|held| wish(held.prefix.addr(), held.prefix.prefix_len())).collect()
     }
     fn is_in_time(&self) -> bool {
         matches!(self.state, State::Bound | State::Renew | State::Rebind | State::Confirm)
@@ -131,6 +126,12 @@ impl Client {
     }
 }
 
+/// A lease that is asked for; how long it lasts is the server's business (RFC 8415 sections 21.6
+/// and 21.22).
+fn wish(addr: Ipv6Addr, len: u8) -> Lease {
+    Lease { addr, len, preferred: 0, valid: 0 }
+}
+
 /// The client of an interface.
 pub fn at(router: &mut Router, ia: Ia, on: InterfaceIndex) -> Option<&mut Client> {
     router.own_mut::<Dhcp6>().clients.get_mut(&(ia, on))
@@ -144,7 +145,7 @@ fn is_up(router: &Router, on: InterfaceIndex) -> bool {
     router.interfaces.at(on).is_some_and(|i| i.admin_up && i.link_up)
 }
 
-/// Has an interface ask for addresses, or for prefixes of a group.
+/// Requests addresses, or prefixes of a group, on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -221,7 +222,7 @@ fn stop(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     }
 }
 
-/// Looks for servers anew, in a moment.
+/// Restarts discovery, in a moment.
 pub fn restart(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     stop(router, ia, on);
     give_up(router, ia, on);
@@ -315,7 +316,8 @@ fn offered(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, ans
         return;
     }
     let Some(client) = at(router, ia, on) else { return };
-    (client.server, client.offer) = (Some(server), Some(given.leases.clone()));
+    let wishes = given.leases.iter().map(|lease| wish(lease.addr, lease.len)).collect();
+    (client.server, client.offer) = (Some(server), Some(wishes));
     go(router, ia, on, State::Request);
 }
 

@@ -30,9 +30,9 @@ pub const ANY_SERVER: u32 = u32::MAX;
 pub struct Key {
     /// Kind of leases.
     pub ia: Ia,
-    /// The interface.
+    /// Interface index.
     pub on: InterfaceIndex,
-    /// Type of the message.
+    /// Message type.
     pub kind: u8,
 }
 
@@ -49,7 +49,7 @@ pub struct Timing {
     pub mrd: u32,
 }
 
-/// What is asked.
+/// The request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The server; `None` for all.
@@ -64,7 +64,7 @@ pub struct Message {
 
 /// A message that is sent until it is answered.
 pub struct Exchange {
-    /// What is asked.
+    /// The request.
     pub message: Message,
     timing: Timing,
     transaction: [u8; 3],
@@ -76,7 +76,7 @@ pub struct Exchange {
     pub next: f64,
 }
 
-/// What is to be done for an exchange whose time has come.
+/// Due work of an exchange.
 enum Due {
     Send,
     GiveUp,
@@ -124,11 +124,11 @@ impl Exchange {
     }
 }
 
-/// Begins an exchange, in place of another of its name.
+/// Whether an exchange can begin.
 ///
 /// # Errors
-/// [`Error`]; nothing has changed then.
-pub fn start(router: &mut Router, key: Key, message: Message, timing: Timing) -> Result<(), Error> {
+/// [`Error`].
+pub fn check(router: &Router, key: Key, message: &Message) -> Result<(), Error> {
     router.interfaces.at(key.on).ok_or(Error::NoInterface)?;
     let is_clients = (kind::SOLICIT..=kind::INFORMATION_REQUEST).contains(&key.kind);
     if !is_clients || [kind::ADVERTISE, kind::REPLY, kind::REPLY + 3].contains(&key.kind) {
@@ -140,8 +140,7 @@ pub fn start(router: &mut Router, key: Key, message: Message, timing: Timing) ->
     if message.leases.iter().any(|lease| Ip6Prefix::new(lease.addr, lease.len).is_err()) {
         return Err(Error::LeaseLen);
     }
-    let now = router.now();
-    let dhcp = router.own_mut::<Dhcp6>();
+    let dhcp = router.own::<Dhcp6>();
     if let Some(server) = message.server
         && !dhcp.servers.contains_key(&server)
     {
@@ -150,6 +149,17 @@ pub fn start(router: &mut Router, key: Key, message: Message, timing: Timing) ->
     if dhcp.exchanges.len() >= MOST && !dhcp.exchanges.contains_key(&key) {
         return Err(Error::TooManyExchanges(MOST));
     }
+    Ok(())
+}
+
+/// Begins an exchange, in place of another of its name.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn start(router: &mut Router, key: Key, message: Message, timing: Timing) -> Result<(), Error> {
+    check(router, key, &message)?;
+    let now = router.now();
+    let dhcp = router.own_mut::<Dhcp6>();
     dhcp.exchanges.insert(key, Exchange::new(message, timing, now));
     advance(router, key);
     router.processes.signal(PROCESS[key.ia as usize], 0);
@@ -159,6 +169,11 @@ pub fn start(router: &mut Router, key: Key, message: Message, timing: Timing) ->
 /// Ends an exchange; whether there was one.
 pub fn stop(router: &mut Router, key: Key) -> bool {
     router.own_mut::<Dhcp6>().exchanges.remove(&key).is_some()
+}
+
+/// Ends all exchanges of an interface for a kind of leases.
+pub fn stop_all(router: &mut Router, ia: Ia, on: InterfaceIndex) {
+    router.own_mut::<Dhcp6>().exchanges.retain(|key, _| (key.ia, key.on) != (ia, on));
 }
 
 /// Sends what is due, and says when the next message is.
@@ -245,6 +260,9 @@ pub fn answered(router: &mut Router, arrived: &Arrived) -> Result<(), Lost> {
     }
     let id = dhcp.id_of((key.ia, on));
     let answer = Answer::read(arrived.bytes(), &own, key.ia, id)?;
+    if answer.given.as_ref().is_some_and(|given| !given.is_in_order()) {
+        return Err(Lost::Order);
+    }
     let server = dhcp.server(&answer.server);
     api::tell(router, key, server, &answer);
     client::answered(router, key, server, &answer);

@@ -38,7 +38,7 @@ pub fn give_up(router: &mut Router, ia: Ia, on: InterfaceIndex) {
 /// Takes away what one lease gave.
 pub fn uninstall(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix) {
     match ia {
-        // Somebody may have taken the address away meanwhile.
+        // The address may have been removed meanwhile.
         Ia::Address => drop(router.remove_address(on, Prefix::Ip6(prefix))),
         Ia::Prefix => prefixes::take(router, on, prefix),
     }
@@ -169,7 +169,7 @@ fn install(
     false
 }
 
-/// Notes that others are better than an address or prefix from now on, or no longer.
+/// Marks an address or prefix as deprecated, or not.
 pub fn deprecate(router: &mut Router, ia: Ia, on: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
     match ia {
         Ia::Address => {

@@ -54,7 +54,7 @@ pub struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Its bytes.
+    /// Bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.header.bytes().to_vec();
         dhcp6::put(&mut bytes, option::CLIENT_ID, &[self.client]);
@@ -81,11 +81,11 @@ impl Written<'_> {
 pub struct Answer {
     /// Its type.
     pub kind: u8,
-    /// The server.
+    /// Server.
     pub server: Vec<u8>,
-    /// Status of it all.
+    /// Status of the reply.
     pub status: u16,
-    /// Preference of the server.
+    /// Server preference.
     pub preference: u8,
     /// Most seconds between two messages that look for servers.
     pub max_rt: Option<u32>,
@@ -100,7 +100,7 @@ pub struct Given {
     pub t1: u32,
     /// Seconds until any server is.
     pub t2: u32,
-    /// Its status.
+    /// Status.
     pub status: u16,
     /// Leases.
     pub leases: Vec<Lease>,
@@ -115,9 +115,12 @@ impl Given {
     /// Whether it can be used: its times are in their order (RFC 8415 sections 21.4 and 21.21), and
     /// so are those of a lease, unless there is none and the client is to ask again later.
     pub fn is_good(&self) -> bool {
-        let in_order = self.t1 == 0 || self.t2 == 0 || self.t1 <= self.t2;
         let has_good = self.leases.iter().any(is_in_order);
-        in_order && self.status == status::SUCCESS && (has_good || self.is_later())
+        self.is_in_order() && self.status == status::SUCCESS && (has_good || self.is_later())
+    }
+    /// Whether its times are in their order.
+    pub fn is_in_order(&self) -> bool {
+        self.t1 == 0 || self.t2 == 0 || self.t1 <= self.t2
     }
     /// Whether it is for a lease that lasts, or for asking again later.
     pub fn gives(&self) -> bool {

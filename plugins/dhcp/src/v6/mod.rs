@@ -1,9 +1,9 @@
 //! Clients over IPv6 (RFC 8415): interfaces that ask for addresses, or for prefixes that other
 //! interfaces get their addresses from.
 //!
-//! Two layers, as clients of the binary API know them: [`exchange`] sends a message again and again
-//! until it is answered, for whoever asks it to; [`client`] decides what is sent. Programs may use
-//! the first alone, and decide for themselves.
+//! Two layers, as clients of the binary API know them: [`exchange`] retransmits a message until it
+//! is answered, on request; [`client`] decides what is sent. Programs may use the first alone, and
+//! decide for themselves.
 
 pub mod api;
 pub mod cli;
@@ -68,7 +68,7 @@ impl Port {
     }
 }
 
-/// What control keeps.
+/// State of control.
 #[derive(Default)]
 pub struct Dhcp6 {
     /// The name of this router for servers, when it was set.
@@ -146,7 +146,7 @@ impl Dhcp6 {
         ids.insert(of, id);
         id
     }
-    /// The number of a server, which it gets when it is first heard of.
+    /// The index of a server, assigned when it is first heard.
     fn server(&mut self, duid: &[u8]) -> u32 {
         if let Some((number, _)) = self.servers.iter().find(|(_, known)| *known == duid) {
             return *number;
@@ -180,7 +180,8 @@ pub fn datagram6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), data: &[u8]) -> Opt
     let mut header = udp::Header::new(from.1, to.1, len);
     let pseudo = ip6_pseudo(from.0.octets(), to.0.octets(), Protocol::UDP, len.into());
     header.checksum = pseudo.add_bytes(header.as_bytes()).add_bytes(data).udp_checksum();
-    let front = ip6::Header::new(from.0, to.0, Protocol::UDP, len);
+    let mut front = ip6::Header::new(from.0, to.0, Protocol::UDP, len);
+    front.hop_limit = 255;
     Some([front.as_bytes(), header.as_bytes(), data].concat())
 }
 

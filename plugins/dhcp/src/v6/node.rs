@@ -28,18 +28,21 @@ pub enum Lost {
     /// DHCPv6 message too long.
     #[name("DHCPv6 message too long")]
     TooBig,
-    /// more DHCPv6 messages than there is room for.
+    /// too many DHCPv6 messages queued.
     #[name("more DHCPv6 messages than there is room for")]
     NoRoom,
     /// DHCPv6 message is malformed.
     #[name("DHCPv6 message is malformed")]
     Malformed,
-    /// DHCPv6 message is no answer to a client.
+    /// DHCPv6 message is not a reply to a client.
     #[name("DHCPv6 message is no answer to a client")]
     Kind,
-    /// DHCPv6 answer is for another client.
+    /// DHCPv6 reply is for another client.
     #[name("DHCPv6 answer is for another client")]
     OtherClient,
+    /// DHCPv6 answer has T1 behind T2.
+    #[name("DHCPv6 answer has T1 behind T2")]
+    Order,
     /// no DHCPv6 message waits for the answer.
     #[name("no DHCPv6 message waits for the answer")]
     NotAsked,
@@ -48,7 +51,7 @@ pub enum Lost {
 /// Counters of [`Client6`].
 #[derive(Clone, Copy, Debug, graph::Count)]
 pub enum Count {
-    /// DHCPv6 answers taken.
+    /// DHCPv6 replies accepted.
     #[name("DHCPv6 answers taken")]
     Answers,
 }

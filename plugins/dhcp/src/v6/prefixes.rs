@@ -22,7 +22,7 @@ pub struct Delegated {
     pub from: InterfaceIndex,
     /// Its group.
     pub group: String,
-    /// The prefix.
+    /// Prefix.
     pub prefix: Ip6Prefix,
     /// Whether others are better.
     pub is_deprecated: bool,
@@ -31,9 +31,9 @@ pub struct Delegated {
 /// An address that is made of a prefix of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumer {
-    /// Its interface.
+    /// Interface index.
     pub on: InterfaceIndex,
-    /// The group.
+    /// Group.
     pub group: String,
     /// The bits behind the prefix, with the length of the address.
     pub suffix: Ip6Prefix,
@@ -116,7 +116,7 @@ pub fn remove(
     let at = all.iter().position(is_it).ok_or(Error::NoAddress(suffix))?;
     let gone = all.remove(at);
     if let Some(made) = gone.made {
-        // Somebody may have taken the address away meanwhile.
+        // The address may have been removed meanwhile.
         let _ = router.remove_address(on, Prefix::Ip6(made));
     }
     Ok(())
@@ -140,7 +140,7 @@ pub fn take(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix) {
     follow(router);
 }
 
-/// Notes that others are better than a prefix from now on, or no longer.
+/// Marks a prefix as deprecated, or not.
 pub fn deprecate(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix, is_old: bool) {
     let mut all = pool(router).prefixes.iter_mut();
     let known = all.find(|p| (p.from, p.prefix) == (from, prefix));
@@ -150,7 +150,7 @@ pub fn deprecate(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix, i
     }
 }
 
-/// Has interfaces have the addresses that follow from the prefixes there are.
+/// Updates the addresses of interfaces from the current prefixes.
 fn follow(router: &mut Router) {
     for at in 0..pool(router).consumers.len() {
         let pool = pool(router);
@@ -160,7 +160,7 @@ fn follow(router: &mut Router) {
             continue;
         }
         if let Some(before) = before {
-            // Somebody may have taken the address away meanwhile.
+            // The address may have been removed meanwhile.
             let _ = router.remove_address(on, Prefix::Ip6(before));
         }
         let mut made = None;

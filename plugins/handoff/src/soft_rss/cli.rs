@@ -44,12 +44,12 @@ fn key(args: &mut Args<'_>) -> Result<Key, Error> {
     let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..KEY.len()).map(byte).collect();
     let key = bytes.filter(|_| digits.len() == 2 * KEY.len()).and_then(|b| b.try_into().ok());
-    key.ok_or_else(|| Error::new(format!("rss-key is 40 bytes in hexadecimal, not `{text}'")))
+    key.ok_or_else(|| Error::new(format!("rss-key must be 40 bytes in hexadecimal, not `{text}'")))
 }
 
 impl Command for Config {
     const PATHS: &'static [&'static str] = &["soft-rss config"];
-    const ABOUT: &'static str = "Set how an interface spreads packets over threads";
+    const ABOUT: &'static str = "Set the distribution of an interface's packets over threads";
     const USAGE: &'static str = "<interface> [type <type>] [l2-offset <bytes>] [threads <list>] \
         [handoff-queue-size <packets>] [rss-key <hex>] [ipv4-type <type>] [ipv6-type <type>] \
         [with-main-thread]";
@@ -72,8 +72,10 @@ impl Command for Config {
             } else if args.keyword("handoff-queue-size") {
                 let packets: u32 = args.value("number of packets")?;
                 if packets == 0 || packets > QUEUE {
-                    return Err(args
-                        .error(format_args!("handoff-queue-size is 1 to {QUEUE}, not {packets}")));
+                    return Err(args.error(format_args!(
+                        "handoff-queue-size must be 1 to {QUEUE}, not \
+                            {packets}"
+                    )));
                 }
             } else if args.keyword("with-main-thread") {
                 return Err(args.error("where there are workers, main receives no packets"));
@@ -103,7 +105,7 @@ impl Print for Config {
     }
 }
 
-/// Spread what an interface receives over threads.
+/// Distribute an interface's received packets over threads.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("soft-rss enable")]
 #[undo("soft-rss disable {interface}")]
@@ -114,7 +116,7 @@ struct Enable {
     interface: InterfaceIndex,
 }
 
-/// Leave what an interface receives on the thread that received it.
+/// Keep an interface's received packets on the receiving thread.
 #[derive(Command)]
 #[command("soft-rss disable")]
 struct Disable {
@@ -123,7 +125,7 @@ struct Disable {
     interface: InterfaceIndex,
 }
 
-/// Forget how an interface spreads packets, and leave them where they are received.
+/// Delete the packet distribution settings of an interface.
 #[derive(Command)]
 #[command("soft-rss clear")]
 struct Clear {
@@ -132,11 +134,11 @@ struct Clear {
     interface: InterfaceIndex,
 }
 
-/// Show how interfaces spread packets over threads.
+/// Show the packet distribution of interfaces.
 #[derive(Command)]
 #[command("show soft-rss")]
 struct Show {
-    /// interface; all if not given
+    /// interface; default all
     #[positional]
     interface: Option<InterfaceIndex>,
 }

@@ -51,7 +51,7 @@ pub struct Plan {
     pub offset: usize,
     /// Threads that have packets; all workers when empty.
     pub threads: Vec<u32>,
-    /// The key of the hash.
+    /// Hash key.
     pub key: Key,
 }
 
@@ -92,7 +92,7 @@ pub fn configure(router: &mut Router, interface: InterfaceIndex, plan: Plan) -> 
     Ok(router.put(interface, SoftRss { is_on, ready })?)
 }
 
-/// Has an interface spread packets, or no longer.
+/// Enables or disables packet distribution on an interface.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

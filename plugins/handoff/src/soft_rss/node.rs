@@ -78,8 +78,8 @@ impl Node for Spread {
     #[inline(always)]
     fn process<On: Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread) = (frame.epoch(), frame.thread());
-        // Threads have numbers in a row, and go by remainders: how many there are is where they
-        // begin anew.
+        // Threads have consecutive numbers, and are chosen by remainders: their count is where they
+        // wrap around.
         let first = frame.thread_of(0);
         let count = (1..).find(|n| frame.thread_of(*n) == first).unwrap_or(1);
         let mut off = 0;

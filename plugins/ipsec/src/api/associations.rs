@@ -8,99 +8,99 @@ use super::types::*;
 /// Place of the counters of an association or policy.
 #[derive(Fields)]
 pub struct CountedReply {
-    /// place of its counters in `/net/ipsec/sa` or `/net/ipsec/policy`
+    /// index of its counters in `/net/ipsec/sa` or `/net/ipsec/policy`
     pub stat_index: u32,
 }
 
-/// Make or delete an association.
+/// Add or delete a security association.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(CountedReply)]
 pub struct IpsecSadEntryAddDel {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the association
+    /// security association
     pub entry: IpsecSadEntry,
 }
 
-/// Make or delete an association.
+/// Add or delete a security association.
 #[derive(Message)]
 #[option("deprecated")]
 #[replies(CountedReply)]
 pub struct IpsecSadEntryAddDelV2 {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV2,
 }
 
-/// Make or delete an association.
+/// Add or delete a security association.
 #[derive(Message)]
 #[replies(CountedReply)]
 pub struct IpsecSadEntryAddDelV3 {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV3,
 }
 
-/// Make an association.
+/// Add a security association.
 #[derive(Message)]
 #[replies(CountedReply)]
 pub struct IpsecSadEntryAdd {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV3,
 }
 
-/// Make an association.
+/// Add a security association.
 #[derive(Message)]
 #[replies(CountedReply)]
 pub struct IpsecSadEntryAddV2 {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV4,
 }
 
-/// Delete an association.
+/// Delete a security association.
 #[derive(Message)]
 pub struct IpsecSadEntryDel {
-    /// its number
+    /// index
     pub id: u32,
 }
 
-/// Bind an association to a worker.
+/// Bind a security association to a worker.
 #[derive(Message)]
 pub struct IpsecSadBind {
-    /// the association
+    /// security association
     pub sa_id: u32,
-    /// the worker, counted from 0
+    /// worker, from 0
     pub worker: u32,
 }
 
-/// Bind an association to the first thread that has a packet for it.
+/// Unbind a security association: the first thread with a packet for it takes it.
 #[derive(Message)]
 pub struct IpsecSadUnbind {
-    /// the association
+    /// security association
     pub sa_id: u32,
 }
 
-/// Change tunnel and ports of an association.
+/// Change the tunnel and ports of a security association.
 #[derive(Message)]
 pub struct IpsecSadEntryUpdate {
-    /// the association
+    /// security association
     pub sad_id: u32,
-    /// the tunnel is changed
+    /// true to change the tunnel
     pub is_tun: bool,
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: TunnelRecord,
-    /// source port of UDP; 65535 for none other
+    /// UDP source port; 65535 for the default
     #[preset(65535)]
     pub udp_src_port: u16,
-    /// destination port of UDP; 65535 for none other
+    /// UDP destination port; 65535 for the default
     #[preset(65535)]
     pub udp_dst_port: u16,
 }
 
-/// List the associations.
+/// List security associations.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(IpsecSaDetails)]
@@ -109,27 +109,27 @@ pub struct IpsecSaDump {
     pub sa_id: u32,
 }
 
-/// An association.
+/// A security association.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct IpsecSaDetails {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntry,
-    /// the interface that it protects; 4294967295 for none
+    /// protected interface; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// bytes in front of initialization vectors
+    /// salt
     pub salt: u32,
-    /// last number sent
+    /// last sequence number sent
     pub seq_outbound: u64,
-    /// newest number received
+    /// highest sequence number received
     pub last_seq_inbound: u64,
-    /// the newest numbers that were received
+    /// anti-replay window
     pub replay_window: u64,
-    /// place of its counters in `/net/ipsec/sa`
+    /// index of its counters in `/net/ipsec/sa`
     pub stat_index: u32,
 }
 
-/// List the associations.
+/// List security associations.
 #[derive(Message)]
 #[option("deprecated")]
 #[details(IpsecSaV2Details)]
@@ -138,27 +138,27 @@ pub struct IpsecSaV2Dump {
     pub sa_id: u32,
 }
 
-/// An association.
+/// A security association.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct IpsecSaV2Details {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV2,
-    /// the interface that it protects; 4294967295 for none
+    /// protected interface; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// bytes in front of initialization vectors
+    /// salt
     pub salt: u32,
-    /// last number sent
+    /// last sequence number sent
     pub seq_outbound: u64,
-    /// newest number received
+    /// highest sequence number received
     pub last_seq_inbound: u64,
-    /// the newest numbers that were received
+    /// anti-replay window
     pub replay_window: u64,
-    /// place of its counters in `/net/ipsec/sa`
+    /// index of its counters in `/net/ipsec/sa`
     pub stat_index: u32,
 }
 
-/// List the associations.
+/// List security associations.
 #[derive(Message)]
 #[details(IpsecSaV3Details)]
 pub struct IpsecSaV3Dump {
@@ -166,24 +166,24 @@ pub struct IpsecSaV3Dump {
     pub sa_id: u32,
 }
 
-/// An association.
+/// A security association.
 #[derive(Message)]
 pub struct IpsecSaV3Details {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV3,
-    /// the interface that it protects; 4294967295 for none
+    /// protected interface; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// last number sent
+    /// last sequence number sent
     pub seq_outbound: u64,
-    /// newest number received
+    /// highest sequence number received
     pub last_seq_inbound: u64,
-    /// the newest numbers that were received
+    /// anti-replay window
     pub replay_window: u64,
-    /// place of its counters in `/net/ipsec/sa`
+    /// index of its counters in `/net/ipsec/sa`
     pub stat_index: u32,
 }
 
-/// List the associations.
+/// List security associations.
 #[derive(Message)]
 #[details(IpsecSaV4Details)]
 pub struct IpsecSaV4Dump {
@@ -191,26 +191,26 @@ pub struct IpsecSaV4Dump {
     pub sa_id: u32,
 }
 
-/// An association.
+/// A security association.
 #[derive(Message)]
 pub struct IpsecSaV4Details {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV3,
-    /// the interface that it protects; 4294967295 for none
+    /// protected interface; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// last number sent
+    /// last sequence number sent
     pub seq_outbound: u64,
-    /// newest number received
+    /// highest sequence number received
     pub last_seq_inbound: u64,
-    /// the newest numbers that were received
+    /// anti-replay window
     pub replay_window: u64,
-    /// the thread that works with it; 65535 for none
+    /// thread; 65535 for none
     pub thread_index: u32,
-    /// place of its counters in `/net/ipsec/sa`
+    /// index of its counters in `/net/ipsec/sa`
     pub stat_index: u32,
 }
 
-/// List the associations.
+/// List security associations.
 #[derive(Message)]
 #[details(IpsecSaV5Details)]
 pub struct IpsecSaV5Dump {
@@ -218,21 +218,21 @@ pub struct IpsecSaV5Dump {
     pub sa_id: u32,
 }
 
-/// An association.
+/// A security association.
 #[derive(Message)]
 pub struct IpsecSaV5Details {
-    /// the association
+    /// security association
     pub entry: IpsecSadEntryV4,
-    /// the interface that it protects; 4294967295 for none
+    /// protected interface; 4294967295 for none
     pub sw_if_index: InterfaceIndex,
-    /// last number sent
+    /// last sequence number sent
     pub seq_outbound: u64,
-    /// newest number received
+    /// highest sequence number received
     pub last_seq_inbound: u64,
-    /// the newest numbers that were received
+    /// anti-replay window
     pub replay_window: u64,
-    /// the thread that works with it; 65535 for none
+    /// thread; 65535 for none
     pub thread_index: u32,
-    /// place of its counters in `/net/ipsec/sa`
+    /// index of its counters in `/net/ipsec/sa`
     pub stat_index: u32,
 }

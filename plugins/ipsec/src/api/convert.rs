@@ -98,11 +98,12 @@ fn association(
         udp: has(Flags::UDP_ENCAP).then_some(ports),
         tunnel,
         window,
+        is_derived: false,
     })
 }
 
 impl IpsecSadEntryV4 {
-    /// The association.
+    /// Security association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
         let window = self.anti_replay_window_size;
         association(router, (self.keys, self.behind), &self.tunnel, window)
@@ -110,14 +111,14 @@ impl IpsecSadEntryV4 {
 }
 
 impl IpsecSadEntryV3 {
-    /// The association.
+    /// Security association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
         association(router, (self.keys, self.behind), &self.tunnel, WINDOW)
     }
 }
 
 impl IpsecSadEntryV2 {
-    /// The association.
+    /// Security association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
         let tunnel = TunnelRecord {
             src: self.tunnel_src,
@@ -132,7 +133,7 @@ impl IpsecSadEntryV2 {
 }
 
 impl IpsecSadEntry {
-    /// The association.
+    /// Security association.
     pub fn native(&self, router: &Router) -> Result<Config, Retval> {
         let tunnel = TunnelRecord {
             src: self.tunnel_src,
@@ -189,7 +190,8 @@ impl Described<'_> {
     }
     fn behind(&self) -> Behind {
         let (udp_src_port, udp_dst_port) = self.sa.config.udp.unwrap_or((0, 0));
-        Behind { salt: self.sa.config.salt, udp_src_port, udp_dst_port }
+        // Its bytes are in the order of this machine, as in the original.
+        Behind { salt: self.sa.config.salt.swap_bytes(), udp_src_port, udp_dst_port }
     }
     fn tunnel(&self) -> TunnelRecord {
         TunnelRecord::of(self.router, self.sa.config.tunnel.as_ref())

@@ -8,51 +8,51 @@ use net::tunnel::TunnelMode;
 use super::associations::CountedReply;
 use super::types::*;
 
-/// Which policies and associations protect a tunnel.
+/// Security associations that protect a tunnel.
 #[derive(Clone, Debug, PartialEq, Record)]
 #[file("")]
 pub struct IpsecTunnelProtect {
-    /// the tunnel's interface
+    /// tunnel interface
     pub sw_if_index: InterfaceIndex,
-    /// the next hop that it is about, unspecified where there is one
+    /// next hop; unspecified for point-to-point tunnels
     pub nh: Address,
-    /// the association that seals
+    /// outbound security association
     pub sa_out: u32,
-    /// those that open
+    /// inbound security associations
     #[counted(n_sa_in: u8)]
     pub sa_in: Vec<u32>,
 }
 
-/// An interface all of whose packets are protected.
+/// An IPsec interface.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("")]
 pub struct IpsecItf {
-    /// number in its name; 4294967295 for the first that is free
+    /// instance number; 4294967295 for the first free one
     #[preset(4294967295)]
     pub user_instance: u32,
-    /// one far end or several
+    /// point-to-point or multipoint
     pub mode: TunnelMode,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make or delete a database of policies.
+/// Add or delete a security policy database.
 #[derive(Message)]
 pub struct IpsecSpdAddDel {
-    /// made, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// its number
+    /// index
     pub spd_id: u32,
 }
 
-/// Apply a database to an interface, or no longer.
+/// Apply a security policy database to an interface, or remove it.
 #[derive(Message)]
 pub struct IpsecInterfaceAddDelSpd {
-    /// applied, else no longer
+    /// true to apply, false to remove
     pub is_add: bool,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// the database
+    /// security policy database
     pub spd_id: u32,
 }
 
@@ -61,33 +61,33 @@ pub struct IpsecInterfaceAddDelSpd {
 #[option("deprecated")]
 #[replies(CountedReply)]
 pub struct IpsecSpdEntryAddDel {
-    /// added, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the policy
+    /// policy
     pub entry: IpsecSpdEntry,
 }
 
-/// Add or delete a policy, whose protocol may be 0.
+/// Add or delete a policy; protocol 0 is allowed.
 #[derive(Message)]
 #[replies(CountedReply)]
 pub struct IpsecSpdEntryAddDelV2 {
-    /// added, else deleted
+    /// true to add, false to delete
     pub is_add: bool,
-    /// the policy
+    /// policy
     pub entry: IpsecSpdEntryV2,
 }
 
-/// List the databases.
+/// List security policy databases.
 #[derive(Message)]
 #[details(IpsecSpdsDetails)]
 pub struct IpsecSpdsDump {}
 
-/// A database.
+/// A security policy database.
 #[derive(Message)]
 pub struct IpsecSpdsDetails {
-    /// its number
+    /// index
     pub spd_id: u32,
-    /// its policies
+    /// number of policies
     pub npolicies: u32,
 }
 
@@ -95,92 +95,92 @@ pub struct IpsecSpdsDetails {
 #[derive(Message)]
 #[details(IpsecSpdDetails)]
 pub struct IpsecSpdDump {
-    /// the database
+    /// security policy database
     pub spd_id: u32,
-    /// only those of this association; 4294967295 for all
+    /// only this security association; 4294967295 for all
     pub sa_id: u32,
 }
 
 /// A policy.
 #[derive(Message)]
 pub struct IpsecSpdDetails {
-    /// the policy
+    /// policy
     pub entry: IpsecSpdEntry,
 }
 
-/// Protect a tunnel, by other associations than before.
+/// Protect a tunnel, or replace its security associations.
 #[derive(Message)]
 pub struct IpsecTunnelProtectUpdate {
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: IpsecTunnelProtect,
 }
 
-/// Protect a tunnel no longer.
+/// Remove the protection of a tunnel.
 #[derive(Message)]
 pub struct IpsecTunnelProtectDel {
-    /// the tunnel's interface
+    /// tunnel interface
     pub sw_if_index: InterfaceIndex,
-    /// the next hop
+    /// next hop
     pub nh: Address,
 }
 
-/// List the protected tunnels.
+/// List protected tunnels.
 #[derive(Message)]
 #[details(IpsecTunnelProtectDetails)]
 pub struct IpsecTunnelProtectDump {
-    /// only that of this interface; 4294967295 for all
+    /// only this interface; 4294967295 for all
     pub sw_if_index: InterfaceIndex,
 }
 
 /// A protected tunnel.
 #[derive(Message)]
 pub struct IpsecTunnelProtectDetails {
-    /// the tunnel
+    /// tunnel interface
     pub tun: IpsecTunnelProtect,
 }
 
-/// List the interfaces that databases are applied to.
+/// List interfaces with a security policy database.
 #[derive(Message)]
 #[details(IpsecSpdInterfaceDetails)]
 pub struct IpsecSpdInterfaceDump {
-    /// the database
+    /// security policy database
     pub spd_index: u32,
-    /// only those of this database
+    /// only this database
     pub spd_index_valid: u8,
 }
 
-/// A database of an interface.
+/// The security policy database of an interface.
 #[derive(Message)]
 pub struct IpsecSpdInterfaceDetails {
-    /// the database
+    /// security policy database
     pub spd_index: u32,
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Make an interface all of whose packets are protected.
+/// Create an IPsec interface.
 #[derive(Message)]
 #[reply(IpsecItfCreateReply)]
 pub struct IpsecItfCreate {
-    /// the interface
+    /// interface index
     pub itf: IpsecItf,
 }
 
-/// It is made.
+/// Reply: index of the new interface.
 #[derive(Message)]
 pub struct IpsecItfCreateReply {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Delete such an interface.
+/// Delete an IPsec interface.
 #[derive(Message)]
 pub struct IpsecItfDelete {
-    /// the interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
 }
 
-/// List such interfaces.
+/// List IPsec interfaces.
 #[derive(Message)]
 #[details(IpsecItfDetails)]
 pub struct IpsecItfDump {
@@ -188,43 +188,43 @@ pub struct IpsecItfDump {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Such an interface.
+/// An IPsec interface.
 #[derive(Message)]
 pub struct IpsecItfDetails {
-    /// the interface
+    /// interface index
     pub itf: IpsecItf,
 }
 
-/// List what computes ESP and AH.
+/// List ESP and AH backends.
 #[derive(Message)]
 #[details(IpsecBackendDetails)]
 pub struct IpsecBackendDump {}
 
-/// What computes a protocol.
+/// A backend.
 #[derive(Message)]
 pub struct IpsecBackendDetails {
-    /// its name
+    /// name
     pub name: Text<128>,
-    /// the protocol
+    /// protocol
     pub protocol: IpsecProto,
-    /// its number
+    /// index
     pub index: u8,
-    /// whether it is used
+    /// true if active
     pub active: bool,
 }
 
-/// Choose what computes a protocol.
+/// Select a backend.
 #[derive(Message)]
 pub struct IpsecSelectBackend {
-    /// the protocol
+    /// protocol
     pub protocol: IpsecProto,
-    /// its number
+    /// index
     pub index: u8,
 }
 
-/// Have work wait for others to do it, or not.
+/// Enable or disable asynchronous crypto.
 #[derive(Message)]
 pub struct IpsecSetAsyncMode {
-    /// it may wait
+    /// true to enable, false to disable
     pub async_enable: bool,
 }

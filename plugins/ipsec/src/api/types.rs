@@ -7,7 +7,7 @@ use net::InterfaceIndex;
 use net::tunnel::{EncapDecapFlags, TunnelMode};
 
 control::numbers! {
-    /// Ciphers.
+    /// Encryption algorithms.
     pub enum IpsecCryptoAlg: u32 = "ipsec_crypto_alg" in "vnet/ipsec/ipsec_types.api" {
         NONE = 0 => "IPSEC_API_CRYPTO_ALG_NONE",
         AES_CBC_128 = 1 => "IPSEC_API_CRYPTO_ALG_AES_CBC_128",
@@ -26,7 +26,7 @@ control::numbers! {
         AES_NULL_GMAC_192 = 14 => "IPSEC_API_CRYPTO_ALG_AES_NULL_GMAC_192" later,
         AES_NULL_GMAC_256 = 15 => "IPSEC_API_CRYPTO_ALG_AES_NULL_GMAC_256" later,
     }
-    /// Keyed hashes.
+    /// Integrity algorithms.
     pub enum IpsecIntegAlg: u32 = "ipsec_integ_alg" in "vnet/ipsec/ipsec_types.api" {
         NONE = 0 => "IPSEC_API_INTEG_ALG_NONE",
         MD5_96 = 1 => "IPSEC_API_INTEG_ALG_MD5_96",
@@ -36,7 +36,7 @@ control::numbers! {
         SHA_384_192 = 5 => "IPSEC_API_INTEG_ALG_SHA_384_192",
         SHA_512_256 = 6 => "IPSEC_API_INTEG_ALG_SHA_512_256",
     }
-    /// Properties of an association.
+    /// Flags of a security association.
     pub enum IpsecSadFlags: u32 = "ipsec_sad_flags" in "vnet/ipsec/ipsec_types.api" {
         NONE = 0 => "IPSEC_API_SAD_FLAG_NONE",
         USE_ESN = 1 => "IPSEC_API_SAD_FLAG_USE_ESN",
@@ -52,14 +52,14 @@ control::numbers! {
         ESP = 50 => "IPSEC_API_PROTO_ESP",
         AH = 51 => "IPSEC_API_PROTO_AH",
     }
-    /// What becomes of a packet.
+    /// Action.
     pub enum IpsecSpdAction: u32 = "ipsec_spd_action" in "vnet/ipsec/ipsec_types.api" {
         BYPASS = 0 => "IPSEC_API_SPD_ACTION_BYPASS",
         DISCARD = 1 => "IPSEC_API_SPD_ACTION_DISCARD",
         RESOLVE = 2 => "IPSEC_API_SPD_ACTION_RESOLVE",
         PROTECT = 3 => "IPSEC_API_SPD_ACTION_PROTECT",
     }
-    /// Further properties of a tunnel.
+    /// Tunnel flags.
     pub flags TunnelFlags: u8 = "tunnel_flags" in "vnet/tunnel/tunnel_types.api" {
         TRACK_MTU = 1 => "TUNNEL_API_FLAG_TRACK_MTU",
     }
@@ -69,9 +69,9 @@ control::numbers! {
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct Key {
-    /// its bytes
+    /// bytes
     pub length: u8,
-    /// the bytes, and zeros
+    /// bytes, zero padded
     pub data: Secret<[u8; 128]>,
 }
 
@@ -80,58 +80,58 @@ pub struct Key {
 #[name("tunnel")]
 #[file("vnet/tunnel/tunnel_types.api")]
 pub struct TunnelRecord {
-    /// number in the interface's name
+    /// instance number in the interface name
     pub instance: u32,
-    /// own address
+    /// local address
     pub src: Address,
-    /// far end
+    /// remote address
     pub dst: Address,
-    /// its interface
+    /// interface index
     pub sw_if_index: InterfaceIndex,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     pub table_id: u32,
-    /// fields that are copied
+    /// fields to copy
     pub encap_decap_flags: EncapDecapFlags,
-    /// one far end or several
+    /// point-to-point or multipoint
     pub mode: TunnelMode,
-    /// further properties
+    /// flags
     pub flags: TunnelFlags,
-    /// code point of outer headers
+    /// DSCP of outer headers
     pub dscp: IpDscp,
-    /// hops of outer headers
+    /// hop limit of outer headers
     pub hop_limit: u8,
 }
 
 /// Fields that all versions of an association begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Keys {
-    /// number that policies name it by
+    /// SA ID
     pub sad_id: u32,
-    /// security parameters index
+    /// SPI
     pub spi: u32,
     /// ESP or AH
     pub protocol: IpsecProto,
-    /// the cipher
+    /// encryption algorithm
     pub crypto_algorithm: IpsecCryptoAlg,
-    /// its key
+    /// key
     pub crypto_key: Key,
-    /// the keyed hash
+    /// integrity algorithm
     pub integrity_algorithm: IpsecIntegAlg,
-    /// its key
+    /// key
     pub integrity_key: Key,
-    /// further properties
+    /// flags
     pub flags: IpsecSadFlags,
 }
 
 /// Fields behind those of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Behind {
-    /// bytes in front of initialization vectors
+    /// salt
     pub salt: u32,
-    /// source port of UDP
+    /// UDP source port
     #[preset(4500)]
     pub udp_src_port: u16,
-    /// destination port of UDP
+    /// UDP destination port
     #[preset(4500)]
     pub udp_dst_port: u16,
 }
@@ -143,66 +143,66 @@ pub struct IpsecSadEntry {
     /// number, algorithms, keys and flags
     #[flatten]
     pub keys: Keys,
-    /// own address of a tunnel
+    /// tunnel source address
     pub tunnel_src: Address,
-    /// far end of a tunnel
+    /// tunnel destination address
     pub tunnel_dst: Address,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     pub tx_table_id: u32,
     /// salt and ports
     #[flatten]
     pub behind: Behind,
 }
 
-/// A security association, and fields that its tunnel copies.
+/// A security association with copied tunnel fields.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV2 {
     /// number, algorithms, keys and flags
     #[flatten]
     pub keys: Keys,
-    /// own address of a tunnel
+    /// tunnel source address
     pub tunnel_src: Address,
-    /// far end of a tunnel
+    /// tunnel destination address
     pub tunnel_dst: Address,
-    /// fields that are copied
+    /// fields to copy
     pub tunnel_flags: EncapDecapFlags,
-    /// code point of outer headers
+    /// DSCP of outer headers
     pub dscp: IpDscp,
-    /// table that leads to the far end
+    /// table to route the outer packets in
     pub tx_table_id: u32,
     /// salt and ports
     #[flatten]
     pub behind: Behind,
 }
 
-/// A security association with its tunnel.
+/// A security association with a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV3 {
     /// number, algorithms, keys and flags
     #[flatten]
     pub keys: Keys,
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: TunnelRecord,
     /// salt and ports
     #[flatten]
     pub behind: Behind,
 }
 
-/// A security association with its tunnel and window.
+/// A security association with a tunnel and a window size.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSadEntryV4 {
     /// number, algorithms, keys and flags
     #[flatten]
     pub keys: Keys,
-    /// the tunnel
+    /// tunnel interface
     pub tunnel: TunnelRecord,
     /// salt and ports
     #[flatten]
     pub behind: Behind,
-    /// numbers that the window holds
+    /// anti-replay window size
     #[preset(64)]
     pub anti_replay_window_size: u32,
 }
@@ -211,16 +211,16 @@ pub struct IpsecSadEntryV4 {
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSpdEntry {
-    /// the policy
+    /// policy
     #[flatten]
     pub policy: PolicyFields,
 }
 
-/// A policy, whose protocol may be 0.
+/// A policy; protocol 0 is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("vnet/ipsec/ipsec_types.api")]
 pub struct IpsecSpdEntryV2 {
-    /// the policy
+    /// policy
     #[flatten]
     pub policy: PolicyFields,
 }
@@ -228,32 +228,32 @@ pub struct IpsecSpdEntryV2 {
 /// Fields of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct PolicyFields {
-    /// its database
+    /// security policy database
     pub spd_id: u32,
-    /// greater ones are looked at first
+    /// priority; the highest is tried first
     pub priority: i32,
-    /// for packets that go out
+    /// true for outbound packets
     pub is_outbound: bool,
-    /// the association that protects packets
+    /// SA that protects the packets
     pub sa_id: u32,
-    /// what becomes of packets
+    /// action
     pub policy: IpsecSpdAction,
-    /// their protocol; 255 for any, as is 0 in the first version
+    /// protocol; 255 for any, and 0 in the first version
     pub protocol: u8,
-    /// first address of the far side
+    /// first remote address
     pub remote_address_start: Address,
-    /// last address of the far side
+    /// last remote address
     pub remote_address_stop: Address,
-    /// first address of this side
+    /// first local address
     pub local_address_start: Address,
-    /// last address of this side
+    /// last local address
     pub local_address_stop: Address,
-    /// first port of the far side
+    /// first remote port
     pub remote_port_start: u16,
-    /// last port of the far side
+    /// last remote port
     pub remote_port_stop: u16,
-    /// first port of this side
+    /// first local port
     pub local_port_start: u16,
-    /// last port of this side
+    /// last local port
     pub local_port_stop: u16,
 }

@@ -60,7 +60,7 @@ impl Verb {
         match (self, sa) {
             (Self::Protect, Some(sa)) => Ok(Action::Protect(sa)),
             (Self::Protect, None) => Err(args.error("expected sa")),
-            (_, Some(_)) => Err(args.error("sa is for action protect")),
+            (_, Some(_)) => Err(args.error("sa requires action protect")),
             (Self::Bypass, None) => Ok(Action::Bypass),
             (Self::Discard, None) => Ok(Action::Discard),
         }
@@ -124,7 +124,7 @@ impl Command for SetPolicy {
         let is_kind = |addr: &IpAddr| addr.is_ipv6() == is_6;
         let all = [local.start(), local.end(), remote.start(), remote.end()];
         if !all.into_iter().all(is_kind) {
-            return Err(args.error("addresses of different families"));
+            return Err(args.error("different address families"));
         }
         let policy = Policy {
             priority,

@@ -178,7 +178,7 @@ impl SetSa {
                 Some(Outer { flags, dscp, hop_limit: self.hop_limit, ..outer })
             }
             (None, None) => None,
-            _ => return Err(Error::new("either both of tunnel-src and tunnel-dst or none")),
+            _ => return Err(Error::new("tunnel-src and tunnel-dst are both needed")),
         };
         Ok(Config {
             id: self.id,
@@ -196,6 +196,7 @@ impl SetSa {
             udp: self.udp,
             tunnel,
             window: self.window,
+            is_derived: false,
         })
     }
     fn of(router: &Router, c: &Config) -> Self {
@@ -228,7 +229,7 @@ impl SetSa {
 
 impl Command for SetSa {
     const PATHS: &'static [&'static str] = &["ipsec sa"];
-    const ABOUT: &'static str = "Make or delete a security association";
+    const ABOUT: &'static str = "Add or delete a security association";
     const USAGE: &'static str = "[add|del] <id> [spi <n>] [esp|ah] [crypto-alg <name>] \
         [crypto-key <hex>] [integ-alg <name>] [integ-key <hex>] [salt <n>] [use-esn] \
         [use-anti-replay] [window-size|anti-replay-size <n>] [inbound] [async] [udp-encap] \
@@ -238,13 +239,20 @@ impl Command for SetSa {
         encap-copy-hop-limit|encap-copy-flow-label]... [dscp <n>] [hop-limit <n>] [p2p|p2mp|mp]";
     const SECRETS: &'static [&'static str] = &["crypto-key", "integ-key"];
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_del = !args.keyword("add") && args.keyword("del");
-        let mut new = Self::new(is_del, args.value("id")?);
+        let (mut new, mut id) = (Self::new(false, 0), None);
         while !args.is_empty() {
-            if !new.take(args)? {
-                return Err(args.unknown());
+            if args.keyword("add") {
+                new.is_del = false;
+            } else if args.keyword("del") {
+                new.is_del = true;
+            } else if !new.take(args)? {
+                if id.is_some() {
+                    return Err(args.unknown());
+                }
+                id = Some(args.value("id")?);
             }
         }
+        new.id = id.ok_or_else(|| args.error("expected an id"))?;
         Ok(new)
     }
 }
@@ -286,24 +294,37 @@ struct Bind {
 
 impl Command for Bind {
     const PATHS: &'static [&'static str] = &["ipsec sa bind"];
-    const ABOUT: &'static str = "Bind a security association to a worker, or no longer";
+    const ABOUT: &'static str = "Bind a security association to a worker, or unbind it";
     const USAGE: &'static str = "[unbind] <id> [<worker>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let is_unbind = args.keyword("unbind");
-        let id = args.value("id")?;
-        let worker = if is_unbind { args.optional() } else { Some(args.value("worker")?) };
+        let (mut is_unbind, mut id, mut worker) = (false, None, None);
+        while !args.is_empty() {
+            if args.keyword("unbind") {
+                is_unbind = true;
+            } else if id.is_none() {
+                id = Some(args.value("id")?);
+            } else if worker.is_none() {
+                worker = Some(args.value("worker")?);
+            } else {
+                return Err(args.unknown());
+            }
+        }
+        let id = id.ok_or_else(|| Error::new("missing id"))?;
+        if !is_unbind && worker.is_none() {
+            return Err(Error::new("missing worker"));
+        }
         Ok(Self { is_unbind, id, worker })
     }
 }
 
-/// Set the numbers of a security association.
+/// Set the sequence numbers of a security association.
 #[derive(Command)]
 #[command("test ipsec sa")]
 struct SetNumbers {
-    /// the association
+    /// security association
     #[positional]
     id: u32,
-    /// the last number sent and received, decimal or behind 0x
+    /// last sequence number sent and received, decimal or hexadecimal with 0x
     seq: String,
 }
 
@@ -322,7 +343,7 @@ fn set_numbers(router: &mut Router, c: &SetNumbers) -> Result<(), Error> {
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
-    for (_, sa) in sa::all(router) {
+    for (_, sa) in sa::all(router).filter(|(_, sa)| !sa.config.is_derived) {
         lines.push(&SetSa::of(router, &sa.config));
     }
 }

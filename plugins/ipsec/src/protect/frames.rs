@@ -32,7 +32,7 @@ pub fn follow(
     router.follow(outer.link(), outer.table, outer.dst, None).map(Some).map_err(Error::Fib)
 }
 
-/// Has frames of a tunnel be sealed, if they are to be.
+/// Encrypts frames of a tunnel, if protected.
 pub fn lead(router: &mut Router, interface: InterfaceIndex) {
     let Some(outer) = router.outer_of_tunnel(interface) else { return };
     let found = super::all(router).find(|t| t.interface == interface).cloned();

@@ -136,7 +136,7 @@ impl<const IS_6: bool> Node for TunInput<IS_6> {
     }
 }
 
-/// `ipsecN-tx`: frames and other packets without an adjacency, which nobody protects.
+/// `ipsecN-tx`: frames and other packets without an adjacency, which are unprotected.
 #[derive(Clone)]
 pub struct Nowhere;
 

@@ -20,12 +20,12 @@ use crate::{Error, Ipsec};
 /// MTU of a new interface.
 const MTU: u32 = 9000;
 
-/// One of them.
+/// One item of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Itf {
-    /// Number in its name.
+    /// Instance number in the name.
     pub instance: u32,
-    /// Several far ends.
+    /// Point-to-multipoint.
     pub is_multipoint: bool,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
     itfs.far_ends.borrow_mut().retain(|(i, _), _| *i != interface);
 }
 
-/// Has an interface follow the routes to the far ends of the associations that protect it now.
+/// Makes an interface follow the routes to the remote ends of its current associations.
 pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
     if !is_one(router, interface) {
         return;

@@ -1,8 +1,8 @@
 //! Protected tunnels: all packets of an interface are sealed by one association and opened by
 //! others, tunnel by tunnel or, with several far ends, next hop by next hop.
 //!
-//! Packets leave the node that puts the tunnel's headers in front to one that seals them; their
-//! association is found by adjacency. Those that come in are found by the far end and their SPI.
+//! Packets leave the node that prepends the tunnel's headers to one that encrypts them; their
+//! association is found by adjacency. Received ones are found by remote address and SPI.
 
 mod frames;
 mod input;
@@ -35,7 +35,7 @@ const MOST: usize = 1 << 16;
 /// How packets over an adjacency, or frames of a tunnel, are sealed.
 #[derive(Clone, Debug)]
 pub struct Sealing {
-    /// The association.
+    /// Security association.
     pub sa: u32,
     /// The tunnel puts nothing in front: a hop is spent here.
     pub is_bare: bool,
@@ -46,7 +46,7 @@ pub struct Sealing {
 /// A protected tunnel, as the nodes that open read it.
 #[derive(Clone, Debug)]
 pub struct Carried {
-    /// Its interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// The tunnel's header is within that of the association.
     pub is_enclosed: bool,
@@ -55,7 +55,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// What the tunnel's header announces, and its length; `None` where it is another tunnel's.
+    /// Protocol and length in the tunnel's header; `None` for another tunnel's.
     pub fn enclosed(&self, packet: &[u8]) -> Option<(Protocol, usize)> {
         let (protocol, len, src, dst) = match packet.first()? >> 4 {
             4 => {
@@ -77,13 +77,13 @@ impl Carried {
 /// A protected tunnel.
 #[derive(Clone, Debug)]
 pub struct Protected {
-    /// Its interface.
+    /// Interface.
     pub interface: InterfaceIndex,
     /// The next hop that it is about; unspecified for all.
     pub next_hop: IpAddr,
-    /// The association that seals.
+    /// Outbound security association.
     pub sa_out: u32,
-    /// Those that open.
+    /// Inbound security associations.
     pub sa_in: Vec<u32>,
     /// Number under which nodes find it.
     number: u32,
@@ -152,6 +152,11 @@ pub fn keys(router: &Router) -> Vec<(bool, u128, u32, u32)> {
 /// The id of an association, also of one that was deleted and is used.
 pub fn id_of(router: &Router, index: u32) -> u32 {
     router.own::<Ipsec>().sas.at(index).map_or(u32::MAX, |sa| sa.config.id)
+}
+
+/// Whether another feature protects a tunnel, by associations that it made.
+pub fn is_derived(router: &Router, t: &Protected) -> bool {
+    router.own::<Ipsec>().sas.at(t.sa_out).is_some_and(|sa| sa.config.is_derived)
 }
 
 /// The interface that an association protects.
@@ -304,7 +309,7 @@ fn give_up(router: &mut Router, gone: &Protected) {
     gone.sa_in.iter().chain([&gone.sa_out]).for_each(|sa| sa::use_one(router, *sa, false));
 }
 
-/// Sets tunnels anew, by the associations that they have.
+/// Recomputes tunnels from their associations.
 fn refresh_those(router: &mut Router, is_meant: impl Fn(&Protected) -> bool) {
     let mine: Vec<_> = all(router).filter(|t| is_meant(t)).cloned().collect();
     for t in mine {
@@ -318,8 +323,9 @@ pub(super) fn refresh(router: &mut Router, index: u32) {
     refresh_those(router, |t| t.sa_out == index || t.sa_in.contains(&index));
 }
 
-/// Has packets to a UDP port come to the input node while some tunnel needs it.
-fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
+/// Has packets to a UDP port come to the input node while some tunnel, or another feature, needs
+/// it. Each need is given up once.
+pub fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
     let users = router.own_mut::<Protect>().ports.entry((is_6, port)).or_default();
     let before = *users;
     *users = if is_on { before + 1 } else { before.saturating_sub(1) };
@@ -342,7 +348,7 @@ fn sealing_node(router: &Router, interface: InterfaceIndex, link: Link) -> &'sta
     }
 }
 
-/// Has an adjacency's packets be sealed, if they are to be.
+/// Encrypts an adjacency's packets, if protected.
 fn lead_one(router: &mut Router, index: AdjacencyIndex) {
     let Some(a) = router.adjacencies.at(index) else { return };
     let (interface, next_hop, link) = (a.interface, a.next_hop, a.link);
@@ -407,7 +413,7 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
         counters: Arc::clone(&counters),
         reasons: reasons(["ipsec4-no-such-tunnel", "ipsec4-spi-o-udp-0"]),
     };
-    let reasons = reasons(["ipsec6-no-such-tunnel"; 2]);
+    let reasons = reasons(["ipsec6-no-such-tunnel", "ipsec6-spi-o-udp-0"]);
     let input6 = TunInput::<true> { known: six, carried, ports, counters, reasons };
     router.engine.add(input4).map_err(refuse)?;
     router.engine.add(input6).map_err(refuse)?;

@@ -8,67 +8,67 @@ use net::Router;
 use super::{Failover, Ha, Listener, is_none};
 use crate::state::Nat;
 
-/// Set where messages of the other router come to; address and port 0 take it away.
+/// Set the HA listener: where the peer's messages are received; address and port 0 remove it.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiHaSetListener {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the UDP port
+    /// UDP port
     pub port: u16,
-    /// bytes of a packet at most
+    /// maximum bytes per packet
     pub path_mtu: u32,
 }
 
-/// Set where sessions are sent to; address and port 0 take it away.
+/// Set the HA failover target: where sessions are sent; address and port 0 remove it.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiHaSetFailover {
     /// the address
     pub ip_address: Ipv4Addr,
-    /// the UDP port
+    /// UDP port
     pub port: u16,
-    /// seconds between two messages of what has passed of a session; 0 for none
+    /// session refresh interval in seconds; 0 for none
     pub session_refresh_interval: u32,
 }
 
-/// Ask where messages of the other router come to.
+/// Get the HA listener.
 #[derive(Message)]
 #[reply(Nat44EiHaGetListenerReply)]
 #[option("deprecated")]
 pub struct Nat44EiHaGetListener {}
 
-/// Where messages of the other router come to.
+/// HA listener.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiHaGetListenerReply {
-    /// the address, 0 for none
+    /// address; 0 for none
     pub ip_address: Ipv4Addr,
-    /// the UDP port
+    /// UDP port
     pub port: u16,
-    /// bytes of a packet at most
+    /// maximum bytes per packet
     pub path_mtu: u32,
 }
 
-/// Ask where sessions are sent to.
+/// Get the HA failover target.
 #[derive(Message)]
 #[reply(Nat44EiHaGetFailoverReply)]
 #[option("deprecated")]
 pub struct Nat44EiHaGetFailover {}
 
-/// Where sessions are sent to.
+/// HA failover target.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct Nat44EiHaGetFailoverReply {
-    /// the address, 0 for none
+    /// address; 0 for none
     pub ip_address: Ipv4Addr,
-    /// the UDP port
+    /// UDP port
     pub port: u16,
-    /// seconds between two messages of what has passed of a session
+    /// session refresh interval in seconds
     pub session_refresh_interval: u32,
 }
 
-/// Send changes of sessions at once.
+/// Flush pending session changes to the standby.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiHaFlush {}
@@ -78,17 +78,17 @@ pub struct Nat44EiHaFlush {}
 #[events(Nat44EiHaResyncCompletedEvent)]
 #[option("in_progress")]
 pub struct Nat44EiHaResync {
-    /// whether an event reports the end
+    /// true to receive an event when finished
     pub want_resync_event: u8,
-    /// the process of the client
+    /// client process ID
     pub pid: u32,
 }
 
-/// All sessions were sent to the standby.
+/// Resynchronization of the standby finished.
 #[derive(Message)]
 #[option("in_progress")]
 pub struct Nat44EiHaResyncCompletedEvent {
-    /// messages that were not acknowledged
+    /// messages without acknowledgement
     pub missed_count: u32,
 }
 

@@ -1,10 +1,25 @@
 //! `nat44 ei ha …`.
 
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
 use control::cli::{Args, Cli, Command, Error, Output};
 use net::Router;
 use translation::words::{Lines, end};
 
 use super::{Failover, Ha, Listener, PATH_MTU, REFRESH_INTERVAL, is_none};
+
+/// An address with its port, and a number behind a keyword, in any order.
+fn end_and<T: FromStr>(
+    args: &mut Args<'_>,
+    what: &str,
+    keyword: &str,
+) -> Result<((Ipv4Addr, u16), Option<T>), Error> {
+    let before = args.keyword(keyword).then(|| args.value(keyword)).transpose()?;
+    let at = end(args, what)?;
+    let behind = args.keyword(keyword).then(|| args.value(keyword)).transpose()?;
+    Ok((at, behind.or(before)))
+}
 
 /// `nat44 ei ha listener`.
 struct SetListener(Option<Listener>);
@@ -12,12 +27,12 @@ struct SetListener(Option<Listener>);
 impl Command for SetListener {
     const PATHS: &'static [&'static str] = &["nat44 ei ha listener"];
     const ABOUT: &'static str =
-        "Set where messages of the other router come to; 0.0.0.0:0 takes it away";
+        "Set the HA listener, where the peer's messages are received; 0.0.0.0:0 removes it";
     const USAGE: &'static str = "<address:port> [path-mtu <bytes:84-65535>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (addr, port) = end(args, "the listener")?;
-        let path_mtu = if args.keyword("path-mtu") { args.value("path-mtu")? } else { PATH_MTU };
+        let (at, path_mtu) = end_and(args, "the listener", "path-mtu")?;
+        let ((addr, port), path_mtu) = (at, path_mtu.unwrap_or(PATH_MTU));
         Ok(Self((!is_none(addr, port)).then_some(Listener { addr, port, path_mtu })))
     }
 }
@@ -27,20 +42,18 @@ struct SetFailover(Option<Failover>);
 
 impl Command for SetFailover {
     const PATHS: &'static [&'static str] = &["nat44 ei ha failover"];
-    const ABOUT: &'static str = "Set where sessions are sent to; 0.0.0.0:0 takes it away";
+    const ABOUT: &'static str = "Set the HA failover target, where sessions are sent; 0.0.0.0:0 \
+        removes it";
     const USAGE: &'static str = "<address:port> [refresh-interval <seconds:0-4294967295>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (addr, port) = end(args, "the failover")?;
-        let refresh_interval = match args.keyword("refresh-interval") {
-            true => args.value("refresh-interval")?,
-            false => REFRESH_INTERVAL,
-        };
+        let (at, refresh_interval) = end_and(args, "the failover", "refresh-interval")?;
+        let ((addr, port), refresh_interval) = (at, refresh_interval.unwrap_or(REFRESH_INTERVAL));
         Ok(Self((!is_none(addr, port)).then_some(Failover { addr, port, refresh_interval })))
     }
 }
 
-/// Send changes of sessions at once
+/// Flush pending session changes to the standby
 #[derive(Command)]
 #[command("nat44 ei ha flush")]
 struct Flush {}
@@ -50,7 +63,7 @@ struct Flush {}
 #[command("nat44 ei ha resync")]
 struct Resync {}
 
-/// Show where sessions are sent to, and how that goes
+/// Show the state of HA session replication
 #[derive(Command)]
 #[command("show nat44 ei ha")]
 struct Show {}

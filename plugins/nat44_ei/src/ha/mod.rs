@@ -44,7 +44,7 @@ use format::{ADD, Change, DEL, Header, REFRESH, VERSION};
 const PATH_MTU: u32 = 512;
 /// Bytes of a packet at least: room for a change.
 const SHORTEST: u32 = 28 + (size_of::<Header>() + size_of::<Change>()) as u32;
-/// Seconds between two messages of what has passed of a session.
+/// Session refresh interval in seconds.
 const REFRESH_INTERVAL: u32 = 10;
 /// Times that a message is sent again.
 const RETRIES: u32 = 3;
@@ -82,19 +82,19 @@ pub enum Error {
     /// NAT44 is not enabled
     #[retval(UNSUPPORTED)]
     Disabled,
-    /// a packet of {0} bytes has no room for a session: {SHORTEST} at least
+    /// {0} bytes are too short for a session: at least {SHORTEST}
     #[retval(INVALID_VALUE)]
     TooShort(u32),
-    /// port {0} is taken
+    /// port {0} is in use
     #[retval(INVALID_VALUE)]
     PortTaken(u16),
-    /// {0} is no address of a router
+    /// {0} cannot be the address of a router
     #[retval(INVALID_SRC_ADDRESS)]
     NoAddress(Ipv4Addr),
-    /// sessions are sent from a listener to a failover: set both first
+    /// set both the listener and the failover target first
     #[retval(NO_SUCH_ENTRY)]
     NoStandby,
-    /// sessions are being sent already
+    /// a resynchronization is already running
     #[retval(UNSPECIFIED)]
     Busy,
 }
@@ -104,9 +104,9 @@ pub enum Error {
 pub struct Listener {
     /// The address.
     pub addr: Ipv4Addr,
-    /// The port.
+    /// Port.
     pub port: u16,
-    /// Bytes of a packet at most.
+    /// Maximum bytes per packet.
     pub path_mtu: u32,
 }
 
@@ -115,9 +115,9 @@ pub struct Listener {
 pub struct Failover {
     /// The address.
     pub addr: Ipv4Addr,
-    /// The port.
+    /// Port.
     pub port: u16,
-    /// Seconds between two messages of what has passed of a session; 0 for none.
+    /// Session refresh interval in seconds; 0 for none.
     pub refresh_interval: u32,
 }
 
@@ -131,7 +131,7 @@ struct Sent {
 
 /// All sessions on their way to the standby.
 struct Resync {
-    /// The client that is told of its end, with its process.
+    /// The client notified of its end, with its process.
     client: Option<(u32, u32)>,
     /// The last message of it.
     last: u32,
@@ -231,7 +231,7 @@ fn is_none(addr: Ipv4Addr, port: u16) -> bool {
     addr.is_unspecified() && port == 0
 }
 
-/// Sets the end that messages come to, or takes it away.
+/// Sets or deletes the listener.
 fn set_listener(router: &mut Router, new: Option<Listener>) -> Result<(), Error> {
     Nat::settings(router).map_err(|_| Error::Disabled)?;
     if let Some(Listener { addr, path_mtu, .. }) = new {
@@ -254,7 +254,7 @@ fn set_listener(router: &mut Router, new: Option<Listener>) -> Result<(), Error>
     Ok(())
 }
 
-/// Sets the end that sessions are sent to, or takes it away.
+/// Sets or deletes the failover target.
 fn set_failover(router: &mut Router, new: Option<Failover>) -> Result<(), Error> {
     Nat::settings(router).map_err(|_| Error::Disabled)?;
     new.map_or(Ok(()), |failover| check(failover.addr))?;
@@ -283,7 +283,7 @@ pub fn disable(router: &mut Router) {
     let _ = set_listener(router, None);
 }
 
-/// What has happened up to now is with control, and what has passed is sent.
+/// Earlier events have reached control, and traffic counts are sent.
 fn flush(router: &mut Router) -> Result<(), Error> {
     Nat::settings(router).map_err(|_| Error::Disabled)?;
     let _ = router.engine.fence();
@@ -293,7 +293,7 @@ fn flush(router: &mut Router) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends all sessions; `client` is told when they have arrived, or how much was missed.
+/// Sends all sessions; `client` is notified when they have arrived, or how much was missed.
 fn resync(router: &mut Router, client: Option<(u32, u32)>) -> Result<(), Error> {
     Nat::settings(router).map_err(|_| Error::Disabled)?;
     let ha = router.own::<Ha>();

@@ -17,13 +17,13 @@ pub(super) const NAME: &str = "nat44-ei-ha";
 pub enum Received {
     /// A change, on this thread.
     Change(usize, Change),
-    /// The end of the message that came in on this thread.
+    /// The source and destination of the message received on this thread.
     End {
         /// The thread.
         thread: usize,
         /// Its header.
         header: Header,
-        /// Who sent it.
+        /// Its sender.
         from: (Ipv4Addr, u16),
         /// The address it came to.
         to: Ipv4Addr,

@@ -1,4 +1,4 @@
-//! What a router does with the messages of the other one.
+//! Handling of the peer's messages.
 
 use net::Router;
 use net::fib::TableIndex;

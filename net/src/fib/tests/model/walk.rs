@@ -58,7 +58,7 @@ impl PathSpec {
 pub enum End {
     /// A neighbour, what is sent to it being of this family.
     Neighbor(usize, Link, IpAddr),
-    /// Whoever the destination names on an interface.
+    /// The destination, on an interface.
     Glean(usize, Link),
     Lookup(bool),
     Receive,

@@ -1,0 +1,13 @@
+//! The tests of this plugin by themselves, with those whose packets they share.
+#![allow(dead_code, reason = "tests of other plugins use it")]
+
+#[path = "../cnat/tests.rs"]
+mod cnat;
+#[path = "tests.rs"]
+mod dslite;
+#[path = "../nat44_ed/tests.rs"]
+mod nat44_ed;
+#[path = "../translation/tests.rs"]
+mod translation;
+#[path = "../translation/both_tests.rs"]
+mod translation_both;

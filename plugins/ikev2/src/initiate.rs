@@ -1,0 +1,83 @@
+//! Associations begun here: where the other end is, and where packets to it come from.
+
+use std::net::IpAddr;
+
+use dns::Resolved;
+use net::{InterfaceIndex, Router};
+use ping::Origin;
+
+use super::machine::{At, Ends, PORT};
+use super::{Error, Ikev2, PROCESS, acts};
+
+/// Seconds until a name is given up that nobody answers for.
+const PATIENCE: f64 = 30.0;
+
+/// Begins an association of a profile, at once or when the other end's name is known.
+///
+/// # Errors
+/// [`Error`].
+pub(super) fn begin(router: &mut Router, name: &str) -> Result<(), Error> {
+    let profile = router.own::<Ikev2>().machine.profiles.get(name);
+    let profile = profile.ok_or_else(|| Error::NoProfile(name.to_owned()))?;
+    let none = || Error::NoResponder(name.to_owned());
+    let responder = profile.responder.clone().ok_or_else(none)?;
+    let addr = match &responder.at {
+        At::Addr(addr) => *addr,
+        At::Name(host) => match dns::resolve(router, host) {
+            Resolved::Addrs(addrs) => *addrs.first().ok_or(Error::Unresolved(host.clone()))?,
+            Resolved::Unknown => return Err(Error::Unresolved(host.clone())),
+            Resolved::Asked => {
+                let now = router.now();
+                router.own_mut::<Ikev2>().resolving.push((name.to_owned(), now));
+                router.processes.signal(PROCESS, 0);
+                return Ok(());
+            }
+        },
+    };
+    begin_with(router, name, responder.interface, addr)
+}
+
+fn begin_with(router: &mut Router, name: &str, interface: u32, addr: IpAddr) -> Result<(), Error> {
+    let on = Some(InterfaceIndex(interface)).filter(|on| router.interfaces.at(*on).is_some());
+    let origin = Origin::towards(addr, None, on.filter(|on| on.0 != 0), router);
+    let origin = origin.map_err(|_| Error::Unreachable(addr))?;
+    origin.end(router);
+    let table = on.map_or(0_u16, |on| router.addresses.of(on).table_for(addr).0);
+    let ends = Ends {
+        local: (origin.src, PORT),
+        remote: (addr, PORT),
+        table,
+        interface,
+        node: if addr.is_ipv6() { 2 } else { 0 },
+    };
+    let now = router.now();
+    let all = router.own_mut::<Ikev2>();
+    all.machine.initiate(now, name, ends).map_err(Error::Machine)?;
+    acts::carry_out(router);
+    router.processes.signal(PROCESS, 0);
+    Ok(())
+}
+
+/// Looks whether names are known by now.
+pub(super) fn resolve(router: &mut Router, now: f64) {
+    let waiting = std::mem::take(&mut router.own_mut::<Ikev2>().resolving);
+    for (name, since) in waiting {
+        let profile = router.own::<Ikev2>().machine.profiles.get(&name);
+        let Some(responder) = profile.and_then(|p| p.responder.clone()) else { continue };
+        let At::Name(host) = &responder.at else { continue };
+        let done = match dns::resolve(router, host) {
+            Resolved::Addrs(addrs) => match addrs.first() {
+                Some(addr) => begin_with(router, &name, responder.interface, *addr),
+                None => Err(Error::Unresolved(host.clone())),
+            },
+            Resolved::Asked if now - since < PATIENCE => {
+                router.own_mut::<Ikev2>().resolving.push((name, since));
+                continue;
+            }
+            _ => Err(Error::Unresolved(host.clone())),
+        };
+        if let Err(why) = done {
+            router.log.class("ikev2", "").warn(format!("{name}: {why}"));
+        }
+    }
+}

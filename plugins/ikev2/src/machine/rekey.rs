@@ -1,0 +1,124 @@
+//! Children replaced by us (RFC 7296 section 2.8), also when both ends do it at a time (2.8.1).
+
+use super::ask::{Ask, Task};
+use super::child::HANDOVER;
+use super::sa::Child;
+use super::{Machine, Sa};
+use crate::codec::number::{exchange, notify, payload, protocol};
+use crate::codec::{Chain, Content, Proposal, Selector};
+
+/// Seconds until a request is made again that the other end could not carry out now.
+const LATER: f64 = 5.0;
+
+impl Machine {
+    /// Asks for another child in place of one.
+    pub(super) fn ask_rekey_child(&mut self, now: f64, sa: &mut Sa, old: u32) {
+        let Some(child) = sa.live().find(|child| child.id == old).cloned() else { return };
+        let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
+        let (spi, nonce) = (self.new_child_spi(), self.nonce());
+        let Ok(offer) = profile.esp.offer(spi, None) else { return };
+        let (own, other) = if child.is_initiator { child.ts } else { (child.ts.1, child.ts.0) };
+        let mut chain = Chain::default();
+        chain.push(payload::SA, &Proposal::body(&offer));
+        chain.push(payload::NONCE, &nonce);
+        chain.push(payload::TS_I, &Selector::body(&own));
+        chain.push(payload::TS_R, &Selector::body(&other));
+        let named = child.spi_in.to_be_bytes();
+        chain.notify_about((protocol::ESP, &named), notify::REKEY_SA, &[]);
+        let ask = Ask::RekeyChild { old, spi, nonce, rival: None };
+        self.ask(now, sa, exchange::CREATE_CHILD_SA, &chain, ask);
+    }
+    /// The other end replaced a child, perhaps one that we want to replace as well.
+    pub(super) fn note_rival(&mut self, sa: &mut Sa, child: u32, by: (u32, Vec<u8>)) {
+        if let Some(request) = &mut sa.request
+            && let Ask::RekeyChild { old, rival, .. } = &mut request.ask
+            && *old == child
+        {
+            *rival = Some(by);
+        }
+    }
+    /// The answer: the child is replaced.
+    pub(super) fn child_replaced(
+        &mut self,
+        now: f64,
+        sa: &mut Sa,
+        ask: Ask,
+        content: &Content<'_>,
+    ) {
+        let Ask::RekeyChild { old, spi, nonce, rival } = ask else { return };
+        if let Some(why) = content.error() {
+            return self.not_replaced(now, sa, old, why.kind);
+        }
+        let Some(other) = content.nonce else { return };
+        let replaces = rival.as_ref().map_or(old, |(child, _)| *child);
+        let mut new = match self.accepted(sa, content, spi, (&nonce, other)) {
+            Ok(new) => new,
+            Err(why) => return self.log(format!("{}: child not replaced: {why}", sa.profile)),
+        };
+        // Of two children that replace one the one whose exchange had the lowest nonce goes, by
+        // who made it.
+        let is_loser = rival.is_some_and(|(_, lowest)| (&nonce[..]).min(other) < &lowest[..]);
+        if is_loser {
+            return self.delete_unused(now, sa, spi);
+        }
+        new.replaces = Some(replaces);
+        self.add_child(now, sa, new);
+    }
+    /// Deletes a child that was never used, by its SPI of ours.
+    fn delete_unused(&mut self, now: f64, sa: &mut Sa, spi: u32) {
+        let mut chain = Chain::default();
+        chain.push(payload::DELETE, &delete_body(spi));
+        self.ask(now, sa, exchange::INFORMATIONAL, &chain, Ask::DeleteChild(u32::MAX));
+    }
+    fn not_replaced(&mut self, now: f64, sa: &mut Sa, old: u32, why: u16) {
+        match why {
+            notify::TEMPORARY_FAILURE => {
+                let wait = LATER + self.chance(LATER);
+                let child = sa.children.iter_mut().find(|child| child.id == old);
+                if let Some(child) = child {
+                    child.rekey_at = now + wait;
+                }
+            }
+            // It is gone there.
+            notify::CHILD_SA_NOT_FOUND => self.remove_child(sa, old),
+            _ => {
+                self.log(format!("{}: child not replaced: notify {why}", sa.profile));
+                if let Some(child) = sa.children.iter_mut().find(|child| child.id == old) {
+                    child.rekey_at = now + 10.0 * HANDOVER;
+                }
+            }
+        }
+    }
+    /// Asks for the deletion of a child.
+    pub(super) fn ask_delete_child(&mut self, now: f64, sa: &mut Sa, id: u32) {
+        let Some(child) = sa.children.iter().find(|child| child.id == id) else { return };
+        let mut chain = Chain::default();
+        chain.push(payload::DELETE, &delete_body(child.spi_in));
+        self.ask(now, sa, exchange::INFORMATIONAL, &chain, Ask::DeleteChild(id));
+        self.remove_child(sa, id);
+    }
+    /// Looks whether children are to be replaced or go.
+    pub(super) fn look_at_children(&mut self, now: f64, sa: &mut Sa) {
+        let old: Vec<_> = sa.live().filter(|child| child.rekey_at <= now).map(|c| c.id).collect();
+        for id in old {
+            if let Some(child) = sa.children.iter_mut().find(|child| child.id == id) {
+                child.rekey_at = f64::INFINITY;
+            }
+            sa.tasks.push_back(Task::RekeyChild(id));
+        }
+        let is_gone = |child: &&Child| child.goes_at.is_some_and(|time| time <= now);
+        let gone: Vec<_> = sa.children.iter().filter(is_gone).cloned().collect();
+        for child in gone {
+            if !child.is_replaced_here {
+                self.remove_child(sa, child.id);
+            } else if !sa.tasks.contains(&Task::DeleteChild(child.id)) {
+                sa.tasks.push_back(Task::DeleteChild(child.id));
+            }
+        }
+    }
+}
+
+/// The payload that deletes a child, by its SPI of ours.
+fn delete_body(spi: u32) -> Vec<u8> {
+    [&[protocol::ESP, 4, 0, 1], &spi.to_be_bytes()[..]].concat()
+}

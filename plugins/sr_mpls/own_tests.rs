@@ -1,0 +1,7 @@
+//! The tests of this plugin by themselves, with those whose packets they share.
+#![allow(dead_code, reason = "tests of other plugins use it")]
+
+#[path = "../mpls/tests.rs"]
+mod mpls;
+#[path = "tests.rs"]
+mod sr_mpls;

@@ -1,0 +1,299 @@
+//! Plain English: openings and phrases that STYLE.md rules out, with a better wording for each.
+//!
+//! Nothing is allowed in text for operators: help, messages, references, the manual, the README.
+//! Comments and other pages have allowances by file, which may only fall.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use crate::Finding;
+use crate::source::Source;
+use crate::tree::{File, Tree};
+
+/// Numbers of findings allowed, by file.
+pub const ALLOWED: &str = "tools/xtask/words-allowed.txt";
+
+/// Phrases in lower case, whole words, and what to write instead. `^` is for openings: of doc
+/// comments, help texts and descriptions.
+const BANNED: &[(&str, &str)] = &[
+    ("^what", "name the thing: `pending offloads`, `packets dropped`"),
+    ("^who", "name the thing: `sources of a route`, `subscribers`"),
+    ("^whom", "name the thing"),
+    ("^has", "a verb: `removes`, `starts`, `notifies`; `whether` for a boolean"),
+    ("^have", "a verb: `enable`, `forward`, `wait`"),
+    ("^let", "a verb: `allow`, `enable`"),
+    ("^it is", "name the thing: `reply to ...`, `true if ...`"),
+    ("^they are", "name the thing"),
+    ("^is it", "`whether ...`"),
+    ("or no longer", "`enable or disable`, `add or remove`, or leave it out"),
+    ("or not any more", "`enable or disable`"),
+    ("no longer there", "`deleted`, `closed`"),
+    ("not there", "`missing`, `does not exist`"),
+    ("it is there", "`exists`, or name the thing"),
+    ("told", "`configured`, `notified`, `distinguished`"),
+    ("nobody", "name the thing that is missing: `no client`, `no route`"),
+    ("nobody's", "name the thing that is missing"),
+    ("somebody", "name it: a client, a peer, an operator"),
+    ("somebody's", "name it: a client, a peer, an operator"),
+    ("whoever", "name it: the caller, the sender"),
+    ("who wants", "`subscribers`, `users of`"),
+    ("who asks", "`the caller`, `the client`"),
+    ("who is", "name it: the sender, the owner"),
+    ("who has", "name it: the owner, the holder"),
+    ("comes in", "`is received`"),
+    ("come in", "`are received`"),
+    ("came in", "`was received`"),
+    ("goes out", "`is sent`"),
+    ("go out", "`are sent`"),
+    ("went out", "`was sent`"),
+    ("take it away", "`delete`, `remove`"),
+    ("takes it away", "`deletes`, `removes`"),
+    ("take them away", "`delete`, `remove`"),
+    ("taken away", "`deleted`, `removed`"),
+    ("carry out", "`run`"),
+    ("carries out", "`runs`"),
+    ("carried out", "`run`, `applied`"),
+    ("anew", "`again`"),
+    ("that is for", "`addressed to`, `matching`"),
+    ("hears of", "`is notified of`, `learns`"),
+    ("heard of", "`learned`, `known`"),
+    ("on the way in", "`on receive`, `inbound`"),
+    ("on the way out", "`on transmit`, `outbound`"),
+    ("what comes next", "`what you can type next`, `the next word`"),
+    ("becomes of", "`happens to`"),
+    ("what there is", "list it, or `existing`"),
+    ("there is of", "name the thing"),
+    ("all there is", "`everything`"),
+    ("gone by", "`expired`, `elapsed`"),
+];
+
+/// Where a passage stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Area {
+    /// References made from help texts and descriptions.
+    Reference,
+    /// Literals in code: messages and output.
+    Message,
+    /// The manual and the README.
+    Manual,
+    /// Doc comments and comments.
+    Comment,
+    /// READMEs of crates and other pages.
+    Page,
+}
+
+/// A line of prose; `opens` if it is the first of its paragraph.
+struct Passage<'a> {
+    area: Area,
+    line: usize,
+    opens: bool,
+    text: &'a str,
+}
+
+/// Prints findings and their numbers by area; fails if a file is not at its allowance.
+pub fn report(tree: &Tree) -> ExitCode {
+    let all = findings(tree);
+    let mut areas: BTreeMap<Area, usize> = BTreeMap::new();
+    for (area, _) in &all {
+        *areas.entry(*area).or_default() += 1;
+    }
+    let (strict, counts) = split(&all);
+    let allowed = allowances(tree);
+    for finding in &strict {
+        println!("{finding}");
+    }
+    let mut wrong = strict.len();
+    for path in counts.keys().chain(allowed.keys().filter(|path| !counts.contains_key(*path))) {
+        let now = counts.get(path).copied().unwrap_or_default();
+        let most = allowed.get(path).copied().unwrap_or_default();
+        if now > most {
+            let of_file = all.iter().filter(|(_, finding)| finding.path == **path);
+            of_file.for_each(|(_, finding)| println!("{finding}"));
+            println!("{path}: {now} findings, {most} allowed");
+        } else if now < most {
+            println!("{path}: {now} findings, {most} allowed: `cargo xtask bless` lowers it");
+        }
+        wrong += usize::from(now != most);
+    }
+    println!("words: {areas:?}, {wrong} not allowed");
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The allowances, none higher than it was.
+pub fn lowered(tree: &Tree) -> String {
+    let all = findings(tree);
+    let (_, counts) = split(&all);
+    let allowed = allowances(tree);
+    let is_first = allowed.is_empty();
+    let mut text = String::new();
+    for (path, now) in counts {
+        let most = if is_first { now } else { allowed.get(path).copied().unwrap_or_default() };
+        if now.min(most) > 0 {
+            let _ = writeln!(text, "{} {path}", now.min(most));
+        }
+    }
+    text
+}
+
+/// Findings where none is allowed, and numbers by file of the others.
+fn split(all: &[(Area, Finding)]) -> (Vec<&Finding>, BTreeMap<&str, usize>) {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut strict = Vec::new();
+    for (area, finding) in all {
+        if *area < Area::Comment {
+            strict.push(finding);
+        } else {
+            *counts.entry(&finding.path).or_default() += 1;
+        }
+    }
+    (strict, counts)
+}
+
+fn allowances(tree: &Tree) -> BTreeMap<&str, usize> {
+    let list = tree.files.iter().find(|file| file.path == ALLOWED);
+    let lines = list.map(|file| file.text.lines()).into_iter().flatten();
+    lines
+        .filter_map(|line| line.split_once(' ')?.0.parse().ok().zip(line.split_once(' ')))
+        .map(|(count, (_, path))| (path, count))
+        .collect()
+}
+
+fn findings(tree: &Tree) -> Vec<(Area, Finding)> {
+    let own = "tools/xtask/src/english.rs";
+    let sources = tree.sources.iter().filter(|source| source.path != own);
+    let code = sources.flat_map(|source| check(&source.path, code(source)));
+    let pages = tree.files.iter().flat_map(|file| check(&file.path, page(file)));
+    code.chain(pages).collect()
+}
+
+fn check(path: &str, passages: Vec<Passage<'_>>) -> Vec<(Area, Finding)> {
+    let mut found = Vec::new();
+    for passage in passages {
+        let text = plain(passage.text);
+        for (banned, instead) in BANNED {
+            let is_in = match banned.strip_prefix('^') {
+                Some(opening) => passage.opens && text.starts_with(&format!(" {opening} ")),
+                None => text.contains(&format!(" {banned} ")),
+            };
+            if is_in {
+                let banned = banned.trim_start_matches('^');
+                let finding =
+                    Finding::new(path, passage.line + 1, format!("`{banned}`: {instead}"));
+                found.push((passage.area, finding));
+            }
+        }
+    }
+    found
+}
+
+/// Words in lower case with one blank between and around them, without code in backquotes.
+fn plain(text: &str) -> String {
+    let mut plain = String::from(" ");
+    for part in text.split('`').step_by(2) {
+        for c in part.chars().flat_map(char::to_lowercase) {
+            if c.is_alphanumeric() || "'-_".contains(c) {
+                plain.push(c);
+            } else if !plain.ends_with(' ') {
+                plain.push(' ');
+            }
+        }
+    }
+    plain.push(' ');
+    plain
+}
+
+/// Comments, and literals outside tests.
+fn code(source: &Source) -> Vec<Passage<'_>> {
+    let mut last_doc = None;
+    let mut passages = Vec::new();
+    for (line, text) in source.passages() {
+        if text.starts_with("//") {
+            let is_doc = text.starts_with("///") || text.starts_with("//!");
+            let opens = is_doc && last_doc.is_none_or(|last| last + 1 != line);
+            last_doc = is_doc.then_some(line);
+            let text = text.trim_start_matches(['/', '!']);
+            passages.push(Passage { area: Area::Comment, line, opens, text });
+        } else if !source.is_test_line(line) && text.contains(' ') {
+            passages.push(Passage { area: Area::Message, line, opens: false, text });
+        }
+    }
+    passages
+}
+
+/// The prose of a page, without blocks of code; of a JSON file the descriptions.
+fn page(file: &File) -> Vec<Passage<'_>> {
+    let is_json = file.path == "docs/reference/openapi.json";
+    if !file.path.ends_with(".md") && !is_json {
+        return Vec::new();
+    }
+    let area = match &*file.path {
+        path if path.starts_with("docs/reference/") && !path.ends_with("conformance.md") => {
+            Area::Reference
+        }
+        path if path.starts_with("docs/") || path == "README.md" => Area::Manual,
+        _ => Area::Page,
+    };
+    let mut is_code = false;
+    let mut passages = Vec::new();
+    for (line, text) in file.text.lines().enumerate() {
+        is_code ^= text.starts_with("```");
+        let described = text.split_once("\"description\": \"").map(|(_, text)| text);
+        let text = if is_json { described } else { Some(text) };
+        let Some(text) = text.filter(|text| !is_code && !text.starts_with("    ") || is_json)
+        else {
+            continue;
+        };
+        let item =
+            text.split_once("`: ").or(text.rsplit_once("| ").filter(|_| text.ends_with('|')));
+        let text = item.map_or(text, |(_, text)| text);
+        passages.push(Passage { area, line, opens: area == Area::Reference, text });
+    }
+    passages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<(Area, usize)> {
+        let all = findings(&Tree::of(files));
+        all.iter().map(|(area, finding)| (*area, finding.line)).collect()
+    }
+
+    #[test]
+    fn openings_are_those_of_doc_comments() {
+        let text =
+            "/// What it does.\n/// what it does\nfn a() {} // what\n\n/// Has it\nfn b() {}\n";
+        assert_eq!(found(&[("x/src/a.rs", text)]), [(Area::Comment, 1), (Area::Comment, 5)]);
+    }
+
+    #[test]
+    fn phrases_are_whole_words_outside_code() {
+        let text = "The retold\nIt was Told, twice.\n`told`\n```\ntold\n```\n";
+        assert_eq!(found(&[("docs/a.md", text)]), [(Area::Manual, 2)]);
+    }
+
+    #[test]
+    fn messages_are_literals_outside_tests() {
+        let text =
+            "fn a() { b(\"nobody\", \"no, nobody\") }\n#[cfg(test)]\nmod t { \"nobody is\" }\n";
+        assert_eq!(found(&[("x/src/a.rs", text)]), [(Area::Message, 1)]);
+    }
+
+    #[test]
+    fn items_of_references_open() {
+        let text = "- `a` 0x1: x\n- `up`: have it up\n| `f` | `u8` |  | what it is |\n";
+        let found = found(&[("docs/reference/commands.md", text)]);
+        assert_eq!(found, [(Area::Reference, 2), (Area::Reference, 3)]);
+    }
+
+    #[test]
+    fn allowances_only_fall() {
+        let text = "// nobody\n// nobody\n";
+        let tree =
+            Tree::of(&[("a.rs", text), ("b.rs", text), (ALLOWED, "1 a.rs\n3 b.rs\n9 c.rs\n")]);
+        assert_eq!(lowered(&tree), "1 a.rs\n2 b.rs\n");
+        assert_eq!(lowered(&Tree::of(&[("a.rs", text)])), "2 a.rs\n");
+    }
+}
