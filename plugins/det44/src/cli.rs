@@ -7,7 +7,7 @@ use control::cli::{Args, Cli, Command, Error as CliError, Output};
 use control::configuration::{Lines as Configuration, Stage};
 use net::{InterfaceIndex, Router};
 use translation::session::Timeouts;
-use translation::words::{Lines, end};
+use translation::words::{InterfaceSides, Lines, end};
 use wire::{Ip4Prefix, Protocol};
 
 use crate::state::{self, Error, Role, Side, settings};
@@ -77,35 +77,14 @@ impl Command for AddMap {
     }
 }
 
-/// `set interface det44`.
+/// Set the inside and outside interfaces, or remove them
+#[derive(Command)]
+#[command("set interface det44")]
 struct SetSides {
-    sides: Vec<(InterfaceIndex, Side)>,
-    is_add: bool,
-}
-
-impl Command for SetSides {
-    const PATHS: &'static [&'static str] = &["set interface det44"];
-    const ABOUT: &'static str = "Set the inside and outside interfaces, or remove them";
-    const USAGE: &'static str = "[inside <interface>] [outside <interface>] [del]";
-
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut set = Self { sides: Vec::new(), is_add: true };
-        while !args.is_empty() {
-            if args.keyword("inside") {
-                set.sides.push((args.value("inside")?, Side::Inside));
-            } else if args.keyword("outside") {
-                set.sides.push((args.value("outside")?, Side::Outside));
-            } else if args.keyword("del") {
-                set.is_add = false;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        match set.sides.is_empty() {
-            true => Err(args.error("missing interface: inside or outside")),
-            false => Ok(set),
-        }
-    }
+    #[flatten]
+    sides: InterfaceSides<true>,
+    /// remove
+    del: bool,
 }
 
 /// Show the outside address and ports of a host
@@ -217,7 +196,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, add: AddMap| {
         Ok(state::set_map(router, add.inside, add.outside, add.is_add)?)
     });
-    cli.command(|router: &mut Router, set: SetSides| Ok(set_sides(router, &set)?));
+    cli.command(|router: &mut Router, set: SetSides| {
+        Ok(set.sides.apply(router, !set.del, |router, interface, is_inside, is_add| {
+            let side = if is_inside { Side::Inside } else { Side::Outside };
+            state::set_side(router, interface, side, is_add)
+        })?)
+    });
     cli.command(|router: &mut Router, set: SetTimeouts| {
         let now = settings(router)?.timeouts;
         let now = if set.reset { Timeouts::default() } else { now };
@@ -258,20 +242,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             line("icmp", t.icmp),
         ])))
     });
-}
-
-/// Puts interfaces on sides; when one is refused, those before it are as they were.
-fn set_sides(router: &mut Router, set: &SetSides) -> Result<(), Error> {
-    for (n, (interface, side)) in set.sides.iter().enumerate() {
-        let done = state::set_side(router, *interface, *side, set.is_add);
-        if let Err(why) = done {
-            for (interface, side) in &set.sides[..n] {
-                state::set_side(router, *interface, *side, !set.is_add)?;
-            }
-            return Err(why);
-        }
-    }
-    Ok(())
 }
 
 fn word(side: Side) -> &'static str {

@@ -6,7 +6,7 @@ use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use translation::session::Timeouts;
-use translation::words::{AddressRange, NewTimeouts, protocol};
+use translation::words::{AddressRange, InterfaceSides, NewTimeouts, protocol};
 use wire::{Ip6Prefix, Protocol};
 
 use crate::config::Static;
@@ -158,46 +158,15 @@ impl Print for SetStatic {
     }
 }
 
-/// `set interface nat64 [in INTERFACE] [out INTERFACE] [del]`.
-#[derive(Debug, PartialEq)]
+/// Set the inside and outside interfaces
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface nat64")]
+#[stage(Attachments)]
 struct SetSides {
-    /// Interfaces, and whether they are inside.
-    sides: Vec<(InterfaceIndex, bool)>,
+    #[flatten]
+    sides: InterfaceSides,
+    /// delete
     del: bool,
-}
-
-impl Command for SetSides {
-    const PATHS: &'static [&'static str] = &["set interface nat64"];
-    const ABOUT: &'static str = "Set the inside and outside interfaces";
-    const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
-        let mut set = Self { sides: Vec::new(), del: false };
-        while !args.is_empty() {
-            if args.keyword("in") {
-                set.sides.push((args.value("in")?, true));
-            } else if args.keyword("out") {
-                set.sides.push((args.value("out")?, false));
-            } else if args.keyword("del") {
-                set.del = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        match set.sides.is_empty() {
-            true => Err("expected in or out and an interface".into()),
-            false => Ok(set),
-        }
-    }
-}
-
-impl Print for SetSides {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        for (interface, is_inside) in &self.sides {
-            line.word(if *is_inside { "in" } else { "out" }).value(interface);
-        }
-        line.flag("del", self.del);
-    }
 }
 
 /// Set session timeouts
@@ -242,7 +211,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, role) in router.settings::<Role>() {
         let sides = [(true, role.is_inside), (false, role.is_outside)];
         for (is_inside, _) in sides.into_iter().filter(|(_, is)| *is) {
-            lines.push(&SetSides { sides: vec![(interface, is_inside)], del: false });
+            lines.push(&SetSides {
+                sides: InterfaceSides(vec![(interface, is_inside)]),
+                del: false,
+            });
         }
     }
 }
@@ -269,7 +241,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(requests::set_static(router, set.ends, !set.del)?)
     });
     cli.command(|router: &mut Router, set: SetSides| {
-        Ok(requests::set_sides(router, &set.sides, !set.del)?)
+        Ok(set.sides.apply(router, !set.del, requests::set_side)?)
     });
     cli.command(|router: &mut Router, set: SetTimeouts| {
         let new = set.timeouts.after(settings(router)?.timeouts);

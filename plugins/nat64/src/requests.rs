@@ -41,24 +41,6 @@ pub fn set_side(
     set_role(router, interface, role)
 }
 
-/// Puts interfaces on a side, or takes them off; when one is refused those before it are as they
-/// were.
-pub fn set_sides(
-    router: &mut Router,
-    sides: &[(InterfaceIndex, bool)],
-    is_add: bool,
-) -> Result<(), Error> {
-    for (n, (interface, is_inside)) in sides.iter().enumerate() {
-        if let Err(why) = set_side(router, *interface, *is_inside, is_add) {
-            for (interface, is_inside) in &sides[..n] {
-                set_side(router, *interface, *is_inside, !is_add)?;
-            }
-            return Err(why);
-        }
-    }
-    Ok(())
-}
-
 /// Adds addresses to the pool, or takes them out.
 pub fn set_addresses(
     router: &mut Router,

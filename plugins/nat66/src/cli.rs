@@ -7,6 +7,7 @@ use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
+use translation::words::InterfaceSides;
 
 use super::{Nat, Sides};
 
@@ -68,46 +69,15 @@ impl Print for SetMapping {
     }
 }
 
-/// `set interface nat66 [in INTERFACE] [out INTERFACE] [del]`.
-#[derive(Debug, PartialEq)]
+/// Set the inside and outside interfaces
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("set interface nat66")]
+#[stage(Attachments)]
 struct SetSides {
-    /// Interfaces, and whether they are inside.
-    sides: Vec<(InterfaceIndex, bool)>,
+    #[flatten]
+    sides: InterfaceSides,
+    /// delete
     del: bool,
-}
-
-impl Command for SetSides {
-    const PATHS: &'static [&'static str] = &["set interface nat66"];
-    const ABOUT: &'static str = "Set the inside and outside interfaces";
-    const USAGE: &'static str = "[in <interface>] [out <interface>] [del]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut set = Self { sides: Vec::new(), del: false };
-        while !args.is_empty() {
-            if args.keyword("in") {
-                set.sides.push((args.value("in")?, true));
-            } else if args.keyword("out") {
-                set.sides.push((args.value("out")?, false));
-            } else if args.keyword("del") {
-                set.del = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        match set.sides.is_empty() {
-            true => Err("expected in or out and an interface".into()),
-            false => Ok(set),
-        }
-    }
-}
-
-impl Print for SetSides {
-    const STAGE: Stage = Stage::Attachments;
-    fn print(&self, line: &mut Line<'_>) {
-        for (interface, is_inside) in &self.sides {
-            line.word(if *is_inside { "in" } else { "out" }).value(interface);
-        }
-        line.flag("del", self.del);
-    }
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -118,7 +88,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for (interface, sides) in router.settings::<Sides>() {
         for (is_inside, _) in [(true, sides.inside), (false, sides.outside)].iter().filter(|s| s.1)
         {
-            lines.push(&SetSides { sides: vec![(interface, *is_inside)], del: false });
+            lines.push(&SetSides {
+                sides: InterfaceSides(vec![(interface, *is_inside)]),
+                del: false,
+            });
         }
     }
     for (m, _) in super::mappings(router) {
@@ -198,7 +171,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let change = if c.del { super::remove } else { super::add };
         Ok(change(router, c.local, c.external, c.vrf)?)
     });
-    cli.command(|router: &mut Router, c: SetSides| Ok(super::set_sides(router, &c.sides, !c.del)?));
+    cli.command(|router: &mut Router, c: SetSides| {
+        Ok(c.sides.apply(router, !c.del, super::set_side)?)
+    });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
         let row = |(interface, sides): (InterfaceIndex, &Sides)| SideRow {
             interface: router.interfaces.name(interface.0).to_owned(),

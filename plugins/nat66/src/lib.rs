@@ -168,26 +168,6 @@ pub fn set_side(
     Ok(())
 }
 
-/// Sets sides of interfaces; when one is refused those before it are as they were.
-///
-/// # Errors
-/// [`Error`]; nothing has changed then.
-pub fn set_sides(
-    router: &mut Router,
-    sides: &[(InterfaceIndex, bool)],
-    on: bool,
-) -> Result<(), Error> {
-    for (n, (interface, is_inside)) in sides.iter().enumerate() {
-        if let Err(why) = set_side(router, *interface, *is_inside, on) {
-            for (interface, is_inside) in &sides[..n] {
-                set_side(router, *interface, *is_inside, !on)?;
-            }
-            return Err(why);
-        }
-    }
-    Ok(())
-}
-
 /// Maps an address inside, in a table, to one outside.
 ///
 /// # Errors
