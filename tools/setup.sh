@@ -20,9 +20,12 @@ if [ "${1:-}" = test ]; then
         /usr/lib/frr/bgpd:frr dpdk-testpmd:dpdk dnsmasq:dnsmasq-base dig:bind9-dnsutils
         traceroute:traceroute tcpdump:tcpdump openssl:openssl /usr/lib/ipsec/charon:strongswan-charon
         swanctl:strongswan-swanctl"
-    # Plugins of strongSwan: its own ESP, and more algorithms.
-    [ -f /usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so ] ||
-        pairs="$pairs kernel-libipsec:libcharon-extra-plugins chapoly:libstrongswan-extra-plugins"
+    # Plugins of strongSwan: its own ESP, elliptic curves and AES-GCM, and more algorithms.
+    for pair in kernel-libipsec:libcharon-extra-plugins openssl:libstrongswan-standard-plugins \
+        chapoly:libstrongswan-extra-plugins; do
+        [ -f "/usr/lib/ipsec/plugins/libstrongswan-${pair%%:*}.so" ] ||
+            pairs="$pairs /usr/lib/ipsec/plugins/$pair"
+    done
 fi
 missing=
 for pair in $pairs; do

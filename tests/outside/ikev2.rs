@@ -152,11 +152,9 @@ impl Lab {
     }
     #[track_caller]
     fn assert_carries(&self, count: u32) {
-        // A busy machine may hold charon up for a moment; a fault loses packets again.
-        let is_whole = |text: &String| text.contains(" 0% packet loss");
-        let first = self.pings(count);
-        let text = if is_whole(&first) { first } else { self.pings(count) };
-        assert!(is_whole(&text), "{text}\n{}", self.log());
+        let text = self.pings(count);
+        let errors = || self.router.tell("show errors") + &self.router.tell("show ipsec sa");
+        assert!(text.contains(" 0% packet loss"), "{text}\n{}\n{}", errors(), self.log());
     }
 }
 

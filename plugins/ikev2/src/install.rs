@@ -22,8 +22,21 @@ pub struct Group {
     is_made: bool,
     /// The association that seals.
     out: u32,
-    /// Those that open, by child; the youngest is the last.
-    ins: Vec<(u32, u32)>,
+    /// The child whose keys it has.
+    seals: u32,
+    /// The youngest is the last.
+    children: Vec<Member>,
+}
+
+/// A child of a group.
+#[derive(Clone, Debug)]
+struct Member {
+    child: u32,
+    replaces: Option<u32>,
+    /// The association that opens.
+    opens: u32,
+    /// Configuration of the one that seals, once it is this child's turn.
+    sealing: ipsec::Config,
 }
 
 /// The association of one direction.
@@ -125,8 +138,10 @@ fn begin(
     let all = router.own_mut::<Ikev2>();
     let number = all.next_group;
     all.next_group += 1;
-    let ins = vec![(child.child, opens)];
-    all.groups.insert(number, Group { tunnel, is_made, out, ins });
+    let sealing = config(child, out, false, port);
+    let member = Member { child: child.child, replaces: None, opens, sealing };
+    let group = Group { tunnel, is_made, out, seals: child.child, children: vec![member] };
+    all.groups.insert(number, group);
     all.children.insert(child.child, number);
     Ok(())
 }
@@ -157,6 +172,8 @@ fn tunnel_of(
     Ok((tunnel, true))
 }
 
+/// Opens with the new child at once. It seals when the other end has it: RFC 7296 section 2.8 has
+/// the end that answered wait until the old child is deleted.
 fn replace(router: &mut Router, child: &Install, number: u64, port: u16) -> Result<(), String> {
     let opens = new_id(router);
     let Some(group) = router.own::<Ikev2>().groups.get(&number).cloned() else {
@@ -164,18 +181,29 @@ fn replace(router: &mut Router, child: &Install, number: u64, port: u16) -> Resu
     };
     ipsec::add_sa(router, config(child, opens, true, port)).map_err(|e| e.to_string())?;
     let sealing = config(child, group.out, false, port);
-    ipsec::replace_sa(router, sealing).map_err(|e| e.to_string())?;
+    let member = Member { child: child.child, replaces: child.replaces, opens, sealing };
     let all = router.own_mut::<Ikev2>();
     all.children.insert(child.child, number);
     if let Some(group) = all.groups.get_mut(&number) {
-        group.ins.push((child.child, opens));
+        group.children.push(member);
     }
-    protect(router, number).map_err(|e| e.to_string())
+    protect(router, number).map_err(|e| e.to_string())?;
+    if child.is_ready { seal(router, number, child.child) } else { Ok(()) }
+}
+
+/// Seals with a child from now on.
+fn seal(router: &mut Router, number: u64, child: u32) -> Result<(), String> {
+    let group = router.own_mut::<Ikev2>().groups.get_mut(&number);
+    let Some(group) = group else { return Ok(()) };
+    let Some(member) = group.children.iter().find(|m| m.child == child) else { return Ok(()) };
+    group.seals = child;
+    let sealing = member.sealing.clone();
+    ipsec::replace_sa(router, sealing).map_err(|e| e.to_string())
 }
 
 fn protect(router: &mut Router, number: u64) -> Result<(), ipsec::Error> {
     let Some(group) = router.own::<Ikev2>().groups.get(&number).cloned() else { return Ok(()) };
-    let ins: Vec<_> = group.ins.iter().map(|(_, id)| *id).collect();
+    let ins: Vec<_> = group.children.iter().map(|m| m.opens).collect();
     let next_hop = next_hop(router, group.tunnel);
     ipsec::protect(router, group.tunnel, next_hop, group.out, &ins)
 }
@@ -188,21 +216,23 @@ fn next_hop(router: &Router, tunnel: InterfaceIndex) -> std::net::IpAddr {
     }
 }
 
-/// A child goes.
+/// Removes a child. The one that replaces it, or else the youngest, seals from then on; with the
+/// last one the group goes.
 pub(super) fn remove(router: &mut Router, child: u32) {
     let all = router.own_mut::<Ikev2>();
     let Some(number) = all.children.remove(&child) else { return };
     let Some(group) = all.groups.get_mut(&number) else { return };
-    let is_used = group.ins.last().is_some_and(|(last, _)| *last == child);
-    let gone: Vec<_> = match is_used {
-        // What it replaced is not used any more, either.
-        true => group.ins.drain(..).collect(),
-        false => group.ins.extract_if(.., |(one, _)| *one == child).collect(),
-    };
-    if !group.ins.is_empty() {
-        let _ = protect(router, number);
+    let Some(at) = group.children.iter().position(|m| m.child == child) else { return };
+    let gone = group.children.remove(at);
+    let next = group.children.iter().find(|m| m.replaces == Some(child));
+    if let Some(next) = next.or(group.children.last()).map(|m| m.child) {
+        let is_turn = group.seals == child;
+        let done = protect(router, number).map_err(|e| e.to_string());
+        let done = done.and_then(|()| if is_turn { seal(router, number, next) } else { Ok(()) });
+        if let Err(why) = done {
+            router.log.class("ikev2", "").warn(why);
+        }
     } else if let Some(group) = all.groups.remove(&number) {
-        all.children.retain(|_, of| *of != number);
         let next_hop = next_hop(router, group.tunnel);
         let _ = ipsec::unprotect(router, group.tunnel, next_hop);
         let _ = ipsec::remove_sa(router, group.out);
@@ -210,7 +240,5 @@ pub(super) fn remove(router: &mut Router, child: u32) {
             let _ = router.remove_tunnel::<Ipip>(group.tunnel);
         }
     }
-    for (_, id) in gone {
-        let _ = ipsec::remove_sa(router, id);
-    }
+    let _ = ipsec::remove_sa(router, gone.opens);
 }

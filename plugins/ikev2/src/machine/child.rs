@@ -166,6 +166,7 @@ impl Machine {
             suite: new.suite,
             keys: (keys_in, keys_out),
             replaces: new.replaces,
+            is_ready: new.is_initiator,
         })));
         if let Some(old) = sa.children.iter_mut().find(|child| Some(child.id) == new.replaces) {
             let wait = if new.is_initiator { HANDOVER } else { HANDOVER_THERE };

@@ -86,6 +86,8 @@ pub struct Install {
     pub keys: (ChildKey, ChildKey),
     /// The child whose place it takes.
     pub replaces: Option<u32>,
+    /// Whether the other end has it already, so that packets may be sealed with it at once.
+    pub is_ready: bool,
 }
 
 /// Something to be done for the machine.

@@ -401,6 +401,9 @@ fn children_are_replaced_in_time_and_old_ones_go() {
             assert_eq!(child.replaces, Some(end.installed[at - 1].child));
         }
     }
+    for (end, begins) in pair.ends.iter().zip([true, false]) {
+        assert!(end.installed.iter().all(|child| child.is_ready == begins));
+    }
 }
 
 #[test]
