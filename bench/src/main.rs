@@ -8,6 +8,7 @@ mod groups;
 mod options;
 mod plot;
 mod scenario;
+mod sealed;
 mod traffic;
 mod window;
 mod workers;

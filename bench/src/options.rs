@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Scenarios and groups of them, in the order they run.
-pub const ALL: [&str; 37] = [
+pub const ALL: [&str; 49] = [
     "ip4-1",
     "ip4-255k",
     "ip4-1m",
@@ -30,6 +30,18 @@ pub const ALL: [&str; 37] = [
     "mpls-push",
     "mpls-swap",
     "mpls-1m",
+    "ipsec-gcm",
+    "ipsec-gcm-512",
+    "ipsec-gcm-1400",
+    "ipsec-cbc-sha1",
+    "ipsec-cbc-sha1-1400",
+    "ipsec-10k",
+    "ipsec-gcm-in",
+    "ipsec-gcm-512-in",
+    "ipsec-gcm-1400-in",
+    "ipsec-cbc-sha1-in",
+    "ipsec-cbc-sha1-1400-in",
+    "ipsec-10k-in",
     "flatness",
     "curve",
     "curve-rules",

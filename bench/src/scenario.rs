@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::sealed;
+
 /// Lines that set a router up, and the one that makes its traffic.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -118,7 +120,8 @@ fn vlan_routes(lines: impl Iterator<Item = String>) -> Vec<String> {
     lines.chain(end.map(str::to_owned)).collect()
 }
 
-fn replay(folder: &Path, file: &str) -> String {
+/// A stream of the packets of a capture.
+pub fn replay(folder: &Path, file: &str) -> String {
     let file = folder.join(file);
     format!(
         "packet-generator new {{ name s0 limit 100000000000 interface pg0 node ethernet-input \
@@ -146,7 +149,7 @@ fn behind_headers(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)
     Some((4, lines.iter().map(|line| (*line).to_owned()).collect(), stream))
 }
 
-/// A scenario with packets that are translated: version, set-up and stream.
+/// A scenario with packets that are translated or sealed: version, set-up and stream.
 fn translated(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)> {
     let route = "ip route add 16.0.0.0/8 via 10.0.1.2 pg1";
     let mut lines: Vec<String> = [route].into_iter().chain(NAT44).map(str::to_owned).collect();
@@ -157,7 +160,7 @@ fn translated(name: &str, folder: &Path) -> Option<(u8, Vec<String>, String)> {
             lines.push("set nat timeout udp 1".to_owned());
             ip4_stream("16.0.0.1").replace("10.0.0.2", "10.64.0.0+10.127.255.255")
         }
-        _ => return None,
+        _ => return sealed::scenario(name, folder),
     };
     Some((4, lines, stream))
 }

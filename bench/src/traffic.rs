@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use crate::scenario::{NEIGHBORS, vlan};
+use crate::sealed;
 
 /// Prefix lengths of the global IPv4 table and their weights.
 const IP4_LENS: [(u8, u32); 17] = [
@@ -62,7 +63,8 @@ impl Random {
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
     fn weighted(&mut self, lens: &[(u8, u32)]) -> u8 {
@@ -78,7 +80,7 @@ impl Random {
 }
 
 /// Seed of all random numbers.
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// One more than the last VLAN there may be.
 const VLANS: u16 = 4095;
 /// Prefixes of the IPv4 table.
@@ -143,6 +145,7 @@ pub fn make(folder: &Path) -> io::Result<()> {
     write_vlans(&mut Random(SEED), &folder.join("vlans.pcap"))?;
     write_packets((0..256).map(|_| labelled(LABEL)), &folder.join("mpls.pcap"))?;
     write_labels(folder)?;
+    sealed::make(folder)?;
     for (name, users, ports, packets) in NAT_USERS {
         let (path, part) = (folder.join(format!("{name}.pcap")), folder.join("users.part"));
         if !path.exists() {
@@ -322,7 +325,8 @@ fn write_capture(
     write_packets(packets, path)
 }
 
-fn write_packets(packets: impl Iterator<Item = Vec<u8>>, path: &Path) -> io::Result<()> {
+/// Writes a capture.
+pub fn write_packets(packets: impl Iterator<Item = Vec<u8>>, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1u32] {
         file.write_all(&word.to_le_bytes())?;
@@ -336,24 +340,32 @@ fn write_packets(packets: impl Iterator<Item = Vec<u8>>, path: &Path) -> io::Res
     file.flush()
 }
 
-const MACS: [u8; 12] = [2, 0, 0, 0, 0, 0xaa, 2, 0, 0, 0, 0, 1];
+/// Addresses of Ethernet.
+pub const MACS: [u8; 12] = [2, 0, 0, 0, 0, 0xaa, 2, 0, 0, 0, 0, 1];
 
 fn ip4_packet(dst: u32) -> Vec<u8> {
     ip4_packet_from(u32::from_be_bytes(SOURCE4), dst)
 }
 
 fn ip4_packet_from(src: u32, dst: u32) -> Vec<u8> {
-    let mut header = [0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    header[12..16].copy_from_slice(&src.to_be_bytes());
-    header[16..].copy_from_slice(&dst.to_be_bytes());
+    let header = ip4_header(17, 46, [src, dst]);
+    let mut packet = [&MACS[..], &[8, 0], &header, &udp(26, 0)].concat();
+    packet.resize(60, 0);
+    packet
+}
+
+/// The header of an IPv4 packet of so many bytes, from and to these addresses.
+pub fn ip4_header(protocol: u8, len: usize, ends: [u32; 2]) -> [u8; 20] {
+    let mut header = [0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    header[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    header[12..16].copy_from_slice(&ends[0].to_be_bytes());
+    header[16..].copy_from_slice(&ends[1].to_be_bytes());
     let words = header.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
     let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     header[10..12].copy_from_slice(&(!folded as u16).to_be_bytes());
-    let mut packet = [&MACS[..], &[8, 0], &header, &udp(26, 0)].concat();
-    packet.resize(60, 0);
-    packet
+    header
 }
 
 fn ip6_packet(dst: u128) -> Vec<u8> {
@@ -362,7 +374,8 @@ fn ip6_packet(dst: u128) -> Vec<u8> {
     [&MACS[..], &[0x86, 0xdd], &start, &src, &dst, &udp(10, 0xffff), &[0, 0]].concat()
 }
 
-fn udp(len: u16, checksum: u16) -> Vec<u8> {
+/// The header of a UDP datagram.
+pub fn udp(len: u16, checksum: u16) -> Vec<u8> {
     [1234, 2345, len, checksum].into_iter().flat_map(u16::to_be_bytes).collect()
 }
 

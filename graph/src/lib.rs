@@ -31,8 +31,9 @@ pub use control::{
     Samples, Settings, UntilDone,
 };
 pub use engine::{
-    Ahead, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake, Lent,
-    MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Part, Passes, ROOM, Taken,
+    Ahead, Apart, Arrival, BLOCK, Foreign, ForeignFrame, Frame, Growing, Handled, Held, Intake,
+    Lent, MOST_SLICES, Monitored, NewPacket, NodeStats, Packet, Part, Passes, ROOM, Taken,
+    Together,
 };
 pub use hand_off::{Congestion, HandOff, HandsOff};
 pub use infra::cpu::Cpu;

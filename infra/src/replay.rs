@@ -25,6 +25,15 @@ impl Numbers {
         self.0.store(next, Relaxed);
         Some(next)
     }
+    /// The next `count` numbers: the first of them. `None`, and none is taken, when there are less
+    /// up to `most`.
+    #[inline(always)]
+    pub fn take_run(&self, count: u64, most: u64) -> Option<u64> {
+        let last = self.0.load(Relaxed);
+        let end = last.checked_add(count).filter(|end| *end <= most)?;
+        self.0.store(end, Relaxed);
+        Some(last + 1)
+    }
     /// The last one taken; 0 for none.
     pub fn last(&self) -> u64 {
         self.0.load(Relaxed)
@@ -86,7 +95,11 @@ impl Window {
     /// before the first.
     #[inline(always)]
     pub fn whole(&self, low: u32, is_strict: bool) -> Option<u64> {
-        let newest = self.newest();
+        self.whole_behind(self.newest(), low, is_strict)
+    }
+    /// The same if this were the newest number. It is never smaller than for an older one.
+    #[inline(always)]
+    pub fn whole_behind(&self, newest: u64, low: u32, is_strict: bool) -> Option<u64> {
         let (high, top) = (newest >> 32, newest as u32);
         let size = if is_strict { self.size() } else { HALF };
         let bottom = top.wrapping_sub((size - 1) as u32);
@@ -159,6 +172,10 @@ mod tests {
         assert_eq!((numbers.take(2), numbers.take(2), numbers.take(2)), (Some(1), Some(2), None));
         numbers.set(u64::MAX);
         assert_eq!(numbers.take(u64::MAX), None);
+        assert_eq!(numbers.take_run(1, u64::MAX), None);
+        numbers.set(7);
+        assert_eq!((numbers.take_run(3, 9), numbers.take_run(2, 9)), (None, Some(8)));
+        assert_eq!((numbers.last(), numbers.take(9)), (9, None));
     }
 
     #[test]

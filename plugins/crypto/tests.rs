@@ -1,6 +1,6 @@
 //! Examples of the RFCs, and what is sealed can be opened.
 
-use crypto::{CIPHERS, Cipher, MACS, Mac, Mode};
+use crypto::{CIPHERS, Cipher, Job, MACS, MAX_IV, Mac, Mode, TAG};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<_> = text.chars().filter_map(|c| c.to_digit(16)).collect();
@@ -196,5 +196,91 @@ fn aes_gcm_agrees_with_another_implementation_at_all_lengths() {
         assert!(!cipher.open(&nonce, &aad, &mut forged), "{len} {bit}");
         assert!(cipher.open(&nonce, &aad, &mut packet));
         assert_eq!(packet[..len], plain);
+    }
+}
+
+/// Bytes that look random.
+fn noise(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|i| (((i + 1) * (seed + 7) * 2_654_435_761) >> 13) as u8).collect()
+}
+
+/// Lengths of packets, so many, in no order.
+fn lengths(count: usize) -> Vec<usize> {
+    (0..count).map(|i| [0, 1, 52, 64, 102, 255, 256, 257, 515, 1400][i * 7 % 10] + i % 3).collect()
+}
+
+#[test]
+fn packets_sealed_together_are_as_those_sealed_one_by_one() {
+    for algorithm in CIPHERS.into_iter().filter(|c| c.mode == Mode::Aead) {
+        let cipher = Cipher::new(algorithm, &noise(algorithm.key, 1)).ok().unwrap();
+        for count in [1, 3, 4, 5, 16, 63, 64] {
+            let lens = lengths(count);
+            let nonce = |at: usize| <[u8; 12]>::try_from(noise(12, at)).unwrap();
+            let aad_len = |at: usize| if at % 5 == 2 { 12 } else { 8 };
+            let mut one: Vec<_> = (0..count).map(|at| noise(lens[at], at)).collect();
+            let clear = one.clone();
+            let tags: Vec<_> = (0..count)
+                .map(|at| cipher.seal(&nonce(at), &nonce(at + 1)[..aad_len(at)], &mut one[at]))
+                .collect();
+            let mut all = clear.clone();
+            let mut jobs: Vec<_> = all
+                .iter_mut()
+                .enumerate()
+                .map(|(at, data)| Job {
+                    nonce: nonce(at),
+                    aad: nonce(at + 1),
+                    aad_len: aad_len(at) as u8,
+                    data,
+                    tag: [0; TAG],
+                })
+                .collect();
+            assert!(cipher.seal_each(&mut jobs));
+            for (at, job) in jobs.iter_mut().enumerate() {
+                assert_eq!(Some(job.tag), tags[at], "{} {count} {at}", algorithm.name);
+                assert_eq!(*job.data, one[at][..], "{} {count} {at}", algorithm.name);
+                job.tag[at % 16] ^= u8::from(at % 4 == 1) << (at % 8);
+            }
+            let Some(right) = cipher.open_each(&mut jobs) else { continue };
+            drop(jobs);
+            assert_eq!(all, clear);
+            assert!((0..count).all(|at| right >> at & 1 == u64::from(at % 4 != 1)), "{right:x}");
+        }
+    }
+}
+
+#[test]
+fn pieces_enciphered_together_are_as_those_enciphered_one_by_one() {
+    for algorithm in CIPHERS.into_iter().filter(|c| c.mode == Mode::Cbc) {
+        let cipher = Cipher::new(algorithm, &noise(algorithm.key, 1)).ok().unwrap();
+        for count in [0, 1, 3, 16, 17, 64] {
+            let whole = |len: usize| len.next_multiple_of(algorithm.block);
+            let mut one: Vec<_> =
+                lengths(count).into_iter().enumerate().map(|(i, n)| noise(whole(n), i)).collect();
+            let mut all = one.clone();
+            one.iter_mut().for_each(|piece| cipher.encrypt(&[0; MAX_IV], piece));
+            cipher.encrypt_each(all.iter_mut().map(|piece| &mut piece[..]));
+            assert_eq!(all, one, "{} {count}", algorithm.name);
+        }
+    }
+}
+
+#[test]
+fn messages_hashed_together_have_the_hashes_that_they_have_alone() {
+    for algorithm in MACS.into_iter().filter(|m| m.icv > 0) {
+        for key in [0, 20, 64, 65] {
+            let mac = Mac::new(algorithm, &noise(key, 9));
+            for count in [0, 1, 3, 4, 15, 16, 17, 64] {
+                let lens = lengths(count).into_iter().enumerate();
+                let messages: Vec<_> = lens.map(|(i, len)| noise(len + i, i)).collect();
+                let all: Vec<&[u8]> = messages.iter().map(|m| &m[..]).collect();
+                let mut seen = 0_u64;
+                mac.hash_each(&all, |at, hash| {
+                    let alone = mac.hash(&[all[at]]);
+                    assert_eq!(hash[..32.min(hash.len())], alone[..32.min(hash.len())]);
+                    seen |= 1 << at;
+                });
+                assert_eq!(seen.count_ones() as usize, count, "{}", algorithm.name);
+            }
+        }
     }
 }

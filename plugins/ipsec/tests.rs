@@ -203,6 +203,30 @@ fn protected_tunnels_carry_frames() {
     }
 }
 
+#[test]
+fn a_protected_tunnel_for_frames_carries_no_announcement_of_an_address() {
+    for (own, far) in [("10.0.1.1", "20.0.0.1"), ("2001:db8:1::1", "2a01::1")] {
+        let mut rig = rig();
+        rig.run(&format!("create gre tunnel src {own} dst {far} teb"));
+        let suite = &suites()[0];
+        for line in [
+            &format!("ipsec sa add 1 spi 1001 {suite}"),
+            "ipsec tunnel protect gre0 input-sa 1 output-sa 1",
+            "set interface state gre0 up",
+        ] {
+            rig.set(line);
+        }
+        settle(&mut rig);
+        for line in ["set interface ip address gre0 10.7.0.1/24", "enable ip6 interface gre0"] {
+            rig.set(line);
+        }
+        rig.graph.run();
+        let moved = rig.graph.moved_counters();
+        let is_sealed = |(node, ..): &(String, _, _)| node.contains("encrypt");
+        assert!(!moved.iter().any(is_sealed), "{moved:?}");
+    }
+}
+
 /// A packet that AH protects, as another implementation (Scapy) makes it.
 struct Signed {
     /// Words of the association.

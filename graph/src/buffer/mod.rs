@@ -198,6 +198,12 @@ impl<'p> Buffer<'p> {
         // SAFETY: as in `bytes`, and borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.len()) }
     }
+    /// Current bytes of the first segment, for as long as the packet is the caller's.
+    #[inline(always)]
+    pub fn into_bytes(self) -> &'p mut [u8] {
+        // SAFETY: as in `bytes_mut`; this was the only handle to the packet for 'p.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.len()) }
+    }
     /// Bytes from an offset as [`Buffer::l3_offset`] gives it, to the end of the segment; empty
     /// outside it.
     pub fn bytes_from(&self, offset: i16) -> &[u8] {

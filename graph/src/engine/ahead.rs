@@ -27,6 +27,9 @@ pub(super) struct PassedNode {
 pub struct Ahead<'a>(&'a [NodeRuntime]);
 
 impl<'a> Ahead<'a> {
+    pub(super) fn of(nodes: &'a [NodeRuntime]) -> Self {
+        Self(nodes)
+    }
     /// The node at the end of an edge.
     #[inline(always)]
     pub fn target(&self, node: u32, edge: Slot) -> Option<u32> {

@@ -5,6 +5,7 @@
 //! only while a node or input holds the frame they lie in.
 
 mod ahead;
+mod apart;
 mod chain;
 mod core;
 mod dispatch;
@@ -23,6 +24,7 @@ mod passes;
 mod recall;
 
 pub use ahead::Ahead;
+pub use apart::{Apart, Together};
 pub(crate) use core::Core;
 pub(crate) use core::{ArcEdges, NodeRuntime, Sampled, stamp};
 pub use core::{NodeStats, ROOM};

@@ -20,13 +20,13 @@ const SPECIAL: Flags = Flags::TRACED.with(Flags::CHAINED);
 /// [`Frame::passes`](super::Frame::passes).
 pub struct Passes<'p, N: Node> {
     pub(super) core: &'p mut Core,
-    base: NonNull<u8>,
+    pub(super) base: NonNull<u8>,
     pub(super) node: u32,
     drop_slot: u32,
     along: Along<'p>,
     len: usize,
     /// The last one is repeated behind the end, for what is fetched ahead.
-    indices: [u32; FRAME + AHEAD],
+    pub(super) indices: [u32; FRAME + AHEAD],
     pub(super) slots: [u32; FRAME],
     of: PhantomData<N>,
 }

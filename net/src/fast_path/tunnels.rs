@@ -1,5 +1,6 @@
 //! Packets into tunnels on the fast path: they pass the mid-chain node of their version and
-//! `adj-midchain-tx`, then the nodes of the [underlay](super::underlay).
+//! `adj-midchain-tx`, then the nodes of the [underlay](super::underlay). Those of tunnels with a
+//! node of a feature behind their headers wait for that.
 
 use std::ops::Range;
 
@@ -23,9 +24,9 @@ struct Entry<'a> {
     /// The mid-chain node, and the one behind it.
     midchain: u32,
     transmit: u32,
-    /// The next step behind the headers.
-    onward: Onward,
-    lane: Lane<'a>,
+    /// The next step behind the headers; `None` when packets wait for the node there, which is a
+    /// feature's.
+    behind: Option<(Onward, Lane<'a>)>,
 }
 
 /// Data for a frame's packets into tunnels.
@@ -107,8 +108,10 @@ impl<'a, V: Version> Pass<'a, V> {
         packets.sent(self.nodes.lookup, self.through.edges.to_midchain, run.packets);
         packets.sent(midchain, adjacency.output, run.packets);
         packets.passed(midchain, run.packets, share::tunnel::MIDCHAIN);
-        packets.passed(transmit, run.packets, share::tunnel::TRANSMIT);
-        count_route(tunnels.sent, adjacency.interface.0, sent);
+        if into.behind.is_some() {
+            packets.passed(transmit, run.packets, share::tunnel::TRANSMIT);
+            count_route(tunnels.sent, adjacency.interface.0, sent);
+        }
     }
     /// Puts the headers of a tunnel in front of a packet, and sends it on: the node that it waits
     /// for, and the length that it had. `None`, and nothing has changed, when it has to go node by
@@ -124,7 +127,7 @@ impl<'a, V: Version> Pass<'a, V> {
         if p.rx() != self.ingress.rx {
             self.enter_by(ahead, p.rx());
         }
-        self.ingress.fib?;
+        let fib = self.ingress.fib?;
         let (a, hop) = (into.adjacency, into.hop);
         let (flags, offset, room) = (p.flags(), p.offset(), p.headroom() + ETHERNET);
         let packet = p.bytes_mut().get_mut(ETHERNET..)?;
@@ -133,19 +136,28 @@ impl<'a, V: Version> Pass<'a, V> {
         if !has_hop | (len > usize::from(a.mtu)) | (room < hop.header.len()) {
             return None;
         }
-        V::spend_hop_of(packet);
+        let mut flags = flags.with(Flags::L2).with(Flags::L3);
+        if !hop.header.is_empty() {
+            V::spend_hop_of(packet); // otherwise where the packet gets headers
+            flags = flags.with(Flags::LOCAL);
+        }
         p.set_l2_offset(offset);
         p.set_l3_offset(offset + ETHERNET as i16);
-        p.set_flags(flags.with(Flags::L2).with(Flags::L3).with(Flags::LOCAL));
+        p.set_flags(flags);
         p.advance(ETHERNET)?;
         hop.put_in_front(p)?;
         if a.is_counted {
             tunnels.underlay.count(into.index, p.len());
         }
         p.set_tx(a.interface.0);
-        into.onward.take(p);
         self.ingress.packets += 1;
-        Some((tunnels.underlay.send(&into.lane, p, &mut self.outputs), len as u64))
+        let Some((onward, lane)) = &into.behind else {
+            p.set_fib(fib);
+            p.set_adjacency(into.index);
+            return Some((into.transmit, len as u64));
+        };
+        onward.take(p);
+        Some((tunnels.underlay.send(lane, p, &mut self.outputs), len as u64))
     }
     /// The entry of a tunnel over an adjacency, if no feature is on the path.
     fn entry_over<N: Node>(
@@ -157,14 +169,20 @@ impl<'a, V: Version> Pass<'a, V> {
         let ahead = packets.ahead().1;
         let midchain = ahead.target(self.nodes.lookup, self.through.edges.to_midchain)?;
         let a = self.through.adjacencies.read(index, self.epoch);
-        let (adjacency, hop) = a.and_then(with_hop).filter(|(_, hop)| !hop.header.is_empty())?;
+        let (adjacency, hop) = a.and_then(with_hop)?;
         let feature = ahead.feature(midchain, V::OUTPUT_ARC, adjacency.interface.0);
-        if feature.is_some() || adjacency.is_led {
+        if feature.is_some() || (hop.header.is_empty() && !adjacency.is_led) {
             return None;
         }
         let transmit = ahead.target(midchain, adjacency.output)?;
-        let onward = tunnels.stacked.onward(hop, self.epoch);
-        let lane = tunnels.underlay.lane(ahead, transmit, &onward, &mut self.outputs)?;
-        Some(Entry { index, adjacency, hop, midchain, transmit, onward, lane })
+        let behind = match adjacency.is_led {
+            true => None,
+            false => {
+                let onward = tunnels.stacked.onward(hop, self.epoch);
+                let lane = tunnels.underlay.lane(ahead, transmit, &onward, &mut self.outputs)?;
+                Some((onward, lane))
+            }
+        };
+        Some(Entry { index, adjacency, hop, midchain, transmit, behind })
     }
 }

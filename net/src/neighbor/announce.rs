@@ -15,7 +15,7 @@ use super::process;
 use super::strict::Strict;
 use super::table::Key;
 use crate::address::{AddressState, OnInterface};
-use crate::interface::{InterfaceIndex, Kind};
+use crate::interface::{InterfaceIndex, Kind, Mode};
 use crate::ip::{V4, V6};
 use crate::nd::ALL_NODES;
 use crate::router::Router;
@@ -84,11 +84,19 @@ pub(super) fn announce_new(router: &mut Router) {
     }
 }
 
-/// Whether an interface is up, and its link one of neighbours that ask for addresses.
+/// Whether an interface is up, and its link one of neighbours that ask for addresses. A port of a
+/// bridge has none of its own, unless it is the domain's way to the router, a loopback; the far end
+/// of a tunnel asks when it needs to, and counts what is sent through it, as in the original.
 fn is_announced_on(router: &Router, interface: InterfaceIndex) -> bool {
+    let port = router.interfaces.port(interface);
     router.interfaces.at(interface).is_some_and(|i| {
         let has_neighbors = i.kind == Kind::Ethernet && i.mac != L3_MAC && !i.is_point_to_point();
-        i.admin_up && i.link_up && has_neighbors
+        let is_routed = port.is_some_and(|port| port.mode == Mode::Layer3);
+        i.admin_up
+            && i.link_up
+            && has_neighbors
+            && (is_routed || i.hardware == "Loopback")
+            && router.outer_of_tunnel(interface).is_none()
     })
 }
 

@@ -12,6 +12,7 @@ use super::Strict;
 use super::family::{ArpFrame, NdFrame};
 use super::testing::*;
 use super::waiting::{MOST, MOST_FOR_ONE};
+use crate::interface::Mode;
 
 #[test]
 fn requests_for_our_address_are_answered_and_the_asker_is_known() {
@@ -460,7 +461,13 @@ fn an_address_that_an_interface_gets_while_it_is_up_is_announced() {
     b.set("set interface state pg1 down");
     b.set("set interface ip address pg1 10.9.0.1/24");
     assert!(b.wait(0.0).is_empty());
+    // Nor one of an interface that is bridged before the announcement.
     let pg0 = b.pg0;
+    b.set("set interface ip address pg0 10.8.0.1/24");
+    b.control(|router, _| router.set_mode(pg0, Mode::Bridge)).unwrap();
+    assert!(b.wait(0.0).is_empty());
+    b.control(|router, _| router.set_mode(pg0, Mode::Layer3)).unwrap();
+    b.set("set interface ip address del pg0 10.8.0.1/24");
     b.control(|router, _| router.put(pg0, Strict(true))).unwrap();
     b.set("set interface ip address pg0 10.8.0.1/24");
     assert!(b.wait(0.0).is_empty());

@@ -222,7 +222,7 @@ impl Router {
     }
     /// The outer header of a tunnel of any kind, by its interface.
     pub fn outer_of_tunnel(&self, interface: InterfaceIndex) -> Option<Outer> {
-        self.own::<Common>().interfaces.get(&interface).copied()
+        self.state::<Common>()?.interfaces.get(&interface).copied()
     }
     /// The tunnels of a kind.
     pub fn tunnels<K: Kind>(&self) -> &Tunnels<K> {

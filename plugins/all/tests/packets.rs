@@ -76,6 +76,8 @@ mod ip_session_redirect;
 mod ipfix;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
+#[path = "../../ipsec/fast_path_tests.rs"]
+mod ipsec_fast_path;
 #[path = "../../ipsec/tests.rs"]
 mod ipsec_packets;
 #[path = "../../l2/tests.rs"]

@@ -11,11 +11,10 @@ use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::AeadInPlace;
 use des::{Des, TdesEde3};
 use ring::aead::{self, LessSafeKey, UnboundKey};
-use subtle::ConstantTimeEq;
 
 use super::algorithm::{CipherAlgorithm, Mode};
 #[cfg(target_arch = "x86_64")]
-use super::gcm;
+use super::{cbc as lanes, gcm};
 
 /// Bytes of the longest initialization vector.
 pub const MAX_IV: usize = 16;
@@ -31,11 +30,29 @@ pub struct KeyLength {
     pub expected: usize,
 }
 
+/// A packet for an AEAD, one of several that are worked on together.
+#[derive(Default)]
+pub struct Job<'a> {
+    /// The nonce.
+    pub nonce: [u8; 12],
+    /// Additional data, and the length of it.
+    pub aad: [u8; 12],
+    /// Bytes of additional data.
+    pub aad_len: u8,
+    /// Enciphered or deciphered in place.
+    pub data: &'a mut [u8],
+    /// The tag: of what was sealed, or that what is opened came with.
+    pub tag: [u8; TAG],
+}
+
 /// A cipher with its key.
 pub struct Cipher {
     /// Algorithm.
     pub algorithm: CipherAlgorithm,
     key: Key,
+    /// The key for several packets at once, with CBC and on processors that can.
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Box<lanes::Key>>,
 }
 
 enum Key {
@@ -69,8 +86,11 @@ impl Cipher {
         if algorithm.is_gcm()
             && let Some(key) = gcm::Key::new(key)
         {
-            return Ok(Self { algorithm, key: Key::Gcm(Box::new(key)) });
+            return Ok(Self { algorithm, key: Key::Gcm(Box::new(key)), lanes: None });
         }
+        #[cfg(target_arch = "x86_64")]
+        let lanes = (algorithm.mode == Mode::Cbc && algorithm.block == 16)
+            .then(|| lanes::Key::new(key).map(Box::new));
         let key = match (algorithm.mode, algorithm.block, algorithm.key) {
             (Mode::Null, ..) => Key::Null,
             _ if has_tag && !algorithm.is_gcm() => {
@@ -85,7 +105,12 @@ impl Cipher {
             (_, _, 24) => Key::Aes192(prepared(key).ok_or(wrong)?),
             _ => Key::Aes256(prepared(key).ok_or(wrong)?),
         };
-        Ok(Self { algorithm, key })
+        Ok(Self {
+            algorithm,
+            key,
+            #[cfg(target_arch = "x86_64")]
+            lanes: lanes.flatten(),
+        })
     }
     /// Enciphers whole blocks with CBC, or any bytes with CTR, whose `iv` is the whole first
     /// counter block.
@@ -120,6 +145,14 @@ impl Cipher {
             _ => (),
         }
     }
+    /// Enciphers whole blocks of several pieces with CBC, each from a vector of zeros on.
+    pub fn encrypt_each<'a>(&self, pieces: impl ExactSizeIterator<Item = &'a mut [u8]>) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(key) = self.lanes.as_ref().filter(|_| pieces.len() >= FEW) {
+            return key.encrypt(pieces);
+        }
+        pieces.for_each(|piece| self.encrypt(&[0; MAX_IV], piece));
+    }
     /// An unpredictable initialization vector for CBC, from a number that is used once: that number
     /// encrypted (NIST SP 800-38A, appendix C).
     #[inline]
@@ -135,7 +168,6 @@ impl Cipher {
         block
     }
     /// Enciphers in place and returns the tag; `None` where the algorithm is no AEAD.
-    #[inline]
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
         match &self.key {
             #[cfg(target_arch = "x86_64")]
@@ -152,8 +184,49 @@ impl Cipher {
             _ => None,
         }
     }
-    /// Deciphers in place what ends in its tag; whether the tag is right.
+    /// Seals several packets; whether all of them are.
+    pub fn seal_each(&self, jobs: &mut [Job<'_>]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Key::Gcm(key) = &self.key {
+            gcm_each::<true>(key, jobs, |_, _| ());
+            return true;
+        }
+        jobs.iter_mut().fold(true, |all, job| {
+            let (aad, len) = (job.aad, usize::from(job.aad_len));
+            let tag = self.seal(&job.nonce, aad.get(..len).unwrap_or(&[]), job.data);
+            job.tag = tag.unwrap_or_default();
+            all & tag.is_some()
+        })
+    }
+    /// Prefetches the key, for a packet that is sealed or opened soon.
     #[inline]
+    pub fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Key::Gcm(key) = &self.key {
+            key.prefetch();
+        }
+    }
+    /// Whether packets can be opened together.
+    #[inline(always)]
+    pub fn opens_each(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return matches!(self.key, Key::Gcm(_));
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+    /// Opens at most 64 packets, all of which are deciphered: a bit for each whose tag is right.
+    /// `None` where packets are to be opened one by one.
+    pub fn open_each(&self, jobs: &mut [Job<'_>]) -> Option<u64> {
+        #[cfg(target_arch = "x86_64")]
+        if let Key::Gcm(key) = &self.key {
+            let mut right = 0;
+            gcm_each::<false>(key, jobs, |at, is_right| right |= u64::from(is_right) << (at % 64));
+            return Some(right);
+        }
+        let _ = jobs;
+        None
+    }
+    /// Deciphers in place what ends in its tag; whether the tag is right.
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data_and_tag: &mut [u8]) -> bool {
         match &self.key {
             #[cfg(target_arch = "x86_64")]
@@ -161,7 +234,7 @@ impl Cipher {
                 let Some((data, tag)) = data_and_tag.split_last_chunk_mut::<TAG>() else {
                     return false;
                 };
-                key.open(nonce, aad, data).ct_eq(tag).into()
+                is_same(&key.open(nonce, aad, data), tag)
             }
             Key::Ring(key) => {
                 let nonce = aead::Nonce::assume_unique_for_key(*nonce);
@@ -176,6 +249,53 @@ impl Cipher {
             _ => false,
         }
     }
+}
+
+/// Packets from which on several are worked on at once.
+#[cfg(target_arch = "x86_64")]
+const FEW: usize = 3;
+
+/// Seals or opens packets, four short ones at a time; says of each whether it has the tag that it
+/// came with.
+#[cfg(target_arch = "x86_64")]
+fn gcm_each<const SEALS: bool>(
+    key: &gcm::Key,
+    jobs: &mut [Job<'_>],
+    mut is_right: impl FnMut(usize, bool),
+) {
+    let (fours, rest) = jobs.as_chunks_mut::<{ gcm::FOUR }>();
+    let alone = |job: &mut Job<'_>| {
+        let (aad, len) = (job.aad, usize::from(job.aad_len).min(12));
+        match SEALS {
+            true => key.seal(&job.nonce, &aad[..len], job.data),
+            false => key.open(&job.nonce, &aad[..len], job.data),
+        }
+    };
+    let mut at = 0;
+    for four in fours {
+        let given: [_; gcm::FOUR] = std::array::from_fn(|k| four[k].tag);
+        if four.iter().all(|job| job.data.len() <= gcm::MOST) {
+            key.crypt_four::<SEALS>(four);
+        } else {
+            four.iter_mut().for_each(|job| job.tag = alone(job));
+        }
+        for (given, job) in given.iter().zip(four) {
+            is_right(at, SEALS || is_same(given, &job.tag));
+            at += 1;
+        }
+    }
+    for job in rest {
+        let given = job.tag;
+        job.tag = alone(job);
+        is_right(at, SEALS || is_same(&given, &job.tag));
+        at += 1;
+    }
+}
+
+/// Whether tags are the same: compared as one number, so that no branch depends on a part of them.
+#[cfg(target_arch = "x86_64")]
+fn is_same(one: &[u8; TAG], other: &[u8; TAG]) -> bool {
+    u128::from_ne_bytes(*one) ^ u128::from_ne_bytes(*other) == 0
 }
 
 fn prepared<K: KeyInit>(key: &[u8]) -> Option<Box<K>> {

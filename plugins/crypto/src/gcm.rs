@@ -11,7 +11,13 @@
 //! [`Key::new`] makes one only where the processor has them. Memory is read and written through
 //! slices of at most 64 bytes, under masks with a bit for each of their bytes.
 
+mod four;
+
 use std::arch::x86_64::*;
+
+use infra::cpu::prefetch;
+
+pub use four::{FOUR, MOST};
 
 /// Bytes of a block and of a tag.
 const BLOCK: usize = 16;
@@ -19,12 +25,13 @@ const BLOCK: usize = 16;
 const WIDE: usize = 64;
 /// Blocks between two reductions of the hash.
 const GROUP: usize = 16;
-/// Powers of the hash's key: those of a group and one for the block of lengths.
-const POWERS: usize = GROUP + 1;
-/// Blocks of zeros behind the powers, for the last lanes.
-const BEHIND: usize = 3;
+/// Powers of the hash's key: one for the block of additional data, those of a group, and one for
+/// the block of lengths.
+const POWERS: usize = GROUP + 2;
+/// Blocks of zeros behind the powers, for lanes behind the end of a packet.
+const BEHIND: usize = GROUP;
 /// Round keys of the longest key.
-const ROUNDS: usize = 15;
+pub const ROUNDS: usize = 15;
 /// The polynomial of the hash, reversed: x^128 + x^127 + x^126 + x^121 + 1.
 const POLYNOMIAL: u128 = 0xc200_0000_0000_0000_0000_0000_0000_0001;
 
@@ -55,8 +62,14 @@ impl Key {
         // SAFETY: the processor has the extensions.
         ([16, 24, 32].contains(&key.len()) && is_able()).then(|| unsafe { prepare(key) })
     }
-    /// Enciphers in place; the tag.
+    /// Prefetches the lines that a short packet needs.
     #[inline]
+    pub fn prefetch(&self) {
+        let line = WIDE / BLOCK;
+        self.powers[POWERS - 2 * line..].iter().step_by(line).for_each(prefetch);
+        self.rounds.iter().step_by(line).for_each(prefetch);
+    }
+    /// Enciphers in place; the tag. Compiled here, with all that it calls.
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; BLOCK] {
         // SAFETY: there is a key, so the extensions are there.
         unsafe {
@@ -68,7 +81,6 @@ impl Key {
         }
     }
     /// Deciphers in place; the tag that the data should have.
-    #[inline]
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; BLOCK] {
         // SAFETY: there is a key, so the extensions are there.
         unsafe {
@@ -81,9 +93,19 @@ impl Key {
     }
 }
 
-/// Expands a key (FIPS 197 section 5.2) and computes the powers of the hash's key.
-#[target_feature(enable = "aes,avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
-fn prepare(key: &[u8]) -> Key {
+/// Round keys.
+pub type Rounds = [[u8; BLOCK]; ROUNDS];
+
+/// The round keys of a key of 16, 24 or 32 bytes, and the index of the last; `None` for other
+/// lengths, and on other processors.
+pub fn expand(key: &[u8]) -> Option<(Rounds, usize)> {
+    // SAFETY: the processor has the extensions.
+    ([16, 24, 32].contains(&key.len()) && is_able()).then(|| unsafe { expanded(key) })
+}
+
+/// Expands a key (FIPS 197 section 5.2).
+#[target_feature(enable = "aes,sse2")]
+fn expanded(key: &[u8]) -> (Rounds, usize) {
     let words = key.len() / 4;
     let last = words + 6;
     let mut w = [0_u32; 4 * ROUNDS];
@@ -104,12 +126,20 @@ fn prepare(key: &[u8]) -> Key {
         };
         w[i] = w[i - words] ^ mixed;
     }
-    let mut made = Key { powers: [0; POWERS + BEHIND], rounds: [[0; BLOCK]; ROUNDS], last };
-    for (round, words) in made.rounds.iter_mut().zip(w.chunks_exact(4)) {
+    let mut rounds = [[0; BLOCK]; ROUNDS];
+    for (round, words) in rounds.iter_mut().zip(w.chunks_exact(4)) {
         for (bytes, word) in round.chunks_exact_mut(4).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
     }
+    (rounds, last)
+}
+
+/// Expands a key and computes the powers of the hash's key.
+#[target_feature(enable = "aes,avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
+fn prepare(key: &[u8]) -> Key {
+    let (rounds, last) = expanded(key);
+    let mut made = Key { powers: [0; POWERS + BEHIND], rounds, last };
     let first = to128(block(&made, from128(0))).swap_bytes();
     // Without a branch, as all that depends on keys.
     let first = (first << 1) ^ (POLYNOMIAL & 0_u128.wrapping_sub(first >> 127));
@@ -199,6 +229,12 @@ fn powers(key: &Key, from: usize) -> __m512i {
         Some(four) => unsafe { _mm512_loadu_si512(four.as_ptr().cast()) },
         None => _mm512_setzero_si512(),
     }
+}
+
+/// One power.
+#[target_feature(enable = "sse2")]
+fn power(key: &Key, index: usize) -> __m128i {
+    load128(&key.powers[index].to_le_bytes())
 }
 
 /// A round key in all lanes.
@@ -298,20 +334,22 @@ fn stream<const R: usize, const N: usize>(key: &Key, counter: &mut __m512i) -> [
     state
 }
 
-/// Enciphers or deciphers a part of at most `N` times 64 bytes, and hashes what was sent. The last
-/// part has the block of lengths behind it.
+/// Enciphers or deciphers a part of at most `N` times 64 bytes, and hashes what was sent. The first
+/// part may have a block of additional data in front, the last has that of lengths behind it.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,pclmulqdq")]
 fn part<const R: usize, const SEALS: bool, const N: usize>(
     key: &Key,
     counter: &mut __m512i,
     mut hash: __m128i,
-    data: &mut [u8],
-    lengths: Option<__m128i>,
+    (aad, data, lengths): (Option<__m128i>, &mut [u8], Option<__m128i>),
 ) -> __m128i {
     let blocks = data.len().div_ceil(BLOCK) + usize::from(lengths.is_some());
     let mut from = POWERS - blocks.min(POWERS);
     let stream = stream::<R, N>(key, counter);
     let mut sum = Sum::default();
+    if let Some(aad) = aad {
+        sum.add(single(aad), single(power(key, from.saturating_sub(1))));
+    }
     for (wide, stream) in data.chunks_mut(WIDE).zip(stream) {
         let mask = mask_of(wide.len());
         let before = load(wide);
@@ -342,19 +380,23 @@ fn crypt<const R: usize, const SEALS: bool>(
     first[BLOCK - 1] = 1;
     let seal = block(key, load128(&first));
     let lengths = ((aad.len() as u128 * 8) << 64) | (data.len() as u128 * 8);
-    let mut hash = hash(key, _mm_setzero_si128(), aad);
+    // What fits a block is one of those that are reduced together.
+    let (mut hash, mut aad) = match aad.len() {
+        1..=BLOCK => (_mm_setzero_si128(), Some(_mm512_castsi512_si128(reversed(load(aad))))),
+        _ => (hash(key, _mm_setzero_si128(), aad), None),
+    };
     let mut parts = data;
     while parts.len() > GROUP * BLOCK {
         let (now, later) = parts.split_at_mut(GROUP * BLOCK);
-        hash = part::<R, SEALS, 4>(key, &mut counter, hash, now, None);
+        hash = part::<R, SEALS, 4>(key, &mut counter, hash, (aad.take(), now, None));
         parts = later;
     }
-    let lengths = Some(from128(lengths));
-    hash = match parts.len().div_ceil(WIDE) {
-        0 | 1 => part::<R, SEALS, 1>(key, &mut counter, hash, parts, lengths),
-        2 => part::<R, SEALS, 2>(key, &mut counter, hash, parts, lengths),
-        3 => part::<R, SEALS, 3>(key, &mut counter, hash, parts, lengths),
-        _ => part::<R, SEALS, 4>(key, &mut counter, hash, parts, lengths),
+    let end = (aad, parts, Some(from128(lengths)));
+    hash = match end.1.len().div_ceil(WIDE) {
+        0 | 1 => part::<R, SEALS, 1>(key, &mut counter, hash, end),
+        2 => part::<R, SEALS, 2>(key, &mut counter, hash, end),
+        3 => part::<R, SEALS, 3>(key, &mut counter, hash, end),
+        _ => part::<R, SEALS, 4>(key, &mut counter, hash, end),
     };
     let tag = to128(hash).swap_bytes() ^ to128(seal);
     tag.to_le_bytes()

@@ -6,10 +6,14 @@
 
 mod algorithm;
 mod api;
+#[cfg(target_arch = "x86_64")]
+mod cbc;
 mod cipher;
 mod cli;
 #[cfg(target_arch = "x86_64")]
 mod gcm;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod mac;
 
 use control::feature::{Refusal, Refused};
@@ -17,7 +21,7 @@ use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use algorithm::{CIPHERS, CipherAlgorithm, Engine, Hash, MACS, MacAlgorithm, Mode};
 pub use api::*;
-pub use cipher::{Cipher, KeyLength, MAX_IV, TAG};
+pub use cipher::{Cipher, Job, KeyLength, MAX_IV, TAG};
 pub use mac::{MAX_HASH, Mac};
 
 /// Fills bytes with random ones; whether there are any.
@@ -25,6 +29,13 @@ pub use mac::{MAX_HASH, Mac};
 pub fn fill_random(bytes: &mut [u8]) -> bool {
     use ring::rand::SecureRandom;
     ring::rand::SystemRandom::new().fill(bytes).is_ok()
+}
+
+/// Whether bytes are the same, in a time that does not say where they differ.
+#[must_use]
+pub fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let differ = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    (std::hint::black_box(differ) == 0) & (one.len() == other.len())
 }
 
 /// Reasons why an engine is not chosen.

@@ -5,9 +5,10 @@ use hmac::Hmac;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
-use subtle::ConstantTimeEq;
 
 use super::algorithm::{Hash, MacAlgorithm};
+#[cfg(target_arch = "x86_64")]
+use super::lanes;
 
 /// Bytes of the longest hash.
 pub const MAX_HASH: usize = 64;
@@ -17,6 +18,9 @@ pub struct Mac {
     /// Algorithm.
     pub algorithm: MacAlgorithm,
     key: Key,
+    /// The key for several packets at once, with SHA-1 and SHA-256 and on processors that can.
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Box<lanes::Key>>,
 }
 
 enum Key {
@@ -31,6 +35,12 @@ enum Key {
 impl Mac {
     /// Prepares a key of any length.
     pub fn new(algorithm: MacAlgorithm, key: &[u8]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let lanes = match algorithm.hash {
+            Hash::Sha1 => lanes::Key::new(lanes::Hash::Sha1, key),
+            Hash::Sha256 => lanes::Key::new(lanes::Hash::Sha256, key),
+            _ => None,
+        };
         let key = match algorithm.hash {
             Hash::None => None,
             Hash::Md5 => prepared(key).map(Key::Md5),
@@ -39,7 +49,22 @@ impl Mac {
             Hash::Sha384 => prepared(key).map(Key::Sha384),
             Hash::Sha512 => prepared(key).map(Key::Sha512),
         };
-        Self { algorithm, key: key.unwrap_or(Key::None) }
+        Self {
+            algorithm,
+            key: key.unwrap_or(Key::None),
+            #[cfg(target_arch = "x86_64")]
+            lanes: lanes.map(Box::new),
+        }
+    }
+    /// The hashes of at most 64 messages at full length, with zeros behind, and their places.
+    pub fn hash_each(&self, messages: &[&[u8]], mut done: impl FnMut(usize, &[u8])) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(key) = self.lanes.as_ref().filter(|_| messages.len() >= FEW) {
+            return in_lanes(key, messages, done);
+        }
+        for (at, message) in messages.iter().enumerate() {
+            done(at, &self.hash(&[message]));
+        }
     }
     /// The hash of some parts, one after the other, at full length; zeros follow it.
     #[inline]
@@ -58,7 +83,36 @@ impl Mac {
     pub fn verify(&self, parts: &[&[u8]], icv: &[u8]) -> bool {
         let hash = self.hash(parts);
         let own = hash.get(..self.algorithm.icv).unwrap_or(&[]);
-        own.ct_eq(icv).into()
+        super::are_equal(own, icv)
+    }
+}
+
+/// Messages from which on several are hashed at once: what one takes less alone.
+#[cfg(target_arch = "x86_64")]
+const FEW: usize = 4;
+/// Messages at most.
+#[cfg(target_arch = "x86_64")]
+const MOST: usize = 64;
+
+/// Hashes messages in lanes: those of like lengths together, as the others of a group wait for the
+/// longest.
+#[cfg(target_arch = "x86_64")]
+fn in_lanes(key: &lanes::Key, messages: &[&[u8]], mut done: impl FnMut(usize, &[u8])) {
+    let mut order: [u8; MOST] = std::array::from_fn(|at| at as u8);
+    let count = messages.len().min(MOST);
+    let order = &mut order[..count];
+    let len = |at: &u8| messages[usize::from(*at)].len();
+    if !order.is_sorted_by_key(len) {
+        order.sort_unstable_by_key(len);
+    }
+    let mut hashes = [[0; lanes::MAX_HASH]; lanes::LANES];
+    for group in order.chunks(lanes::LANES) {
+        let mut those: [&[u8]; lanes::LANES] = [&[]; lanes::LANES];
+        for (place, at) in those.iter_mut().zip(group) {
+            *place = messages[usize::from(*at)];
+        }
+        key.hash(&those[..group.len()], &mut hashes);
+        group.iter().zip(&hashes).for_each(|(at, hash)| done((*at).into(), hash));
     }
 }
 

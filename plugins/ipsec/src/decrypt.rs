@@ -1,7 +1,9 @@
 //! `esp4-decrypt`, `ah4-decrypt` and their siblings: packets are opened (RFC 4303 section 3.4, RFC
 //! 4302 section 3.4).
 
-use graph::{Buffer, Frame, HandOff, HandsOff, Node, Packet, Payload};
+use std::ops::Range;
+
+use graph::{Buffer, Frame, HandOff, HandsOff, Node, Packet, Passes, Payload};
 use infra::counter::{Rows, VolumeCounter};
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::Link;
@@ -11,11 +13,12 @@ use wire::{Protocol, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
 use super::ah;
-use super::encrypt::Said;
 use super::esp::{Flaw, HEADER, Opened};
 use super::outside::Inside;
-use super::protect::Carried;
+use super::protect::{Carried, gre};
+use super::runs::{MOST, OpenRun};
 use super::sa::Sa;
+use super::said::Said;
 use super::seal::{gather, replace};
 use super::select::OPENED;
 use super::{Associations, Work};
@@ -144,13 +147,14 @@ pub struct Decrypt<const AT: usize> {
     pub(super) received: Rows<VolumeCounter>,
 }
 
+/// A packet that a run has opened, or its flaw, and its number.
+type Done = (Result<Opened, Flaw>, u64);
+
 /// An opened packet.
 struct Clear {
     next_header: u8,
     /// Bytes of the IP header that stays in front.
     kept: usize,
-    number: u64,
-    lost: u64,
 }
 
 /// Updates the IP header for its new payload.
@@ -212,9 +216,34 @@ fn open_bytes(
     Ok((opened, number))
 }
 
+/// Leaves of a packet the carried one, or that with the IP header in front that stays: from
+/// `start` to `end`.
+#[inline(always)]
+fn uncover(
+    bytes: &mut [u8],
+    opened: &Opened,
+    (sa, front, announced_at): (&Sa, usize, usize),
+) -> Option<(usize, usize)> {
+    if sa.outside.is_tunnel() {
+        return Some((opened.start, opened.end));
+    }
+    let start = opened.start.checked_sub(front)?;
+    bytes.copy_within(..front, start);
+    let packet = bytes.get_mut(start..opened.end)?;
+    patch(packet, front, announced_at, opened.next_header)?;
+    Some((start, opened.end))
+}
+
+/// Makes of a packet in one segment, which is opened, what was carried.
+#[inline(always)]
+fn unwrap(p: &mut Buffer<'_>, opened: &Opened, at: (&Sa, usize, usize)) -> Result<(), Error> {
+    let (start, end) = uncover(p.bytes_mut(), opened, at).ok_or(Error::Runt)?;
+    p.truncate(end);
+    p.advance(start).ok_or(Error::Runt)
+}
+
 /// Opens a packet; it begins with what was carried, or with the IP header that stays.
-fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, Error> {
-    let is_transport = !sa.outside.is_tunnel();
+fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<(Opened, u64), Error> {
     if sa.is_ah() && is_fragment(p.bytes()) {
         return Err(Error::Fragment);
     }
@@ -226,35 +255,20 @@ fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<Clear, 
     if total < p.total_len() {
         p.truncate_chain(total);
     }
-    let finish = |bytes: &mut [u8], opened: &Opened| -> Option<(usize, usize)> {
-        if !is_transport {
-            return Some((opened.start, opened.end));
-        }
-        let start = opened.start.checked_sub(front)?;
-        bytes.copy_within(..front, start);
-        let packet = bytes.get_mut(start..opened.end)?;
-        patch(packet, front, announced_at, opened.next_header)?;
-        Some((start, opened.end))
-    };
-    let (opened, number) = if p.next_segment().is_none() {
+    let at = (sa, front, announced_at);
+    if p.next_segment().is_none() {
         let (opened, number) = open_bytes(p.bytes_mut(), sa, place)?;
-        let (start, end) = finish(p.bytes_mut(), &opened).ok_or(Error::Runt)?;
-        p.truncate(end);
-        p.advance(start).ok_or(Error::Runt)?;
-        (opened, number)
-    } else {
-        p.with_room(|p, room| {
-            let len = gather(p, room).ok_or(Error::NoBuffers)?;
-            let bytes = room.get_mut(..len).ok_or(Error::NoBuffers)?;
-            let (opened, number) = open_bytes(bytes, sa, place)?;
-            let (start, end) = finish(bytes, &opened).ok_or(Error::Runt)?;
-            replace(p, bytes.get(start..end).unwrap_or(&[])).ok_or(Error::NoBuffers)?;
-            Ok::<_, Error>((opened, number))
-        })?
-    };
-    let lost = sa.state.received.take(number);
-    let kept = if is_transport { front } else { 0 };
-    Ok(Clear { next_header: opened.next_header, kept, number, lost })
+        unwrap(p, &opened, at)?;
+        return Ok((opened, number));
+    }
+    p.with_room(|p, room| {
+        let len = gather(p, room).ok_or(Error::NoBuffers)?;
+        let bytes = room.get_mut(..len).ok_or(Error::NoBuffers)?;
+        let (opened, number) = open_bytes(bytes, sa, place)?;
+        let (start, end) = uncover(bytes, &opened, at).ok_or(Error::Runt)?;
+        replace(p, bytes.get(start..end).unwrap_or(&[])).ok_or(Error::NoBuffers)?;
+        Ok((opened, number))
+    })
 }
 
 /// Length of an IP packet by its header.
@@ -264,17 +278,6 @@ fn total_len(packet: &[u8]) -> Option<usize> {
     }
     let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
     Some(usize::from(h.payload_len.get()) + size_of::<ip6::Header>())
-}
-
-/// Bytes of a GRE header without options, and the kind of what follows (RFC 2784).
-fn gre(bytes: &[u8]) -> Option<(usize, EtherType)> {
-    let [flags, version, a, b] = *bytes.first_chunk::<4>()?;
-    if version & 7 != 0 || flags & 0x4f != 0 {
-        return None;
-    }
-    let options =
-        usize::from(flags >> 7) + usize::from(flags >> 5 & 1) + usize::from(flags >> 4 & 1);
-    Some((4 + 4 * options, EtherType::new(u16::from_be_bytes([a, b]))))
 }
 
 impl<const AT: usize> Decrypt<AT> {
@@ -321,18 +324,32 @@ impl<const AT: usize> Decrypt<AT> {
             _ => Err(Error::Unsupported),
         }
     }
+    /// Opens a packet, or goes on with one that a run has opened.
+    #[inline(always)]
     fn take(
         &self,
         p: &mut Packet<'_, Self>,
-        (sa, work): (&Sa, Work),
+        (sa, work, done): (&Sa, Work, Option<Done>),
         (thread, epoch): (usize, Epoch<'_>),
     ) -> Result<Next<AT>, Error> {
-        let len = p.total_len() as u64;
+        let (len, front) = (p.total_len() as u64, work.front as usize);
         let class = sa.outside.takes_congestion().then(|| Inside::of(p.bytes()).class());
-        let clear = open(p, sa, work.front as usize)?;
+        let (opened, number) = match done {
+            Some((opened, number)) => {
+                let opened = opened?;
+                let announced_at =
+                    if p.bytes().first().is_some_and(|b| b >> 4 == 4) { 9 } else { 6 };
+                unwrap(p, &opened, (sa, front, announced_at))?;
+                (opened, number)
+            }
+            None => open(p, sa, front)?,
+        };
+        let lost = sa.state.received.take(number);
+        let kept = if sa.outside.is_tunnel() { 0 } else { front };
+        let clear = Clear { next_header: opened.next_header, kept };
         self.all.count(thread, work.sa, len);
-        self.all.count_lost(thread, work.sa, clear.lost);
-        p.trace(|_| Said::of(work.sa, sa, clear.number));
+        self.all.count_lost(thread, work.sa, lost);
+        p.trace(|_| Said::of(work.sa, sa, number));
         forget_outer(p);
         if AT < TUNNELS {
             p.add_flags(OPENED);
@@ -349,6 +366,46 @@ impl<const AT: usize> Decrypt<AT> {
         }
         Ok(next)
     }
+    /// The usual packets of one association that some places begin with, if there are any, checked
+    /// and deciphered: a bit for each that is right.
+    #[inline(always)]
+    fn open_run<'e>(
+        &'e self,
+        packets: &mut Passes<'_, Self>,
+        places: Range<usize>,
+        (thread, epoch): (usize, Epoch<'e>),
+    ) -> Option<(Work, &'e Sa, OpenRun<'e>, u64)> {
+        if AH.contains(&AT) || packets.are_watched() {
+            return None;
+        }
+        let mut first = None;
+        packets.look(places.start..places.start + 1, |_, p| {
+            let work = p.payload::<Work>();
+            first = self.all.sas.read(work.sa, epoch).and_then(|sa| {
+                let mut run = OpenRun::new(sa, work.front as usize)?;
+                run.add(p)?;
+                let is_here = self.all.thread_of(sa, thread, epoch) == thread;
+                is_here.then_some((work, sa, run))
+            });
+        });
+        let (work, sa, mut run) = first?;
+        // Most runs have one packet or very many.
+        for end in [2, MOST] {
+            let more = places.start + run.count()..places.end.min(places.start + end);
+            let (mut is_over, all) = (false, run.count() + more.len());
+            packets.look(
+                more,
+                #[inline(always)]
+                |_, p| is_over = is_over || p.payload::<Work>() != work || run.add(p).is_none(),
+            );
+            if run.count() < all {
+                break;
+            }
+        }
+        let (_, together) = packets.apart(places.start..places.start + run.count());
+        let right = run.open(together);
+        Some((work, sa, run, right))
+    }
 }
 
 impl<const AT: usize> Node for Decrypt<AT> {
@@ -364,20 +421,43 @@ impl<const AT: usize> Node for Decrypt<AT> {
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
         let (mut received, mut elsewhere) = (0, 0);
-        frame.each(
+        frame.passes(
             #[inline(always)]
-            |p| {
-                let work = p.payload::<Work>();
-                let sa = this.all.sas.read(work.sa, epoch).ok_or(Error::Engine)?;
-                if this.all.thread_of(sa, thread, epoch) != thread {
-                    elsewhere += 1;
-                    p.set_payload(work);
-                    return Ok(Next::HandOff);
+            |packets| {
+                let (mut place, end) = (0, packets.all().end);
+                while place < end {
+                    let places = place..(place + MOST).min(end);
+                    let run = this.open_run(packets, places, (thread, epoch));
+                    let places = place..place + run.as_ref().map_or(1, |(.., run, _)| run.count());
+                    packets.leave(places.clone());
+                    packets.others(
+                        places.clone(),
+                        #[inline(always)]
+                        |at, p| {
+                            let (work, sa, done) = match &run {
+                                Some((work, sa, run, right)) => {
+                                    (*work, *sa, Some(run.opened(at - places.start, p, *right)))
+                                }
+                                None => {
+                                    let work = p.payload::<Work>();
+                                    let sa = this.all.sas.read(work.sa, epoch);
+                                    (work, sa.ok_or(Error::Engine)?, None)
+                                }
+                            };
+                            let is_here = this.all.thread_of(sa, thread, epoch) == thread;
+                            if done.is_none() && !is_here {
+                                elsewhere += 1;
+                                p.set_payload(work);
+                                return Ok(Next::HandOff);
+                            }
+                            received += 1;
+                            this.take(p, (sa, work, done), (thread, epoch)).inspect_err(|why| {
+                                this.all.refuse(thread, work.sa, *why);
+                            })
+                        },
+                    );
+                    place = places.end;
                 }
-                received += 1;
-                this.take(p, (sa, work), (thread, epoch)).inspect_err(|why| {
-                    this.all.refuse(thread, work.sa, *why);
-                })
             },
         );
         frame.count(Count::Received, received);

@@ -2,12 +2,13 @@
 //! 4302 section 3.3). Those of policies come with their association; those of protected tunnels
 //! find it by their adjacency.
 
-use std::fmt;
+use std::ops::Range;
 
 use graph::arc::Along;
 use graph::{
-    Buffer, Edge, Flags, Frame, HandOff, HandsOff, Names, Node, Packet, Payload, Record, Slot,
+    BLOCK, Buffer, Edge, Flags, Frame, HandOff, HandsOff, Node, Packet, Passes, Payload, Slot,
 };
+use infra::cpu;
 use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::Adjacency;
 use net::adjacency::chain::Hop;
@@ -17,7 +18,9 @@ use net::ip::{Stacked, V4, V6, Version};
 
 use super::cut::cut;
 use super::protect::Sealing;
+use super::runs::{self, Leave, MOST, Onwards, Run, To};
 use super::sa::Sa;
+use super::said::Said;
 use super::seal::{Fit, Plan, seal, too_long};
 use super::select::{OUTPUT, SEALED};
 use super::{Associations, Work};
@@ -44,12 +47,14 @@ pub const HANDOFFS: [&str; 7] = [
 ];
 /// The first of those for tunnels.
 pub const TUNNELS: usize = 4;
+/// Those of AH.
+const AH: [usize; 2] = [2, 3];
 /// The one for labelled packets.
 const LABELLED: usize = 6;
 /// Edges to the nodes that follow an adjacency and a load balance, for IPv4 and IPv6.
 pub const ONWARD: [[Slot; 2]; 2] = [[Slot(2), Slot(3)], [Slot(4), Slot(5)]];
 /// Flags that hold for a packet in the clear only.
-const CLEAR: Flags = Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_OK).with(Flags::HASH);
+pub const CLEAR: Flags = Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_OK).with(Flags::HASH);
 
 /// Edges of [`Encrypt`].
 #[derive(Clone, Copy)]
@@ -127,8 +132,19 @@ pub struct Encrypt<const AT: usize> {
     pub(super) protecting: SlabReader<Sealing>,
     pub(super) stacked: Stacked,
     pub(super) adjacencies: SlabReader<Adjacency>,
+    /// The way of usual packets behind their seal.
+    pub(super) onwards: Onwards,
     /// State of the sequence that identifications are taken from.
     pub(super) sequence: u64,
+}
+
+/// Counts of a frame.
+#[derive(Default)]
+struct Tally {
+    received: u64,
+    elsewhere: u64,
+    /// A packet was cut: what comes behind it stays behind its segments.
+    is_behind: bool,
 }
 
 /// Each thread has a sequence of its own.
@@ -139,6 +155,7 @@ impl<const AT: usize> Clone for Encrypt<AT> {
             protecting: self.protecting.clone(),
             stacked: self.stacked.clone(),
             adjacencies: self.adjacencies.clone(),
+            onwards: self.onwards.clone(),
             sequence: infra::cpu::time_stamp().unwrap_or_default(),
         }
     }
@@ -210,6 +227,198 @@ impl<const AT: usize> Encrypt<AT> {
         let Sealing { sa, is_bare, hop } = self.protecting.read(p.adjacency(), epoch)?;
         Some((Work { sa: *sa, front: 0, via: (*is_bare).into() }, hop.as_ref()))
     }
+    /// Where sealed packets go that are like this one.
+    #[inline(always)]
+    fn to<'e>(
+        &'e self,
+        p: &Buffer<'_>,
+        (sa, hop): (&'e Sa, Option<&'e Hop>),
+        epoch: Epoch<'e>,
+    ) -> Option<(u32, To<'e>)> {
+        const SEALED_EDGE: Slot = Slot(1);
+        if AT >= TUNNELS {
+            let index = p.adjacency();
+            if let Some(hop) = hop {
+                return Some((index, To::Route(hop)));
+            }
+            let a = self.adjacencies.read(index, epoch)?;
+            let hop = a.hop.as_deref()?;
+            return Some((index, To::Chained(SEALED_EDGE, hop, a.interface.0)));
+        }
+        let to = if sa.outside.is_tunnel() { To::Route(&sa.hop) } else { To::Edge(SEALED_EDGE) };
+        Some((p.payload::<Work>().sa, to))
+    }
+    /// Whether a packet of a policy fits the link once it is sealed.
+    #[inline(always)]
+    fn fits(&self, p: &Buffer<'_>, sa: &Sa, front: usize, epoch: Epoch<'_>) -> bool {
+        if AT >= TUNNELS {
+            return true;
+        }
+        let plan = Plan::of(sa, p, front, false);
+        plan.is_some_and(|plan| matches!(self.fit(p, sa, &plan, front, epoch), Fit::Whole))
+    }
+    /// Prefetches the associations of packets where they are of several.
+    #[inline(always)]
+    fn prefetch(&self, packets: &mut Passes<'_, Self>, epoch: Epoch<'_>) {
+        if AT < TUNNELS {
+            return;
+        }
+        let (mut first, mut are_alike) = (None, true);
+        packets.look(0..packets.all().end.min(3), |_, p| {
+            are_alike &= *first.get_or_insert(p.adjacency()) == p.adjacency();
+        });
+        if are_alike {
+            return;
+        }
+        let sealing = |p: &Buffer<'_>| self.protecting.read(p.adjacency(), epoch);
+        let sa = |p: &Buffer<'_>| self.all.sas.read(sealing(p)?.sa, epoch);
+        let end = packets.all().end;
+        for start in (0..end).step_by(BLOCK) {
+            let block = start..end.min(start + BLOCK);
+            packets.look(block.clone(), |_, p| sealing(p).into_iter().for_each(cpu::prefetch));
+            packets.look(block.clone(), |_, p| sa(p).into_iter().for_each(Sa::prefetch));
+            packets.look(block.clone(), |_, p| sa(p).into_iter().for_each(Sa::prefetch_parts));
+            packets.look(block, |_, p| {
+                sa(p).into_iter().for_each(|sa| sa.keys.cipher.prefetch());
+            });
+        }
+    }
+    /// Seals the usual packets of one association that some places begin with; their number.
+    #[inline(always)]
+    fn seal_run(
+        &self,
+        packets: &mut Passes<'_, Self>,
+        places: Range<usize>,
+        (leave, tally): (&mut Leave<'_>, &mut Tally),
+        (epoch, thread): (Epoch<'_>, usize),
+    ) -> usize {
+        if AT == LABELLED || AH.contains(&AT) {
+            return 0;
+        }
+        let mut first = None;
+        packets.look(places.start..places.start + 1, |_, p| first = self.begin(p, thread, epoch));
+        let Some((work, run, sa, number, to)) = first else { return 0 };
+        let mut count = 1;
+        // Most runs have one packet or very many.
+        for end in [2, MOST] {
+            let more = places.start + count..places.end.min(places.start + end);
+            let (mut is_over, so_far) = (false, count);
+            packets.look(
+                more.clone(),
+                #[inline(always)]
+                |_, p| {
+                    let is_same = match AT < TUNNELS {
+                        true => p.payload::<Work>() == work,
+                        false => p.adjacency() == work.via,
+                    };
+                    let front = work.front as usize;
+                    is_over = is_over || !is_same || !run.has(p) || !self.fits(p, sa, front, epoch);
+                    count += usize::from(!is_over);
+                },
+            );
+            if count < so_far + more.len() {
+                break;
+            }
+        }
+        leave.begin(packets, number, to);
+        leave.flags = runs::flags(sa.outside.is_tunnel(), AT < TUNNELS);
+        let places = places.start..places.start + count;
+        let sealed = run.seal(packets.apart(places).1, count, leave);
+        let Some(sealed) = sealed else { return 0 };
+        leave.end_run(to, sealed);
+        tally.received += sealed.packets;
+        self.all.count_all(thread, work.sa, sealed);
+        count
+    }
+    /// The run that a packet begins, and what it is sealed by; in the work of tunnels, the
+    /// adjacency stands for the tunnel.
+    #[inline(always)]
+    fn begin<'e>(
+        &'e self,
+        p: &Buffer<'_>,
+        thread: usize,
+        epoch: Epoch<'e>,
+    ) -> Option<(Work, Run<'e>, &'e Sa, u32, To<'e>)> {
+        let (mut work, hop) = self.work(p, epoch)?;
+        let sa = self.all.sas.read(work.sa, epoch)?;
+        let is_bare = AT >= TUNNELS && work.via > 0;
+        let run = Run::begin(p, sa, (work.front as usize, is_bare))?;
+        let fits = self.fits(p, sa, work.front as usize, epoch);
+        if !fits || self.all.thread_of(sa, thread, epoch) != thread {
+            return None;
+        }
+        let (number, to) = self.to(p, (sa, hop), epoch)?;
+        if AT >= TUNNELS {
+            work.via = p.adjacency();
+        }
+        Some((work, run, sa, number, to))
+    }
+    /// Seals a packet.
+    #[inline(always)]
+    fn seal_one(
+        &self,
+        p: &mut Packet<'_, Self>,
+        (tally, sequence): (&mut Tally, &mut u64),
+        (epoch, thread): (Epoch<'_>, usize),
+    ) -> Result<Next<AT>, Error> {
+        // Packets of policies were cut before they were judged.
+        if AT >= TUNNELS && p.flags().has(UNDONE) {
+            gso::apply(UNDONE, p).map_err(|_| Error::NoBuffers)?;
+            tally.is_behind = true;
+        }
+        if tally.is_behind {
+            return Ok(Next::Again);
+        }
+        let (work, hop) = self.work(p, epoch).ok_or(Error::NoProtection)?;
+        let sa = self.all.sas.read(work.sa, epoch).ok_or(Error::NoProtection)?;
+        if self.all.thread_of(sa, thread, epoch) != thread {
+            tally.elsewhere += 1;
+            p.set_payload(work);
+            return Ok(Next::HandOff);
+        }
+        tally.received += 1;
+        let len = p.total_len() as u64;
+        let refuse = |why: Error| {
+            self.all.refuse(thread, work.sa, why);
+            why
+        };
+        let is_bare = AT >= TUNNELS && work.via > 0;
+        if sa.protects_nothing() && !is_bare {
+            return Err(refuse(Error::NoEncryption));
+        }
+        // The first word of a labelled packet is a label, unless headers are in front.
+        let is_labelled = AT == LABELLED && is_bare;
+        if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
+            spend_hop(p);
+        }
+        let front = work.front as usize;
+        let plan = Plan::of(sa, p, front, is_labelled);
+        let plan = plan.ok_or_else(|| refuse(Error::Engine))?;
+        let fit = match AT < TUNNELS {
+            true => self.fit(p, sa, &plan, front, epoch),
+            false => Fit::Whole,
+        };
+        if let Fit::Not(problem) = fit {
+            return tell(p, front, problem);
+        }
+        let number = seal(p, sa, &plan, front).map_err(refuse)?;
+        self.all.count(thread, work.sa, len - u64::from(work.front));
+        p.clear_flags(CLEAR);
+        if sa.outside.is_tunnel() {
+            // The outer header is made here: it has all its hops, and may be cut.
+            p.add_flags(Flags::LOCAL);
+        }
+        p.trace(|_| Said::of(work.sa, sa, number));
+        if AT >= TUNNELS {
+            let onward = |hop| Next::To(self.stacked.onward(hop, epoch).take(p));
+            return Ok(hop.map_or(Next::Sealed, onward));
+        }
+        if !sa.outside.is_tunnel() {
+            leave(p, (front, plan.is_6), &fit, sequence).map_err(refuse)?;
+            return Ok(Next::Sealed);
+        }
+        Ok(Next::To(self.stacked.onward(&sa.hop, epoch).take(p)))
+    }
 }
 
 impl<const AT: usize> Node for Encrypt<AT> {
@@ -227,72 +436,34 @@ impl<const AT: usize> Node for Encrypt<AT> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let mut sequence = self.sequence;
-        let (epoch, thread, this) = (frame.epoch(), frame.thread(), &*self);
-        let (mut received, mut elsewhere, mut is_behind) = (0, 0, false);
-        frame.each(
+        let (at, this, mut tally) = ((frame.epoch(), frame.thread()), &*self, Tally::default());
+        frame.passes(
             #[inline(always)]
-            |p| {
-                // Packets of policies were cut before they were judged.
-                if AT >= TUNNELS && p.flags().has(UNDONE) {
-                    gso::apply(UNDONE, p).map_err(|_| Error::NoBuffers)?;
-                    is_behind = true;
+            |packets| {
+                let is_watched = packets.are_watched();
+                let mut leave = Leave::new(&this.onwards, &this.stacked, at);
+                this.prefetch(packets, at.0);
+                let (mut place, end) = (0, packets.all().end);
+                while place < end {
+                    let places = place..(place + MOST).min(end);
+                    if !is_watched && !tally.is_behind {
+                        let sealed = this.seal_run(packets, places, (&mut leave, &mut tally), at);
+                        place += sealed;
+                        if sealed > 0 {
+                            continue;
+                        }
+                    }
+                    packets.leave(place..place + 1);
+                    packets.others(place..place + 1, |_, p| {
+                        this.seal_one(p, (&mut tally, &mut sequence), at)
+                    });
+                    place += 1;
                 }
-                if is_behind {
-                    return Ok(Next::Again);
-                }
-                let (work, hop) = this.work(p, epoch).ok_or(Error::NoProtection)?;
-                let sa = this.all.sas.read(work.sa, epoch).ok_or(Error::NoProtection)?;
-                if this.all.thread_of(sa, thread, epoch) != thread {
-                    elsewhere += 1;
-                    p.set_payload(work);
-                    return Ok(Next::HandOff);
-                }
-                received += 1;
-                let len = p.total_len() as u64;
-                let refuse = |why: Error| {
-                    this.all.refuse(thread, work.sa, why);
-                    why
-                };
-                let is_bare = AT >= TUNNELS && work.via > 0;
-                if sa.protects_nothing() && !is_bare {
-                    return Err(refuse(Error::NoEncryption));
-                }
-                // The first word of a labelled packet is a label, unless headers are in front.
-                let is_labelled = AT == LABELLED && is_bare;
-                if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
-                    spend_hop(p);
-                }
-                let front = work.front as usize;
-                let plan = Plan::of(sa, p, front, is_labelled);
-                let plan = plan.ok_or_else(|| refuse(Error::Engine))?;
-                let fit = match AT < TUNNELS {
-                    true => this.fit(p, sa, &plan, front, epoch),
-                    false => Fit::Whole,
-                };
-                if let Fit::Not(problem) = fit {
-                    return tell(p, front, problem);
-                }
-                let number = seal(p, sa, &plan, front).map_err(refuse)?;
-                this.all.count(thread, work.sa, len - u64::from(work.front));
-                p.clear_flags(CLEAR);
-                if sa.outside.is_tunnel() {
-                    // The outer header is made here: it has all its hops, and may be cut.
-                    p.add_flags(Flags::LOCAL);
-                }
-                p.trace(|_| Said::of(work.sa, sa, number));
-                if AT >= TUNNELS {
-                    let onward = |hop| Next::To(this.stacked.onward(hop, epoch).take(p));
-                    return Ok(hop.map_or(Next::Sealed, onward));
-                }
-                if !sa.outside.is_tunnel() {
-                    leave(p, (front, plan.is_6), &fit, &mut sequence).map_err(refuse)?;
-                    return Ok(Next::Sealed);
-                }
-                Ok(Next::To(this.stacked.onward(&sa.hop, epoch).take(p)))
+                leave.end(packets);
             },
         );
-        frame.count(Count::Received, received);
-        frame.count(Count::HandOff, elsewhere);
+        frame.count(Count::Received, tally.received);
+        frame.count(Count::HandOff, tally.elsewhere);
         self.sequence = sequence;
     }
 }
@@ -319,27 +490,5 @@ impl<const AT: usize> HandsOff for ByAssociation<AT> {
             let sa = work.and_then(|(work, _)| this.all.sas.read(work.sa, epoch));
             sa.map_or(thread, |sa| this.all.thread_of(sa, thread, epoch))
         }
-    }
-}
-
-/// Lines of a trace about a packet that is sealed or opened.
-pub struct Said {
-    is_ah: bool,
-    sa: u32,
-    spi: u32,
-    number: u64,
-}
-
-impl Said {
-    pub fn of(index: u32, sa: &Sa, number: u64) -> Self {
-        Self { is_ah: sa.is_ah(), sa: index, spi: sa.config.spi, number }
-    }
-}
-
-impl Record for Said {
-    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { is_ah, sa, spi, number } = self;
-        let protocol = if *is_ah { "ah" } else { "esp" };
-        write!(f, "  {protocol}: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
     }
 }

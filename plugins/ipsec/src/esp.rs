@@ -6,9 +6,9 @@ use crypto::{Cipher, MAX_IV, Mac, Mode, TAG};
 /// Bytes of the header: SPI and sequence number.
 pub const HEADER: usize = 8;
 /// Bytes of the trailer without padding: its length and the next header.
-const TRAILER: usize = 2;
+pub const TRAILER: usize = 2;
 /// The alignment of what follows the padding.
-const ALIGNMENT: usize = 4;
+pub const ALIGNMENT: usize = 4;
 
 /// The keys of a security association, ready for use.
 pub struct Keys {
@@ -79,7 +79,7 @@ impl Keys {
         nonce
     }
     /// The first block of CBC or of a counter.
-    fn first_block(&self, iv: &[u8]) -> [u8; MAX_IV] {
+    pub fn first_block(&self, iv: &[u8]) -> [u8; MAX_IV] {
         let mut block = [0; MAX_IV];
         if self.cipher.algorithm.mode == Mode::Ctr {
             block[..12].copy_from_slice(&self.nonce(iv));
@@ -195,6 +195,16 @@ impl Keys {
         iv.copy_from_slice(bytes.get(esp + HEADER..start).ok_or(Flaw::Runt)?);
         let iv = &*iv;
         self.unseal(bytes, (esp, start, padded), iv, number)?;
+        self.opened(bytes, esp)
+    }
+    /// The content of a deciphered packet whose header is at `esp`, and which ends with `bytes`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    #[inline(always)]
+    pub fn opened(&self, bytes: &[u8], esp: usize) -> Result<Opened, Flaw> {
+        let start = esp + HEADER + self.iv();
+        let padded = bytes.len().checked_sub(self.icv()).ok_or(Flaw::Runt)?;
         let (end, next_header) = match bytes.get(start..padded) {
             Some([.., padding, next]) => {
                 ((padded - TRAILER).checked_sub(usize::from(*padding)), *next)
@@ -203,6 +213,13 @@ impl Keys {
         };
         let end = end.filter(|end| *end >= start).ok_or(Flaw::Length)?;
         Ok(Opened { start, end, next_header })
+    }
+    /// Deciphers what has a hash of its own.
+    #[inline(always)]
+    pub fn decipher(&self, iv: &[u8], data: &mut [u8]) {
+        if self.cipher.algorithm.mode != Mode::Null {
+            self.cipher.decrypt(&self.first_block(iv), data);
+        }
     }
     #[inline(always)]
     fn unseal(
@@ -236,9 +253,7 @@ impl Keys {
                 return Err(Flaw::Integrity);
             }
         }
-        if self.cipher.algorithm.mode != Mode::Null {
-            self.cipher.decrypt(&self.first_block(iv), data);
-        }
+        self.decipher(iv, data);
         Ok(())
     }
 }

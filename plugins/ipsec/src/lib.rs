@@ -14,7 +14,9 @@ mod flows;
 mod list;
 mod outside;
 mod protect;
+mod runs;
 mod sa;
+mod said;
 mod seal;
 mod select;
 mod show;
@@ -27,7 +29,7 @@ use std::ops::Range;
 
 use control::feature::{Refusal, Refused};
 use graph::{Claim, HandOff, Payload, Reason};
-use infra::counter::{Counter, Rows, VolumeCounter};
+use infra::counter::{Counter, Rows, Volume, VolumeCounter};
 use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
 use net::interface::AttachedAt;
 use net::ip::Stacked;
@@ -68,7 +70,7 @@ const ERRORS: [&str; 16] = [
 ];
 
 /// Data that travels with a packet to the node that encrypts or decrypts it.
-#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Work {
     /// Security association.
@@ -121,6 +123,13 @@ impl Associations {
     fn count(&self, thread: usize, sa: u32, bytes: u64) {
         if let Some(counter) = self.counters.row(thread).get(sa as usize) {
             counter.add(1, bytes);
+        }
+    }
+    /// Counts packets.
+    #[inline(always)]
+    fn count_all(&self, thread: usize, sa: u32, run: Volume) {
+        if let Some(counter) = self.counters.row(thread).get(sa as usize) {
+            counter.add(run.packets, run.bytes);
         }
     }
     #[inline(always)]
@@ -306,6 +315,7 @@ fn add_encrypt<const AT: usize>(
         protecting: protecting.clone(),
         stacked: Stacked::new(router),
         adjacencies: router.adjacencies.reader(),
+        onwards: runs::Onwards::new(router),
         sequence: infra::cpu::time_stamp().unwrap_or_default(),
     };
     router.engine.add(HandOff(encrypt::ByAssociation(node.clone())))?;

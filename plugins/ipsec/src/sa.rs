@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use control::stats::Columns;
 use crypto::{CIPHERS, Cipher, MACS, Mac, Mode};
+use infra::cpu::prefetch;
 use infra::owner::Owner;
 use infra::replay::{Numbers, Window};
 use net::Router;
@@ -15,6 +16,7 @@ use wire::Protocol;
 use super::encrypt::ONWARD;
 use super::esp::Keys;
 use super::outside::Outside;
+use super::runs::Suite;
 use super::{Error, Ipsec, protect};
 
 /// Security associations at most.
@@ -117,6 +119,8 @@ pub struct Sa {
     pub config: Arc<Config>,
     /// Ready for use.
     pub keys: Arc<Keys>,
+    /// How several packets are sealed or opened together; `None`: one by one.
+    pub suite: Option<Suite>,
     /// Header in front of packets that it sends.
     pub outside: Outside,
     /// The way to the far end of a tunnel.
@@ -126,6 +130,24 @@ pub struct Sa {
 }
 
 impl Sa {
+    /// Prefetches it.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&self.config);
+        prefetch(&self.outside);
+        prefetch(&self.state);
+    }
+    /// Prefetches the parts that a packet needs first; it is near itself.
+    #[inline(always)]
+    pub fn prefetch_parts(&self) {
+        prefetch(&self.config.spi);
+        prefetch(&self.config.has_esn);
+        prefetch(&self.keys.cipher);
+        prefetch(&self.keys.mac.algorithm);
+        prefetch(&self.keys.salt);
+        prefetch(&self.state.sent);
+        prefetch(&self.state.owner);
+    }
     /// The greatest sequence number.
     #[inline(always)]
     pub fn most(&self) -> u64 {
@@ -220,7 +242,8 @@ fn made(
 ) -> Sa {
     let outside = Outside::new(&config);
     let hop = hop(config.tunnel.as_ref(), followed);
-    Sa { config, keys, outside, hop, state }
+    let suite = Suite::of(&keys).filter(|_| config.protocol == Protocol::ESP);
+    Sa { config, keys, suite, outside, hop, state }
 }
 
 /// The way to a far end, for the nodes that seal.

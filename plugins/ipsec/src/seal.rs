@@ -16,9 +16,9 @@ use super::sa::Sa;
 /// Length of IPv4 packets that are never fragmented (RFC 791 section 3.1).
 const NEVER_CUT: usize = 576;
 /// Longest IPv4 packet, and payload of one of IPv6.
-const LONGEST: usize = 65_535;
+pub const LONGEST: usize = 65_535;
 /// Headroom that is left for the headers of links.
-const KEPT: usize = 32;
+pub const KEPT: usize = 32;
 
 /// Whether a packet fits the link once it is sealed.
 pub enum Fit {

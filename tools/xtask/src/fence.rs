@@ -27,7 +27,9 @@ const FENCED: &[&str] = &[
     "loader/src/host",
     "loader/src/object",
     "plugins/bpf_trace_filter/src/libpcap",
+    "plugins/crypto/src/cbc",
     "plugins/crypto/src/gcm",
+    "plugins/crypto/src/lanes",
     "sdk/src/abi",
     "sdk/src/raw",
 ];

@@ -22,6 +22,7 @@ use net::interface::{Change, Kind};
 use net::punt::Reason;
 use net::tunnel::{Outer, Tuple};
 use net::{InterfaceIndex, Router, refuse};
+use wire::ethernet::EtherType;
 use wire::{IpVersion, Protocol, ip4, ip6};
 use zerocopy::FromBytes;
 
@@ -72,6 +73,17 @@ impl Carried {
         };
         self.ends.is_none_or(|ends| ends == (src, dst)).then_some((protocol, len))
     }
+}
+
+/// Bytes of a GRE header without options, and the kind of what follows (RFC 2784).
+pub fn gre(bytes: &[u8]) -> Option<(usize, EtherType)> {
+    let [flags, version, a, b] = *bytes.first_chunk::<4>()?;
+    if version & 7 != 0 || flags & 0x4f != 0 {
+        return None;
+    }
+    let options =
+        usize::from(flags >> 7) + usize::from(flags >> 5 & 1) + usize::from(flags >> 4 & 1);
+    Some((4 + 4 * options, EtherType::new(u16::from_be_bytes([a, b]))))
 }
 
 /// A protected tunnel.

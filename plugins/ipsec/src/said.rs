@@ -1,0 +1,29 @@
+//! Lines of traces about packets that are sealed and opened.
+
+use std::fmt;
+
+use graph::{Names, Record};
+
+use super::sa::Sa;
+
+/// Lines of a trace about a packet that is sealed or opened.
+pub struct Said {
+    is_ah: bool,
+    sa: u32,
+    spi: u32,
+    number: u64,
+}
+
+impl Said {
+    pub fn of(index: u32, sa: &Sa, number: u64) -> Self {
+        Self { is_ah: sa.is_ah(), sa: index, spi: sa.config.spi, number }
+    }
+}
+
+impl Record for Said {
+    fn write(&self, _: &dyn Names, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_ah, sa, spi, number } = self;
+        let protocol = if *is_ah { "ah" } else { "esp" };
+        write!(f, "  {protocol}: sa-index {sa} spi {spi} (0x{spi:08x}) seq {number}")
+    }
+}
