@@ -344,13 +344,20 @@ fn bridged_frames_meet_lists_whatever_their_tags() {
 #[test]
 fn frames_other_than_ip_pass_by_their_type() {
     let mut bench = bridge();
+    run(&mut bench, "set acl-plugin acl permit src 0.0.0.0/0 dst 0.0.0.0/0");
     run(&mut bench, "set acl-plugin etype-whitelist pg0 input 88cc 0806");
     let frames: Vec<_> =
         [0x88cc, 0x806, 0xaaaa, 0x800].map(|kind| frame(1, &[], kind, &[0x45; 46])).into();
+    assert_eq!(bridged(&mut bench, &frames), 4, "no lists are applied");
+    run(&mut bench, "set acl-plugin interface pg0 output acl 0");
+    assert_eq!(bridged(&mut bench, &frames), 4, "none in this direction");
+    run(&mut bench, "set acl-plugin interface pg0 input acl 0");
     assert_eq!(bridged(&mut bench, &frames), 3);
     run(&mut bench, "set acl-plugin etype-whitelist pg0");
     assert_eq!(bridged(&mut bench, &frames), 4);
     run(&mut bench, "set acl-plugin etype-whitelist pg1 output 88cc");
+    assert_eq!(bridged(&mut bench, &frames), 4);
+    run(&mut bench, "set acl-plugin interface pg1 output acl 0");
     assert_eq!(bridged(&mut bench, &frames), 2);
     let shown = run(&mut bench, "show acl-plugin interface");
     assert!(shown.contains("output etype whitelist: 88cc"), "{shown}");

@@ -126,7 +126,7 @@ fn what_is_not_for_the_tunnel_is_refused_or_answered() {
             "unsupported protocol",
         ),
         (
-            tunnelled(B4, &ip4(HOST_INSIDE, SERVER, Protocol::ICMP, &[13, 0, 0, 0, 0, 0, 0, 0])),
+            tunnelled(B4, &ip4(HOST_INSIDE, SERVER, Protocol::ICMP, &[9, 0, 0, 0, 0, 0, 0, 0])),
             "dslite-in2out",
             "unsupported icmp type",
         ),

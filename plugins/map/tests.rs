@@ -81,10 +81,15 @@ fn packets_for_customers_are_put_into_ipv6_and_theirs_taken_out() {
     b.expect(&[("ip6-map", "decap_sec_check", 1)]);
     b.set("map params security-check disable");
     one(&mut b, true, &ip6(CUSTOMER_E, "3000::1", Protocol::IP4, &inner));
+    // From an address that no domain has: never.
+    let foreign = udp4("10.9.9.9", HOST4, 1234, &[7; 20]);
+    let foreign = ip6(CUSTOMER_E, "3000::1", Protocol::IP4, &foreign);
+    assert_eq!(through(&mut b, true, &foreign).len(), 0);
+    b.expect(&[("ip6-map", "no_domain", 1)]);
     let shown = b.run("show map stats");
     assert!(shown.contains("Encapsulated packets: 1 "), "{shown}");
     assert!(shown.contains("Decapsulated packets: 2 "), "{shown}");
-    assert!(shown.contains("0 encap, 1 decap"), "{shown}");
+    assert!(shown.contains("0 encap, 2 decap"), "{shown}");
 }
 
 #[test]

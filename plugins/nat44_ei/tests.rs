@@ -154,10 +154,16 @@ fn an_echo_and_an_error_about_a_packet_come_back_to_the_host() {
     };
     let out = pass(&mut b, pg0, &[icmp("10.0.0.2", "10.0.1.2", &[8, 0, 0, 0, 0x77, 1, 0, 1])]);
     let id = [out[0][24], out[0][25]];
-    let reply = [0, 0, 0, 0, id[0], id[1], 0, 1];
-    let back = pass(&mut b, pg1, &[icmp("10.0.1.2", "192.0.2.1", &reply)]);
-    assert_eq!(back[0][24..26], [0x77, 1]);
-    assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid());
+    // All queries have identifiers, not only echoes (RFC 5508 section 3).
+    for (request, reply) in [(8, 0), (13, 14), (15, 16), (17, 18)] {
+        let query = [request, 0, 0, 0, 0x77, 1, 0, 1];
+        let out = pass(&mut b, pg0, &[icmp("10.0.0.2", "10.0.1.2", &query)]);
+        assert_eq!((&out[0][12..16], &out[0][24..26]), (&[192, 0, 2, 1][..], &id[..]));
+        let reply = [reply, 0, 0, 0, id[0], id[1], 0, 1];
+        let back = pass(&mut b, pg1, &[icmp("10.0.1.2", "192.0.2.1", &reply)]);
+        assert_eq!(back[0][24..26], [0x77, 1]);
+        assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid());
+    }
     let sent = udp(end("10.0.0.2", 4000), end("10.0.1.2", 53));
     let out = pass(&mut b, pg0, std::slice::from_ref(&sent));
     let error = [&[11, 0, 0, 0, 0, 0, 0, 0], &out[0][..]].concat();

@@ -141,6 +141,9 @@ fn clients_make_attach_and_list_bindings() {
         let second = local.call(router, &add2).unwrap().binding_index;
         let wrong = local.call(router, &add(PnatMask(128))).err();
         assert_eq!(wrong, Some(Retval::INVALID_VALUE));
+        let any = PnatMatchTuple { proto: IpProto(0), ..matched(PnatMask::DA) };
+        let bare = PnatBindingAdd { r#match: any, rewrite };
+        assert_eq!(local.call(router, &bare).err(), Some(Retval::UNSPECIFIED), "no protocol");
         let attach = |binding_index, sw_if_index| PnatBindingAttach {
             sw_if_index,
             attachment: PnatAttachmentPoint::INPUT,

@@ -328,6 +328,28 @@ fn values_have_bounds() {
 }
 
 #[test]
+fn who_tells_hosts_to_ask_by_dhcp_advertises() {
+    let none = Changes::default();
+    assert!(!Config::default().with(&Changes { unicast: true, ..none }).unwrap().sends);
+    for flag in [Changes { managed: true, ..none }, Changes { other: true, ..none }] {
+        let with = |is_no, suppress| {
+            let changes = Changes { is_no, suppress, ..flag };
+            Config::default().with(&changes).unwrap().sends
+        };
+        assert_eq!(
+            (with(false, false), with(false, true), with(true, false)),
+            (true, false, false)
+        );
+    }
+    // What is written says so where nothing is sent.
+    let mut b = Bench::plugged(&[FEATURE]);
+    b.cli("ip6 nd pg0 ra-other-config-flag");
+    b.cli("ip6 nd pg0 ra-suppress");
+    let kept = b.cli("show configuration ra");
+    assert!(kept.contains("ip6 nd pg0 ra-suppress"), "{kept}");
+}
+
+#[test]
 fn no_takes_back() {
     let all = Changes {
         suppress: true,

@@ -17,9 +17,10 @@ const LAST: u32 = 0x0a11_0002;
 const INTERFACE: u64 = 1;
 /// Return value for a mistake of ours.
 const UNSPECIFIED: i32 = -1;
-/// Refused for good: what only makes sense in the original's shared memory, no command at all, and
-/// sockets for punted packets where the configuration has none.
-const REFUSED: [&str; 3] = ["cli_inband_reply", "memclnt_", "punt_socket_"];
+/// Refused for good: what only makes sense in the original's shared memory, no command at all,
+/// sockets for punted packets where the configuration has none, and bindings without a protocol.
+const REFUSED: [&str; 4] =
+    ["cli_inband_reply", "memclnt_", "punt_socket_", "pnat_binding_add_reply"];
 
 /// The bytes of fields: defaults where there are some, the interface, and zeros.
 fn encode(model: &Model, fields: &[Field], out: &mut Vec<u8>) {

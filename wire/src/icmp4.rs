@@ -55,9 +55,29 @@ number! {
     INFORMATION_REQUEST = 15, "information_request";
     /// Information reply, deprecated by RFC 6918.
     INFORMATION_REPLY = 16, "information_reply";
+    /// Address mask request, deprecated by RFC 6918.
+    ADDRESS_MASK_REQUEST = 17, "address_mask_request";
+    /// Address mask reply, deprecated by RFC 6918.
+    ADDRESS_MASK_REPLY = 18, "address_mask_reply";
 }
 
 impl Type {
+    /// Whether a query, which has an identifier where echoes have it (RFC 5508 section 3), is a
+    /// reply; `None` for other messages.
+    #[inline]
+    pub fn query(self) -> Option<bool> {
+        match self {
+            Self::ECHO_REQUEST
+            | Self::TIMESTAMP_REQUEST
+            | Self::INFORMATION_REQUEST
+            | Self::ADDRESS_MASK_REQUEST => Some(false),
+            Self::ECHO_REPLY
+            | Self::TIMESTAMP_REPLY
+            | Self::INFORMATION_REPLY
+            | Self::ADDRESS_MASK_REPLY => Some(true),
+            _ => None,
+        }
+    }
     /// Whether such messages answer a packet that failed; none may be sent about one of these
     /// (RFC 1122 section 3.2.2).
     #[inline]

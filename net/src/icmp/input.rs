@@ -20,7 +20,10 @@ pub struct IcmpInput<V> {
 
 /// Edges of [`IcmpInput`].
 #[derive(Clone, Copy, graph::Next)]
-pub enum Next {
+pub enum Next<V: Version> {
+    /// Features give messages of unknown types to another router.
+    #[to(V::NODES.punt)]
+    Punt(V),
     /// The node that takes the type.
     #[dynamic]
     To(Slot),
@@ -68,13 +71,14 @@ pub trait Messages: Version {
 impl<V: Messages> Node for IcmpInput<V> {
     const NAME: &'static str = V::NODES.icmp_input;
     const EXPLAINABLE: bool = true;
-    type Next = Next;
+    type Next = Next<V>;
     type Error = V::Reason;
     type Count = V::Count;
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let punts = frame.start(V::PUNT_ARC);
         let types = self.types.read(frame.epoch());
         let mut echoes = 0;
         frame.each(|p| {
@@ -82,7 +86,11 @@ impl<V: Messages> Node for IcmpInput<V> {
             let message = p.bytes_from(p.l4_offset());
             let (header, _) =
                 Header::read_from_prefix(message).map_err(|_| Error::LengthTooSmallForType)?;
-            let taker = types.find(header.kind.0.into()).ok_or(Error::UnknownType)?;
+            let Some(taker) = types.find(header.kind.0.into()) else {
+                punts.first(p.rx()).ok_or(Error::UnknownType)?;
+                p.error(V::Reason::from(Error::UnknownType));
+                return Ok(Next::Punt(self.version));
+            };
             V::check(p, header, message.len())?;
             echoes += u64::from(header.kind.0 == V::ECHO_REQUEST);
             Ok(Next::To(taker))

@@ -16,11 +16,12 @@ use crate::router::Router;
 pub struct SubInterface {
     /// Its number on the parent, the part of its name behind the dot.
     pub id: u32,
-    /// Tags that a frame has, 0 to 2; more, too, unless the match is exact.
+    /// Tags that a frame has, 0 to 2; one that has more is matched by two, and by one unless the
+    /// match is exact.
     pub tags: u8,
     /// The outer tag is a service tag.
     pub is_dot1ad: bool,
-    /// A frame has no more tags.
+    /// A frame has no second tag if this matches one.
     pub is_exact: bool,
     /// Takes what no other sub-interface takes.
     pub is_default: bool,

@@ -181,7 +181,8 @@ impl SubTable {
             key(1, outer, ANY),
             key(1, ANY, ANY),
         ];
-        let fits = |tags: u32, e: &Entry| !e.is_exact || tags as usize == tagged.count;
+        // What is behind two tags is not looked at.
+        let fits = |tags: u32, e: &Entry| !e.is_exact || tags as usize == tagged.count.min(2);
         let found = keys.iter().find_map(|(tags, key)| self.at(*key).filter(|e| fits(*tags, e)));
         found.or_else(|| self.at(Key::DEFAULT)).map_or(NOBODY, |e| e.interface)
     }
@@ -242,7 +243,7 @@ pub(super) mod tests {
         const Q: u16 = 0x8100;
         const AD: u16 = 0x88a8;
         type Tags<'a> = &'a [(u16, u16)];
-        let cases: [(Tags<'_>, Option<u32>); 9] = [
+        let cases: [(Tags<'_>, Option<u32>); 10] = [
             (&[(Q, 100)], Some(0)),
             (&[(Q, 0xe064)], Some(0)),
             (&[(Q, 200)], Some(1)),
@@ -251,7 +252,8 @@ pub(super) mod tests {
             (&[(Q, 100), (Q, 7)], Some(3)),
             (&[(Q, 100), (Q, 8)], Some(4)),
             (&[(AD, 100), (Q, 7)], Some(5)),
-            (&[(AD, 100), (Q, 7), (Q, 1)], Some(6)),
+            (&[(AD, 100), (Q, 7), (Q, 1)], Some(5)),
+            (&[(AD, 100), (Q, 8), (Q, 1)], Some(6)),
         ];
         for (tags, expected) in cases {
             assert_eq!(find(&table, tags), expected, "{tags:?}");
@@ -297,7 +299,7 @@ pub(super) mod tests {
                 None => Some(2 - at),
             };
             let is_kind = tags.first().is_some_and(|tag| (tag.0 == 0x88a8) == s.is_dot1ad);
-            let fits = !s.is_exact || usize::from(s.tags) == tags.len();
+            let fits = !s.is_exact || usize::from(s.tags) == tags.len().min(2);
             match s.tags {
                 0 if s.is_default => (!is_untagged).then_some(9),
                 0 => is_untagged.then_some(8),

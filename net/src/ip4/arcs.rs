@@ -153,11 +153,11 @@ pub static IP4_DROP: FeatureArc = FeatureArc {
     side: Side::Receive,
 };
 
-/// Features on packets that are given to control. It begins at `ip4-punt`; `ip4-local` looks only
-/// whether there are any.
+/// Features on packets that are given to control. It begins at `ip4-punt`; `ip4-local` and
+/// `ip4-icmp-input` look only whether there are any.
 pub static IP4_PUNT: FeatureArc = FeatureArc {
     name: "ip4-punt",
-    starts: &["ip4-punt", "ip4-local"],
+    starts: &["ip4-punt", "ip4-local", "ip4-icmp-input"],
     order: &["stn-ip4-punt", "ip4-punt-acl", "ip4-punt-policer", "ip4-punt-redirect"],
     end: "error-punt",
     side: Side::Receive,

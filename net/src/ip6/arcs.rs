@@ -139,7 +139,7 @@ pub static IP6_DROP: FeatureArc = FeatureArc {
 /// whether there are any.
 pub static IP6_PUNT: FeatureArc = FeatureArc {
     name: "ip6-punt",
-    starts: &["ip6-punt", "ip6-local"],
+    starts: &["ip6-punt", "ip6-local", "ip6-icmp-input"],
     order: &["stn-ip6-punt", "ip6-punt-acl", "ip6-punt-policer", "ip6-punt-redirect"],
     end: "error-punt",
     side: Side::Receive,

@@ -1,4 +1,4 @@
-use wire::Protocol;
+use wire::{Protocol, icmp6};
 
 use crate::ip::testing::packets::*;
 use crate::ip::testing::{Bench, NEIGHBOR};
@@ -82,6 +82,28 @@ fn protocols_that_nobody_takes_are_redirected_too() {
             _ => ("ip6-icmp-error", "param_problem_sent"),
         };
         bench.expect(&[(local, "unknown_protocol", 1), (error, sent, 1)]);
+    }
+}
+
+#[test]
+fn messages_of_unknown_types_are_redirected_too() {
+    let mut bench = Bench::new();
+    for (six, hop, packet) in [
+        ("", "10.0.1.2", ip4(HOST4, "10.0.0.1", Protocol::ICMP, &[11, 0, 0xf4, 0xff, 0, 0, 0, 0])),
+        ("6", "2001:db8:1::2", icmp6(HOST6, "2001:db8::1", icmp6::Type(3), &[0; 4])),
+    ] {
+        let (v, receive) = (packet[0] >> 4, format!("ip{}-receive", packet[0] >> 4));
+        bench.neighbor(hop, true);
+        bench.run(&format!("ip{six} punt redirect add rx pg0 via {hop} pg1")).unwrap();
+        for n in [1, 3, 4, 255, 256] {
+            let out = bench.send(&receive, &vec![packet.clone(); n]);
+            assert_eq!(out.len(), n);
+            assert!(out.iter().all(|c| c.at == "sent" && c.bytes[14..] == packet[..]));
+            bench.expect(&[(&format!("ip{v}-icmp-input"), "unknown_type", n as u64)]);
+        }
+        bench.run(&format!("ip{six} punt redirect del rx pg0")).unwrap();
+        assert!(bench.send(&receive, &[packet]).is_empty());
+        bench.expect(&[(&format!("ip{v}-icmp-input"), "unknown_type", 1)]);
     }
 }
 

@@ -97,11 +97,9 @@ impl Applied {
     const fn has_lists<const DIRECTION: usize>(&self) -> bool {
         !self.lists[DIRECTION].is_empty()
     }
+    /// Whether types are looked at: as in the original, only where lists are applied.
     const fn has_types<const DIRECTION: usize>(&self) -> bool {
-        !self.types[DIRECTION].is_empty()
-    }
-    const fn has_any<const DIRECTION: usize>(&self) -> bool {
-        self.has_lists::<DIRECTION>() || self.has_types::<DIRECTION>()
+        !self.types[DIRECTION].is_empty() && self.has_lists::<DIRECTION>()
     }
 }
 
@@ -429,11 +427,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         node::add_layer2(router, &lists, &settings).map_err(refuse)?;
         nonip::add(router, &settings).map_err(refuse)?;
         router.attach_at([
-            at(&L2_INPUT, "l2-input-feat-arc", Applied::has_any::<0>),
+            at(&L2_INPUT, "l2-input-feat-arc", Applied::has_lists::<0>),
             at(&L2_INPUT_IP4, place::name::<V4>(Path::Bridged, 0), Applied::has_lists::<0>),
             at(&L2_INPUT_IP6, place::name::<V6>(Path::Bridged, 0), Applied::has_lists::<0>),
             at(&L2_INPUT_NONIP, nonip::NAMES[0], Applied::has_types::<0>),
-            at(&L2_OUTPUT, "l2-output-feat-arc", Applied::has_any::<1>),
+            at(&L2_OUTPUT, "l2-output-feat-arc", Applied::has_lists::<1>),
             at(&L2_OUTPUT_IP4, place::name::<V4>(Path::Bridged, 1), Applied::has_lists::<1>),
             at(&L2_OUTPUT_IP6, place::name::<V6>(Path::Bridged, 1), Applied::has_lists::<1>),
             at(&L2_OUTPUT_NONIP, nonip::NAMES[1], Applied::has_types::<1>),

@@ -57,7 +57,10 @@ fn types_and_pairs_of_addresses_are_refused_as_explained() {
         &mut bench,
         &[
             (
-                "set acl-plugin etype-whitelist pg2 input 0806",
+                "set acl-plugin acl permit src 0.0.0.0/0 dst 0.0.0.0/0\n\
+                 set acl-plugin interface pg2 input acl 0\n\
+                 set acl-plugin interface pg3 output acl 0\n\
+                 set acl-plugin etype-whitelist pg2 input 0806",
                 "pg2",
                 &[OTHER],
                 "acl-plugin-in-nonip-l2",
@@ -73,6 +76,8 @@ fn types_and_pairs_of_addresses_are_refused_as_explained() {
             ),
             (
                 "set acl-plugin etype-whitelist pg3\n\
+                 set acl-plugin interface pg2 input acl 0 del\n\
+                 set acl-plugin interface pg3 output acl 0 del\n\
                  set acl-plugin macip acl permit ip 10.0.0.9/32 mac 02:00:00:01:00:01 \
                   mask ff:ff:ff:ff:ff:ff\n\
                  set acl-plugin macip interface pg0 acl 0",

@@ -55,6 +55,20 @@ pub enum Error {
     NoHeader,
 }
 
+/// Drops of [`Punt`].
+#[derive(Clone, Copy, graph::Reason)]
+pub enum PuntError {
+    /// no interface pair.
+    #[name("no interface pair")]
+    NoPair,
+    /// no layer 2 header.
+    #[name("no layer 2 header")]
+    NoHeader,
+    /// the host has a copy already.
+    #[name("copied to the host before")]
+    Copied,
+}
+
 /// To the output of the other interface of a pair.
 #[derive(Clone, Copy, graph::Next)]
 pub enum ToOther {
@@ -119,7 +133,7 @@ impl Node for Punt {
     const NAME: &'static str = "linux-cp-punt";
     const EXPLAINABLE: bool = true;
     type Next = ToOther;
-    type Error = Error;
+    type Error = PuntError;
     type Count = Infallible;
 
     #[inline(always)]
@@ -128,14 +142,26 @@ impl Node for Punt {
         let edges = self.0.edges.read(epoch);
         frame.each(|p| {
             let pair = self.0.settings.read(p.rx(), epoch).filter(|pair| pair.side == Side::Phy);
-            let pair = pair.ok_or(Error::NoPair)?;
+            let pair = pair.ok_or(PuntError::NoPair)?;
+            if is_copied(p) {
+                return Err(PuntError::Copied);
+            }
             p.trace(|_| Seen { node: Self::NAME, to: pair.other });
             if !pair.is_tun {
-                reframe(p).ok_or(Error::NoHeader)?;
+                reframe(p).ok_or(PuntError::NoHeader)?;
             }
             p.set_tx(pair.other);
-            edges.to(pair.other).map(ToOther::Output).ok_or(Error::NoPair)
+            edges.to(pair.other).map(ToOther::Output).ok_or(PuntError::NoPair)
         });
+    }
+}
+
+/// Whether the host has a copy of a packet for the router from [`IcmpPhy`].
+fn is_copied(p: &Buffer<'_>) -> bool {
+    match p.bytes().first().map(|first| first >> 4) {
+        Some(4) => V4::is_for_host(p),
+        Some(6) => V6::is_for_host(p),
+        _ => false,
     }
 }
 

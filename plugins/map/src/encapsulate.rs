@@ -342,9 +342,12 @@ fn origin<'e>(
     }
     let addr = header.src_addr();
     let found = readers.by4(addr, epoch).filter(|(_, d)| d.ip6_src.contains(dst));
-    let (number, domain) =
-        found.or_else(|| readers.by6((src, dst), epoch)).ok_or(Error::NoDomain)?;
     let params = &readers.settings.read(epoch).params;
+    let Some((number, domain)) = found else {
+        // Of no domain: never forwarded; answered if the outer source belongs to a customer.
+        let is_customers = params.checks && readers.by6((src, dst), epoch).is_some();
+        return Err(if is_customers { Error::DecapSecCheck } else { Error::NoDomain });
+    };
     if !params.checks {
         return Ok(number);
     }

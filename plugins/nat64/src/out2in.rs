@@ -122,8 +122,12 @@ impl Node for Out2In {
 fn check(p: &Buffer<'_>) -> Result<Seen<[u8; 4]>, Error> {
     let seen = <[u8; 4]>::look(p.bytes(), p.ports(), OUTSIDE).ok_or(Error::Unknown)?;
     let is_icmp = matches!(seen.kind, Kind::Echo(_) | Kind::Error(_));
+    let kind = p.bytes().get(seen.upper).copied().map(icmp4::Type);
+    let is_echo = |kind| matches!(kind, icmp4::Type::ECHO_REQUEST | icmp4::Type::ECHO_REPLY);
     match seen.kind {
         Kind::Icmp => Err(Error::Protocol),
+        // Other queries have no counterpart in ICMPv6 (RFC 7915 section 4.2).
+        Kind::Echo(_) if seen.has_upper && !kind.is_some_and(is_echo) => Err(Error::Protocol),
         _ if is_icmp && p.header::<ip4::Header>().is_some_and(ip4::Header::is_fragment) => {
             Err(Error::Protocol)
         }

@@ -7,7 +7,7 @@ use control::api::{Api, Fields, Message, Record, Retval};
 use net::{InterfaceIndex, Router};
 use wire::Protocol;
 
-use super::{Binding, End, Ends, Mask, Match, Rewrite};
+use super::{Binding, End, Ends, Error, Mask, Match, Rewrite};
 
 control::numbers! {
     /// Fields to match or rewrite.
@@ -251,6 +251,9 @@ fn lookup(router: &mut Router, m: &PnatFlowLookup) -> Result<BindingReply, Retva
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("pnat", "0.1.1")
         .call(|router: &mut Router, m: PnatBindingAdd| {
+            if m.r#match.proto.0 == 0 {
+                return Err(Error::NoProtocol.into());
+            }
             let matched = m.r#match.native(Mask::PROTO);
             let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
             Ok(BindingReply { binding_index })

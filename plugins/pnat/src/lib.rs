@@ -65,6 +65,9 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
+    /// the first version of the message wants a protocol; the second is for all protocols, too
+    #[retval(UNSPECIFIED)]
+    NoProtocol,
     /// no binding {0}
     #[retval(NO_SUCH_ENTRY)]
     NoBinding(u32),

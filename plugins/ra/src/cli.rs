@@ -143,8 +143,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         for changes in both.into_iter().filter(|c| *c != Changes::default()) {
             push(changes, Vec::new());
         }
-        if c.sends {
-            push(Changes { is_no: true, suppress: true, ..Changes::default() }, Vec::new());
+        if c.sends || c.managed || c.other {
+            push(Changes { is_no: c.sends, suppress: true, ..Changes::default() }, Vec::new());
         }
         for p in prefixes {
             let change = PrefixChange {

@@ -144,6 +144,8 @@ impl Config {
                 *flag = to;
             }
         };
+        // As in the original, who tells hosts to ask by DHCPv6 advertises.
+        set(&mut self.sends, on && (c.managed || c.other), true);
         set(&mut self.sends, c.suppress, !on);
         set(&mut self.managed, c.managed, on);
         set(&mut self.other, c.other, on);

@@ -62,10 +62,8 @@ fn upper(protocol: Protocol, bytes: &[u8]) -> Option<(Ports, Kind)> {
         Protocol::TCP => Some((ports()?, Kind::Tcp(Flags(*bytes.get(13).unwrap_or(&0))))),
         Protocol::UDP => Some((ports()?, Kind::Udp)),
         Protocol::ICMP => match icmp4::Type(*bytes.first()?) {
-            icmp4::Type::ECHO_REQUEST => echo(false),
-            icmp4::Type::ECHO_REPLY => echo(true),
             kind if kind.is_error() => Some((none, Kind::Error(0))),
-            _ => Some((none, Kind::Icmp)),
+            kind => kind.query().map_or(Some((none, Kind::Icmp)), echo),
         },
         Protocol::ICMP6 => match icmp6::Type(*bytes.first()?) {
             icmp6::Type::ECHO_REQUEST => echo(false),

@@ -87,7 +87,7 @@ pub fn rewrite<A: Ends>(
     Some(())
 }
 
-/// Sets the ports of an upper layer, or the identifier of an echo, which is the first of `ports`,
+/// Sets the ports of an upper layer, or the identifier of a query, which is the first of `ports`,
 /// and brings its checksum up to date; with the addresses too, where those of its pseudo header
 /// change from `old` to `new`. A checksum that is not complete yet (`is_summed`) is the sum of the
 /// pseudo header alone, which has no ports. Of a quoted packet not all need be there.
@@ -101,7 +101,7 @@ pub fn set_ports(
     let (at, sum_at, count) = match protocol {
         Protocol::TCP => (0, 16, 2),
         Protocol::UDP => (0, 6, 2),
-        Protocol::ICMP | Protocol::ICMP6 if is_echo(protocol, upper) => (4, 2, 1),
+        Protocol::ICMP | Protocol::ICMP6 if is_query(protocol, upper) => (4, 2, 1),
         _ => return,
     };
     let field = upper.get(sum_at..sum_at + 2).map(|f| U16::from_bytes([f[0], f[1]]));
@@ -128,11 +128,11 @@ pub fn set_ports(
     }
 }
 
-fn is_echo(protocol: Protocol, upper: &[u8]) -> bool {
+fn is_query(protocol: Protocol, upper: &[u8]) -> bool {
     use {icmp4::Type as T4, icmp6::Type as T6};
     let Some(&kind) = upper.first() else { return false };
     match protocol {
-        Protocol::ICMP => matches!(T4(kind), T4::ECHO_REQUEST | T4::ECHO_REPLY),
+        Protocol::ICMP => T4(kind).query().is_some(),
         _ => matches!(T6(kind), T6::ECHO_REQUEST | T6::ECHO_REPLY),
     }
 }

@@ -429,12 +429,9 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     let input6 = TunInput::<true> { known: six, carried, ports, counters, reasons };
     router.engine.add(input4).map_err(refuse)?;
     router.engine.add(input6).map_err(refuse)?;
-    router
-        .redispatch_protocol(IpVersion::V4, Protocol::ESP, Some(input::NODES[0]))
-        .map_err(refuse)?;
-    router
-        .redispatch_protocol(IpVersion::V6, Protocol::ESP, Some(input::NODES[1]))
-        .map_err(refuse)?;
+    for (version, node) in [(IpVersion::V4, input::NODES[0]), (IpVersion::V6, input::NODES[1])] {
+        router.redispatch_protocol(version, Protocol::ESP, Some(node)).map_err(refuse)?;
+    }
     router.interfaces.observe(changed);
     router.on_adjacency.push(welcome);
     router.on_peer.push(|router, (interface, addr)| {
