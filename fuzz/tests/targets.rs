@@ -3,7 +3,7 @@
 
 use fuzz::targets::{
     Commands, Configuration, Firewall, Graphs, Headers, Ikev2, Ipsec, Memif, MessageBytes,
-    Messages, Replay, Services, Tunnels, VhostUser,
+    Messages, Replay, Services, Tcp, Tunnels, VhostUser,
 };
 use fuzz::{Target, run};
 
@@ -21,6 +21,11 @@ fn any_bytes_are_headers_or_not() {
 #[test]
 fn any_message_of_ikev2_is_answered_within_bounds() {
     tried(Ikev2::new);
+}
+
+#[test]
+fn any_segments_leave_a_connection_whole_or_end_it() {
+    tried(|| Tcp);
 }
 
 #[test]

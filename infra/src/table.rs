@@ -3,6 +3,7 @@
 use std::fmt;
 
 pub mod exact;
+pub mod flows;
 mod keys;
 pub mod mtrie;
 pub mod names;

@@ -11,11 +11,16 @@ const SOURCES: &[&str] = &[
     "graph/src",
     "control/src",
     "net/src",
+    "host",
     "plugins",
     "plugins/ikev2/src",
     "drivers/src",
     "bin",
     "fuzz/tests",
+    "host/lanes/src",
+    "host/stack/src",
+    "host/tcp/src",
+    "host/tcp/tests",
     "tests/outside",
 ];
 

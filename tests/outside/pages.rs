@@ -147,6 +147,7 @@ pages! {
     monitoring "monitoring.md"
     coming_from_vpp "coming-from-vpp.md"
     upgrading "upgrading.md"
+    servers_on_the_router "host-stack.md"
     sizing "sizing.md"
     platforms "platforms.md"
 }

@@ -73,6 +73,62 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         &["http::src::request::tests::a_parameter_is_never_a_second_command"],
     ),
     ("Paths of requests", &["http::strangers_are_refused"]),
+    // Host stack.
+    (
+        "The session layer is off",
+        &[
+            "control::tests::layer::while_it_is_disabled_requests_are_refused",
+            "hs_apps::tests::it_is_off_until_it_is_asked_for_and_prints_itself",
+        ],
+    ),
+    (
+        "`http cli server` has no login",
+        &["cli_over_http::commands_that_show_are_answered_and_no_others"],
+    ),
+    (
+        "It runs commands that begin",
+        &[
+            "cli_over_http::commands_that_show_are_answered_and_no_others",
+            "hs_apps::tests::a_path_is_a_command_that_shows_or_it_is_refused",
+        ],
+    ),
+    ("A web page that an administrator", &["cli_over_http::pages_of_browsers_are_not_answered"]),
+    (
+        "`http static server` serves regular files",
+        &["http_static::tests::only_files_beneath_the_folder_are_served"],
+    ),
+    ("A namespace with a secret", &["control::tests::layer::a_secret_admits_and_is_not_shown"]),
+    (
+        "App sockets, through which programs attach",
+        &["apps::tests::without_being_enabled_there_is_no_socket_and_only_the_group_may_connect"],
+    ),
+    (
+        "A program cannot write the memory",
+        &["tests::the_routers_region_cannot_be_mapped_for_writing_and_none_is_cut_short"],
+    ),
+    (
+        "A program that writes nonsense",
+        &[
+            "apps::tests::positions_that_cannot_be_end_the_session_and_many_the_attachment",
+            "apps::tests::rings_that_cannot_be_end_the_attachment_and_nothing_else",
+            "apps::tests::scribbling_over_its_memory_costs_a_program_its_sessions_and_no_others",
+        ],
+    ),
+    (
+        "A program that dies at any step",
+        &[
+            "apps::tests::a_program_that_dies_at_any_step_leaves_nothing",
+            "apps::tests::what_a_program_has_closed_arrives_after_its_death",
+        ],
+    ),
+    (
+        "Who guesses the secret",
+        &["apps::tests::a_namespace_is_for_those_who_know_its_secret_and_guesses_take_time"],
+    ),
+    (
+        "Private keys of certificates",
+        &["control::tests::layer::a_certificate_goes_with_its_key_only"],
+    ),
     // Secrets and files.
     (
         "Keys, secrets and cookies",

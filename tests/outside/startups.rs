@@ -262,7 +262,7 @@ fn every_word_of_the_original_is_read() {
         return tests::skip("FERROVIA_REFERENCE names no list to compare with");
     };
     let list = fs::read_to_string(Path::new(&reference).join("spec/startup-words.txt")).unwrap();
-    let values = ["1", "2M", "x", "{ }", "on", "fifo", "notice", "0x2", "0000:01:00.0"];
+    let values = ["1", "2M", "x", "{ }", "on", "fifo", "notice", "0x2", "0000:01:00.0", "cubic"];
     let (mut refused, mut count) = (Vec::new(), 0);
     for line in list.lines() {
         let (stanza, words) = line.split_once('\t').unwrap_or((line, ""));

@@ -101,6 +101,7 @@ pub fn without_threads(
     parts.router.insert(statistics(&config.statseg)?);
     parts.router.insert(drivers::memif::Folder(config.unix.runtime_dir()));
     parts.router.insert(drivers::capture::Folder(config.unix.runtime_dir()));
+    parts.router.insert(host_stack::Folder(config.unix.runtime_dir()));
     workers::register(&mut parts.router, &mut parts.cli);
     open_files::register(&mut parts.cli);
     parts.router.insert(configure::StartupFile(config.unix.startup_config()));

@@ -131,7 +131,8 @@ pub fn union(input: TokenStream) -> TokenStream {
 /// Makes an enum the reasons for which requests are refused, or a struct the only one.
 ///
 /// The doc comment of a variant is the text of the error, with its fields in braces (`{0}`, or
-/// their names), and `#[retval(NO_SUCH_ENTRY)]` the number that clients of the binary API get.
+/// their names), and `#[retval(NO_SUCH_ENTRY)]` the number that clients of the binary API get, or
+/// `#[retval(-22)]` where messages of a module have numbers of their own.
 /// `#[from]` on a variant with a reason of another kind turns such reasons into it; it has their
 /// number, unless it says another. `#[from(NoInterface)]` turns them into a variant without fields.
 #[proc_macro_derive(Refusal, attributes(retval, from))]

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Meta, Path, Variant};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, Fields, Ident, Meta, Path, Variant};
 
 use crate::field::doc;
 
@@ -19,7 +19,7 @@ pub fn refusal(input: &DeriveInput) -> syn::Result<TokenStream> {
         _ => {
             let text = checked_doc(&input.attrs, name)?;
             let retval = retval(&input.attrs)?.ok_or_else(|| missing(name))?;
-            (quote!(::core::write!(f, #text)), quote!({ let _ = error; Self::#retval }), vec![])
+            (quote!(::core::write!(f, #text)), quote!({ let _ = error; #retval }), vec![])
         }
     };
     Ok(quote! {
@@ -71,19 +71,25 @@ fn attribute<'a>(attrs: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
     attrs.iter().find(|a| a.path().is_ident(name))
 }
 
-fn retval(attrs: &[Attribute]) -> syn::Result<Option<Ident>> {
-    attribute(attrs, "retval").map(Attribute::parse_args).transpose()
+/// Value of `#[retval(…)]`: the name of a number that all messages have, or a number.
+fn retval(attrs: &[Attribute]) -> syn::Result<Option<TokenStream>> {
+    let Some(attr) = attribute(attrs, "retval") else { return Ok(None) };
+    if let Ok(name) = attr.parse_args::<Ident>() {
+        return Ok(Some(quote!(Self::#name)));
+    }
+    let number: Expr = attr.parse_args()?;
+    Ok(Some(quote!(Self(#number))))
 }
 
 fn missing(name: &Ident) -> Error {
-    Error::new_spanned(name, "needs #[retval(NAME)]: what clients get")
+    Error::new_spanned(name, "needs #[retval(NAME)] or #[retval(-1)]: what clients get")
 }
 
 /// The arm of the conversion to `Retval`: the number of its own, or of the reason that it has.
 fn number(error: &Ident, variant: &Variant) -> syn::Result<TokenStream> {
     let name = &variant.ident;
     match retval(&variant.attrs)? {
-        Some(retval) => Ok(quote!(#error::#name { .. } => Self::#retval)),
+        Some(retval) => Ok(quote!(#error::#name { .. } => #retval)),
         None if attribute(&variant.attrs, "from").is_some() && variant.fields.len() == 1 => {
             Ok(quote!(#error::#name(why) => why.into()))
         }

@@ -73,7 +73,7 @@ pub const IGNORED: &[Ignored] = &[
         "a supervisor such as systemd ends programs together (BindsTo=)",
         &["monitor <file>", "logfile <file>", "command <text>"],
     ),
-    ("http", Loss, HOST_STACK, SEGMENTS),
+    ("http", Needless, SEGMENTLESS, SEGMENTS),
     ("interface", Loss, "`set interface rx-mode' sets it", RX_MODES),
     ("ip", Loss, "`ip table add 0 name NAME' names it", &["default-table-name <name>"]),
     ("ip6", Needless, GROWS, &["hash-buckets <n>", "heap-size <size>"]),
@@ -146,7 +146,12 @@ pub const IGNORED: &[Ignored] = &[
         ],
     ),
     ("selog", Loss, "`show event-logger' shows events", &["ssvm-name <name>"]),
-    ("session", Loss, HOST_STACK, SESSION),
+    ("session", Needless, GROWS, SESSION_TABLES),
+    ("session", Needless, SEGMENTLESS, SESSION_SEGMENTS),
+    ("session", Needless, "threads sleep when there is no work", &["poll-main", "no-adaptive"]),
+    ("session", Needless, "packets are copied by the processor", &["use-dma"]),
+    ("session", Loss, "programs attach through app sockets", &["use-bapi-socket-api"]),
+    ("session", Loss, "there is no transparent proxy", &["nat44-original-dst-enable"]),
     (
         "sfdp",
         Needless,
@@ -155,11 +160,29 @@ pub const IGNORED: &[Ignored] = &[
     ),
     ("sfdp", Loss, "without workers the data plane's thread is used", &["no-main"]),
     ("statseg", Needless, "pages are used as counters move", &["page-size <size>"]),
-    ("tcp", Loss, HOST_STACK, TCP),
+    ("tcp", Needless, GROWS, TCP_TABLES),
+    ("tcp", Needless, CHECKSUMS, &["no-csum-offload"]),
+    ("tcp", Needless, "queues have the size that applications ask for", &["min-rx-fifo <size>"]),
+    ("tcp", Needless, "segments are sent as windows allow", &["no-tx-pacing"]),
+    ("tcp", Needless, "congestion control measures what it needs", &["byte-tracker"]),
+    (
+        "tcp",
+        Needless,
+        "a connection that its application closed is in LAST-ACK",
+        &["closewait-time <n>"],
+    ),
+    ("tcp", Needless, "the window is announced when it opens", &["rwnd-min-update-ack <n>"]),
+    (
+        "tcp",
+        Needless,
+        "connections are freed with their last packet",
+        &["cleanup-time <n>", "alloc-err-timeout <n>"],
+    ),
+    ("tcp", Loss, "a test of the original's buffers", &["buffer-fail-fraction <seconds>"]),
     ("test-proxy", Loss, HOST_STACK, &["server { … }"]),
     ("test_plugin_path", Needless, VAT, &["<folder>"]),
-    ("tls", Loss, HOST_STACK, SEGMENTS),
-    ("tls", Loss, HOST_STACK, &["use-test-cert-in-ca", "ca-cert-path <file>"]),
+    ("tls", Loss, NO_TLS, SEGMENTS),
+    ("tls", Loss, NO_TLS, &["use-test-cert-in-ca", "ca-cert-path <file>"]),
     (
         "trace",
         Loss,
@@ -168,7 +191,8 @@ pub const IGNORED: &[Ignored] = &[
     ),
     ("tuntap", Needless, "no device exists until a command creates one", &["disable"]),
     ("tuntap", Loss, "`create tap' and `create tun' make devices", TUNTAP),
-    ("udp", Loss, HOST_STACK, &["mtu <n>", "no-csum-offload"]),
+    ("udp", Needless, CHECKSUMS, &["no-csum-offload"]),
+    ("udp", Needless, "datagrams have the MTU of their interface", &["mtu <n>"]),
     (
         "udp",
         Loss,
@@ -275,7 +299,7 @@ pub const INSIDE: &[(&str, &[&str])] = &[(
 )];
 
 const GROWS: &str = "tables grow as needed";
-const HOST_STACK: &str = "the router has no host stack";
+const HOST_STACK: &str = "the host stack has no such part";
 const CRYPTO: &str = "`set crypto handler' chooses engines";
 const DEVICES: &str = "`dpdk' or `create interface dpdk' has devices of the PCI bus";
 const OFFLOADS: &str = "checksums and segmentation are offloaded to capable devices";
@@ -355,9 +379,18 @@ const MEMORY: &[&str] = &["main-heap-size <size>", "main-heap-page-size <size>"]
 const RX_MODES: &[&str] = &["default-rx-mode polling|interrupt|adaptive"];
 const SEGMENTS: &[&str] =
     &["first-segment-size <size>", "add-segment-size <size>", "fifo-size <size>"];
-const SESSION: &[&str] = &[
+const SEGMENTLESS: &str = "queues take memory as they fill";
+const SESSION_SEGMENTS: &[&str] = &[
     "wrk-mq-length <n>",
     "wrk-mqs-segment-size <size>",
+    "use-private-rx-mqs",
+    "no-dump-segments",
+    "evt_qs_memfd_seg",
+    "segment-baseva <address>",
+    "evt_qs_seg_size <size>",
+    "event-queue-length <n>",
+];
+const SESSION_TABLES: &[&str] = &[
     "preallocated-sessions <n>",
     "v4-session-table-buckets <n>",
     "v4-halfopen-table-buckets <n>",
@@ -369,49 +402,11 @@ const SESSION: &[&str] = &[
     "v6-halfopen-table-memory <size>",
     "local-endpoints-table-memory <size>",
     "local-endpoints-table-buckets <n>",
-    "min-src-port <n>",
-    "max-src-port <n>",
-    "enable rt-backend rule-table|sdl",
-    "enable",
-    "poll-main",
-    "use-private-rx-mqs",
-    "no-adaptive",
-    "use-dma",
-    "nat44-original-dst-enable",
-    "no-dump-segments",
-    "use-app-socket-api",
-    "use-bapi-socket-api",
-    "evt_qs_memfd_seg",
-    "segment-baseva <address>",
-    "evt_qs_seg_size <size>",
-    "event-queue-length <n>",
 ];
-const TCP: &[&str] = &[
-    "preallocated-connections <n>",
-    "preallocated-half-open-connections <n>",
-    "buffer-fail-fraction <seconds>",
-    "max-rx-fifo <size>",
-    "min-rx-fifo <size>",
-    "mtu <n>",
-    "rwnd-min-update-ack <n>",
-    "initial-cwnd-multiplier <n>",
-    "no-tx-pacing",
-    "tso",
-    "no-csum-offload",
-    "no-dsack",
-    "byte-tracker",
-    "max-gso-size <n>",
-    "cc-algo <name>",
-    "closewait-time <n>",
-    "timewait-time <n>",
-    "finwait1-time <n>",
-    "finwait2-time <n>",
-    "lastack-time <n>",
-    "closing-time <n>",
-    "alloc-err-timeout <n>",
-    "cleanup-time <n>",
-    "syn-rcvd-time <n>",
-];
+const TCP_TABLES: &[&str] =
+    &["preallocated-connections <n>", "preallocated-half-open-connections <n>"];
+const CHECKSUMS: &str = "checksums are computed where a device does not";
+const NO_TLS: &str = "applications use TCP and UDP without TLS";
 const TUNTAP: &[&str] = &[
     "mtu <n>",
     "enable",

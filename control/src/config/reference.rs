@@ -58,6 +58,18 @@ pub const REFERENCE: &[Entry] = &[
         ],
     ),
     (
+        "session",
+        "The session layer of the host stack; off without `enable'.",
+        &[
+            ("enable", "enable it, with session rules"),
+            ("enable rt-backend rule-table|sdl", "the same, with rules or the source deny list"),
+            ("use-app-socket-api", "programs attach through sockets in app_ns_sockets"),
+            ("min-src-port <port>", "first local port of outgoing connections; default 1024"),
+            ("max-src-port <port>", "last local port of outgoing connections; default 65535"),
+        ],
+    ),
+    ("tcp", "TCP of the host stack. Times are in seconds.", TCP),
+    (
         "cnat",
         "Address translation for cluster services.",
         &[
@@ -74,6 +86,22 @@ pub const REFERENCE: &[Entry] = &[
             ("maglev-len <places>", "size of a Maglev table, a prime number; default 1009"),
         ],
     ),
+];
+
+const TCP: &[(&str, &str)] = &[
+    ("cc-algo cubic|newreno", "congestion control of new connections; default cubic"),
+    ("mtu <n>", "longest packet sent; default 1500"),
+    ("max-rx-fifo <size>", "largest receive queue; default 32M"),
+    ("initial-cwnd-multiplier <n>", "multiple of the initial congestion window"),
+    ("max-gso-size <n>", "longest super-segment; default 65536"),
+    ("tso", "hand super-segments down; default"),
+    ("no-dsack", "do not report duplicate segments (RFC 2883)"),
+    ("syn-rcvd-time <n>", "in SYN-RECEIVED; default 60"),
+    ("finwait1-time <n>", "in FIN-WAIT-1 without acknowledgment; default 60"),
+    ("finwait2-time <n>", "in FIN-WAIT-2 after the application closed; default 30"),
+    ("closing-time <n>", "in CLOSING; default 30"),
+    ("lastack-time <n>", "in LAST-ACK; default 30"),
+    ("timewait-time <n>", "in TIME-WAIT; default 60"),
 ];
 
 const IPSEC: &[(&str, &str)] = &[

@@ -18,7 +18,8 @@ fn a_supervisors_line_is_accepted() {
         socket-name /t/stats.sock size 64M per-node-counters on update-interval 1 } socksvr { \
         socket-name /t/api.sock } node { default { variant icl 100 } } api-fuzz { off } buffers \
         { buffers-per-numa 16384 default data-size 2048 page-size 4k layout packed } plugins { path /p plugin \
-        dpdk_plugin.so { disable } plugin acl_plugin.so {enable} } session { enable }";
+        dpdk_plugin.so { disable } plugin acl_plugin.so {enable} } session { enable \
+        use-app-socket-api use-bapi-socket-api }";
 
     let config = Config::parse(line, &[]).unwrap();
 
@@ -46,10 +47,10 @@ fn a_supervisors_line_is_accepted() {
     assert_eq!(config.plugins.switch("nat"), None);
     let none = Config::parse("plugins { plugin default { disable } }", &[]).unwrap();
     assert_eq!(none.plugins.switch("nat"), Some(Switch::Disable));
-    assert!(config.stanzas("session").next().unwrap().body.trim().is_empty());
-    let session =
-        "line 1: `enable' in stanza `session' has no effect: the router has no host stack";
-    assert!(config.notices.iter().any(|n| n.to_string() == session), "{:?}", config.notices);
+    assert_eq!(config.stanzas("session").next().unwrap().body.trim(), "enable use-app-socket-api");
+    let sockets = "line 1: `use-bapi-socket-api' in stanza `session' has no effect: \
+                   programs attach through app sockets";
+    assert!(config.notices.iter().any(|n| n.to_string() == sockets), "{:?}", config.notices);
 }
 
 #[test]

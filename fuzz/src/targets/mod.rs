@@ -13,6 +13,7 @@ mod messages;
 mod packets;
 mod replay;
 mod services;
+mod tcp;
 mod tunnels;
 mod vhost_user;
 
@@ -35,6 +36,7 @@ pub use memif::Memif;
 pub use messages::{MessageBytes, Messages};
 pub use replay::Replay;
 pub use services::Services;
+pub use tcp::Tcp;
 pub use tunnels::Tunnels;
 pub use vhost_user::VhostUser;
 

@@ -41,8 +41,7 @@ pub use forwarding::load_balance::{
 };
 pub use forwarding::lookup::Headers;
 pub(crate) use forwarding::lookup::{Steps, are_alike, count, in_blocks};
-pub use forwarding::lpm::LpmReader;
-pub(crate) use forwarding::lpm::LpmWriter;
+pub use forwarding::lpm::{LpmReader, LpmWriter};
 pub use forwarding::objects::{
     NewKind, Object, ObjectEdges, ObjectKind, PathType, PathWord, StackOf, WatchObject,
 };

@@ -43,6 +43,8 @@ const PLUGINS: &[Feature] = &[
     l2_rewrite::FEATURE,
     l2_xcrw::FEATURE,
     adl::FEATURE,
+    auto_sdl::FEATURE,
+    hs_apps::FEATURE,
     ipfix::FEATURE,
     flowprobe::FEATURE,
     syslog::FEATURE,
@@ -81,6 +83,8 @@ const PLUGINS: &[Feature] = &[
     perfmon::FEATURE,
     ping::FEATURE,
     policer::FEATURE,
+    prom::FEATURE,
+    http_static::FEATURE,
     qos::FEATURE,
     scheduler::FEATURE,
     npt66::FEATURE,
@@ -100,6 +104,7 @@ const PLUGINS: &[Feature] = &[
     stn::FEATURE,
     tracenode::FEATURE,
     tracepath::FEATURE,
+    vperf::FEATURE,
     vrrp::FEATURE,
     dns::FEATURE,
     vxlan::FEATURE,
@@ -113,6 +118,6 @@ const PLUGINS: &[Feature] = &[
 /// All features: the core, the loader of plugins in files, the plugins, the drivers, in the order
 /// they register.
 pub fn features() -> impl Iterator<Item = &'static Feature> {
-    let core = net::FEATURES.iter().chain([&loader::FEATURE]);
+    let core = net::FEATURES.iter().chain([&loader::FEATURE, &host_stack::FEATURE]);
     core.chain(PLUGINS).chain(drivers::FEATURES)
 }

@@ -10,6 +10,8 @@ mod acl_fast_path;
 mod adl;
 #[path = "../../arping/tests.rs"]
 mod arping;
+#[path = "../../auto_sdl/tests.rs"]
+mod auto_sdl;
 #[path = "../../bfd/tests.rs"]
 mod bfd;
 #[path = "../../bier/tests.rs"]
@@ -66,6 +68,10 @@ mod gre;
 mod gtpu;
 #[path = "../../handoff/tests.rs"]
 mod handoff;
+#[path = "../../hs_apps/tests.rs"]
+mod hs_apps;
+#[path = "../../http_static/tests.rs"]
+mod http_static;
 #[path = "../../igmp/tests.rs"]
 mod igmp;
 #[path = "../../ikev2/tests.rs"]
@@ -146,6 +152,8 @@ mod pnat;
 mod policer;
 #[path = "../../pppoe/tests.rs"]
 mod pppoe;
+#[path = "../../prom/tests.rs"]
+mod prom;
 #[path = "../../pvti/tests.rs"]
 mod pvti;
 #[path = "../../qos/tests.rs"]
@@ -196,6 +204,8 @@ mod translation_both;
 mod udp_encap;
 #[path = "../../urpf/tests.rs"]
 mod urpf;
+#[path = "../../vperf/tests.rs"]
+mod vperf_runs;
 #[path = "../../vrrp/tests.rs"]
 mod vrrp;
 #[path = "../../vxlan/tests.rs"]

@@ -10,6 +10,8 @@ const MAKING: &[&str] = &[
     "abf",
     "adjacency counters",
     "adl",
+    "app ns",
+    "auto-sdl",
     "bfd",
     "bier",
     "binary-api adl_allowlist_enable_disable",
@@ -35,6 +37,8 @@ const MAKING: &[&str] = &[
     "firewall",
     "flow",
     "flowprobe",
+    "http cli server",
+    "http static",
     "igmp",
     "ikev2",
     "interface collect detailed-stats",
@@ -64,11 +68,13 @@ const MAKING: &[&str] = &[
     "pipe",
     "plugin",
     "policer",
+    "prom",
     "punt socket",
     "pvti",
     "qos",
     "renumber interface",
     "scheduler",
+    "session",
     "set",
     "sfdp",
     "sflow",
@@ -76,6 +82,7 @@ const MAKING: &[&str] = &[
     "sr",
     "stn",
     "svs",
+    "tcp src-address",
     "test igmp timers",
     "test l2patch",
     "test lcp",
@@ -88,6 +95,7 @@ const MAKING: &[&str] = &[
 /// First words of commands that make none, also below those that do.
 const OTHERS: &[&str] = &[
     "api",
+    "app crypto",
     "arping",
     "binary-api",
     "capture",
@@ -133,6 +141,7 @@ const OTHERS: &[&str] = &[
     "tracenode",
     "traceroute",
     "wait",
+    "vperf",
 ];
 
 /// Whether the command with a path makes a configuration; `None` if its words are not known.

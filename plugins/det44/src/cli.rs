@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 
 use control::cli::{Args, Cli, Command, Error as CliError, Output};
 use control::configuration::{Lines as Configuration, Stage};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, Router, interface};
 use translation::session::Timeouts;
-use translation::words::{InterfaceSides, Lines, end};
+use translation::words::{Lines, end};
 use wire::{Ip4Prefix, Protocol};
 
 use crate::state::{self, Error, Role, Side, settings};
@@ -82,7 +82,7 @@ impl Command for AddMap {
 #[command("set interface det44")]
 struct SetSides {
     #[flatten]
-    sides: InterfaceSides<true>,
+    sides: interface::Sides<true>,
     /// remove
     del: bool,
 }

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
 use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, Router, interface};
 use translation::session::Timeouts;
-use translation::words::{AddressRange, InterfaceSides, NewTimeouts, protocol};
+use translation::words::{AddressRange, NewTimeouts, protocol};
 use wire::{Ip6Prefix, Protocol};
 
 use crate::config::Static;
@@ -164,7 +164,7 @@ impl Print for SetStatic {
 #[stage(Attachments)]
 struct SetSides {
     #[flatten]
-    sides: InterfaceSides,
+    sides: interface::Sides,
     /// delete
     del: bool,
 }
@@ -212,7 +212,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let sides = [(true, role.is_inside), (false, role.is_outside)];
         for (is_inside, _) in sides.into_iter().filter(|(_, is)| *is) {
             lines.push(&SetSides {
-                sides: InterfaceSides(vec![(interface, is_inside)]),
+                sides: interface::Sides(vec![(interface, is_inside)]),
                 del: false,
             });
         }

@@ -5,9 +5,8 @@ use std::net::Ipv6Addr;
 
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::{InterfaceIndex, Router, interface};
 use serde::Serialize;
-use translation::words::InterfaceSides;
 
 use super::{Nat, Sides};
 
@@ -75,7 +74,7 @@ impl Print for SetMapping {
 #[stage(Attachments)]
 struct SetSides {
     #[flatten]
-    sides: InterfaceSides,
+    sides: interface::Sides,
     /// delete
     del: bool,
 }
@@ -89,7 +88,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         for (is_inside, _) in [(true, sides.inside), (false, sides.outside)].iter().filter(|s| s.1)
         {
             lines.push(&SetSides {
-                sides: InterfaceSides(vec![(interface, *is_inside)]),
+                sides: interface::Sides(vec![(interface, *is_inside)]),
                 del: false,
             });
         }

@@ -71,7 +71,6 @@ mod ages;
 mod cli;
 mod either;
 mod flow;
-mod flows;
 mod health;
 mod packet;
 pub mod page;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use infra::counter::Counter;
 use infra::cpu::prefetch;
+use infra::table::flows::Flows;
 use zerocopy::FromZeros;
 
 use crate::ages::{Ages, Link, State};
 use crate::flow::Key;
-use crate::flows::Flows;
 use crate::session::{Counted, Records, Rest, Session};
 use crate::usage::Usage;
 

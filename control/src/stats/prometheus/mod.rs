@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::gauges::{Gauges, Published};
-use super::reader::Reader;
+use super::reader::{Reader, Sample};
 
 pub use text::Format;
 
@@ -48,6 +48,34 @@ impl Source {
     pub fn render(&self, format: Format) -> io::Result<String> {
         Ok(text::write(&families::of(&self.reader.snapshot()?, &self.state.read()), format))
     }
+    /// A part of the numbers as text.
+    ///
+    /// # Errors
+    /// As [`Reader::snapshot`].
+    pub fn render_selected(&self, format: Format, of: &Selection<'_>) -> io::Result<String> {
+        let mut snapshot = self.reader.snapshot()?;
+        let is_name = |sample: &Sample| matches!(sample, Sample::Names(_));
+        snapshot.entries.retain(|path, sample| is_name(sample) || (of.wants)(path));
+        // It says which columns are interfaces as well.
+        let mut state = Gauges::clone(&self.state.read());
+        state.families.retain(|_, _| of.with_state);
+        let families = families::of(&snapshot, &state).into_iter();
+        let named = families.map(|(name, family)| match name.strip_prefix("ferrovia") {
+            Some(rest) => (format!("{}{rest}", of.prefix), family),
+            None => (name, family),
+        });
+        Ok(text::write(&named.collect(), format))
+    }
+}
+
+/// A part of the numbers.
+pub struct Selection<'s> {
+    /// Whether an entry of the segment is in it, by its path.
+    pub wants: &'s dyn Fn(&str) -> bool,
+    /// Whether state beside the counters is in it.
+    pub with_state: bool,
+    /// First word of all names, in place of `ferrovia`.
+    pub prefix: &'s str,
 }
 
 /// Starts to answer at `address`, until the process ends; returns the address with the port the

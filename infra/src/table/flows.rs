@@ -1,4 +1,4 @@
-//! The flows of a table: from the hash of a flow to its session and direction.
+//! Values by the hashes of their keys, which are elsewhere: the flows of a table of sessions.
 //!
 //! A bucket is one cache line with ten places: a tag of 16 bits of the hash and a value each. All
 //! tags of a bucket are compared at once. An entry is in one of two buckets, mostly the first; the
@@ -8,13 +8,15 @@
 //!
 //! It grows while in use: entries go from the old buckets to twice as many new ones, a few buckets
 //! for each new session, and what is not found in the new ones is looked for in the old ones.
+#![forbid(unsafe_code)]
 
 use std::io;
 
-use infra::cpu::prefetch;
-use infra::memory::{HUGE_PAGE, HugePages, Reserved};
-use infra::table::tags::{Places, Tags};
 use zerocopy::FromZeros;
+
+use super::tags::{Places, Tags};
+use crate::cpu::prefetch;
+use crate::memory::{HUGE_PAGE, HugePages, Reserved};
 
 /// Places of a bucket.
 const PLACES: usize = 10;
@@ -71,6 +73,7 @@ fn apart(tag: u16) -> usize {
 }
 
 /// Buckets of one size, a power of two.
+#[derive(Debug)]
 struct Buckets(Reserved<Bucket>);
 
 impl Buckets {
@@ -151,6 +154,7 @@ impl Buckets {
 }
 
 /// Buckets whose entries move to new ones.
+#[derive(Debug)]
 struct Old {
     buckets: Buckets,
     /// Buckets that are empty, from the first on.
@@ -158,7 +162,8 @@ struct Old {
 }
 
 /// The flows of a table. Values have 32 bits.
-pub(crate) struct Flows {
+#[derive(Debug)]
+pub struct Flows {
     new: Buckets,
     old: Option<Old>,
     len: usize,
@@ -166,6 +171,9 @@ pub(crate) struct Flows {
 
 impl Flows {
     /// An empty table with room for some entries before it grows.
+    ///
+    /// # Errors
+    /// The kernel's, when it refuses the address space.
     pub fn new(entries: usize) -> io::Result<Self> {
         let buckets = (entries / PLACES).next_power_of_two().max(2);
         Ok(Self { new: Buckets::new(buckets)?, old: None, len: 0 })

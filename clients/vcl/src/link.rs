@@ -1,0 +1,210 @@
+//! The connection to the router: its socket, bells and lanes.
+#![forbid(unsafe_code)]
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use lanes::lane::{Lane, state};
+use lanes::region::Word;
+use lanes::stream::Out;
+use lanes::talk::{self, Message};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno as Kernel, write};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use super::config::Config;
+use super::{Done, Errno};
+
+/// A line as this side knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// Uses of the line.
+    pub generation: u32,
+    /// The session that has it.
+    pub session: Option<u32>,
+}
+
+/// A lane and what belongs to it.
+pub struct End {
+    /// The lane.
+    pub lane: Lane,
+    /// The router's bell.
+    pub bell: OwnedFd,
+    /// Lines by number.
+    pub lines: Vec<Known>,
+    /// Streams that were closed, of which the router may still read.
+    graves: Vec<(u32, u32, Out)>,
+}
+
+/// The connection.
+pub struct Link {
+    /// The app socket.
+    pub socket: Arc<OwnedFd>,
+    /// The bell that the router rings.
+    pub bell: Arc<OwnedFd>,
+    /// Lanes by number.
+    pub ends: Vec<End>,
+    /// Whether the router has gone.
+    pub is_dead: bool,
+    /// Whether the sessions know that.
+    pub is_mourned: bool,
+    token: u32,
+    patience: f64,
+}
+
+fn errno(e: impl Into<std::io::Error>) -> Errno {
+    e.into().raw_os_error().unwrap_or(libc::EIO)
+}
+
+fn dial(path: &Path) -> Done<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let made = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+    let socket = made.map_err(errno)?;
+    let abstract_name = path.to_str().and_then(|path| path.strip_prefix('@'));
+    let address = match abstract_name {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(path),
+    };
+    connect(&socket, &address.map_err(errno)?).map_err(errno)?;
+    Ok(socket)
+}
+
+impl End {
+    /// Announces a change of a line.
+    pub fn post(&mut self, line: u32) -> Done<()> {
+        self.lane.post(line).map_err(|_| libc::EPROTO)?;
+        if self.lane.must_ring() {
+            // It can only be full of rings already.
+            let _ = write(&self.bell, &1u64.to_ne_bytes());
+        }
+        Ok(())
+    }
+    /// Keeps the bytes of a closed stream until the router has them.
+    pub fn bury(&mut self, line: u32, generation: u32, stream: Out) {
+        self.graves.push((line, generation, stream));
+        self.sweep();
+    }
+    /// Frees what the router has read of closed streams.
+    pub fn sweep(&mut self) {
+        let Self { lane, graves, .. } = self;
+        graves.retain_mut(|(line, generation, stream)| {
+            let said = lane.state(*line);
+            let is_over = said.generation != *generation || said.has(state::DEAD);
+            let is_read = is_over || lane.other.get(*line, Word::Taken) == stream.written();
+            if is_read {
+                stream.clear(lane);
+            }
+            !is_read
+        });
+    }
+}
+
+impl Link {
+    /// Attaches to the router.
+    ///
+    /// # Errors
+    /// The kernel's, or the router's.
+    pub fn new(name: &str, config: &Config) -> Done<Self> {
+        let socket = dial(&config.socket)?;
+        let scope = |is: bool, bit| if is { bit } else { 0 };
+        let hello = Message {
+            flags: scope(config.is_local, talk::LOCAL) | scope(config.is_global, talk::GLOBAL),
+            number: config.secret,
+            sizes: [config.rx_fifo, config.tx_fifo],
+            name: name.to_owned(),
+            namespace: config.namespace.clone(),
+            ..Message::new(talk::HELLO)
+        };
+        talk::send(&socket, &hello, &[]).map_err(errno)?;
+        let patience = config.app_timeout;
+        let (welcome, mut files) = receive(&socket, patience)?.ok_or(libc::ECONNREFUSED)?;
+        if welcome.kind != talk::WELCOME || welcome.value != 0 {
+            return Err(if welcome.value < 0 { -welcome.value } else { libc::EPROTO });
+        }
+        let bell = files.pop().ok_or(libc::EPROTO)?;
+        let mut link = Self {
+            socket: Arc::new(socket),
+            bell: Arc::new(bell),
+            ends: Vec::new(),
+            is_dead: false,
+            is_mourned: false,
+            token: 0,
+            patience,
+        };
+        link.answer(0)?;
+        Ok(link)
+    }
+    /// Asks the router for something.
+    ///
+    /// # Errors
+    /// The router's, `ENOTCONN` when it has gone.
+    pub fn ask(&mut self, request: Message) -> Done<i32> {
+        if self.is_dead {
+            return Err(libc::ENOTCONN);
+        }
+        self.token = self.token.wrapping_add(1).max(1);
+        let token = self.token;
+        if talk::send(&*self.socket, &Message { token, ..request }, &[]).is_err() {
+            self.is_dead = true;
+            return Err(libc::ENOTCONN);
+        }
+        self.answer(token)
+    }
+    /// Waits for the answer to a request.
+    fn answer(&mut self, token: u32) -> Done<i32> {
+        loop {
+            let Some((message, files)) = receive(&self.socket, self.patience)? else {
+                self.is_dead = true;
+                return Err(libc::ENOTCONN);
+            };
+            if message.kind != talk::DONE {
+                self.take(&message, files)?;
+            } else if message.token == token {
+                return if message.value < 0 { Err(-message.value) } else { Ok(message.value) };
+            }
+        }
+    }
+    /// Hears what the router says unasked.
+    pub fn hear(&mut self) {
+        let mut set = [PollFd::new(&*self.socket, PollFlags::IN)];
+        while !self.is_dead && poll(&mut set, Some(&rustix::event::Timespec::default())) == Ok(1) {
+            let heard = receive(&self.socket, self.patience);
+            let taken = heard.map(|heard| heard.map(|(message, files)| self.take(&message, files)));
+            self.is_dead |= !matches!(taken, Ok(Some(Ok(()))));
+            set = [PollFd::new(&*self.socket, PollFlags::IN)];
+        }
+    }
+    fn take(&mut self, message: &Message, files: Vec<OwnedFd>) -> Done<()> {
+        if message.kind != talk::LANE || message.token as usize != self.ends.len() {
+            return Err(libc::EPROTO);
+        }
+        let [d, a, bell] = <[OwnedFd; 3]>::try_from(files).map_err(|_| libc::EPROTO)?;
+        let lane = Lane::open(d.as_fd(), a.as_fd()).map_err(errno)?;
+        let lines = vec![Known::default(); lanes::region::LINES as usize];
+        self.ends.push(End { lane, bell, lines, graves: Vec::new() });
+        Ok(())
+    }
+}
+
+/// The next message and its descriptors; `None` when the router has gone.
+fn receive(socket: &OwnedFd, patience: f64) -> Done<Option<(Message, Vec<OwnedFd>)>> {
+    let (mut bytes, mut files) = ([0; talk::MESSAGE], Vec::new());
+    let timeout = super::wait::timespec(patience);
+    loop {
+        let mut set = [PollFd::new(socket, PollFlags::IN)];
+        match poll(&mut set, timeout.as_ref()) {
+            Err(Kernel::INTR) => continue,
+            Ok(0) => return Err(libc::ETIMEDOUT),
+            _ => {}
+        }
+        return match talk::receive(socket, &mut bytes, &mut files) {
+            Err(Kernel::INTR | Kernel::AGAIN) => continue,
+            Ok(0) | Err(_) => Ok(None),
+            Ok(len) => {
+                let message = bytes.get(..len).and_then(Message::parse);
+                message.map(|message| Some((message, files))).ok_or(libc::EPROTO)
+            }
+        };
+    }
+}

@@ -1,0 +1,270 @@
+//! Sessions that begin and end: listen, connect, accept, close.
+#![forbid(unsafe_code)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lanes::lane::state;
+use lanes::talk::{self, Message};
+
+use super::session::{Kind, Pipe, Session, TCP, UDP};
+use super::state::{State, lock};
+use super::{Done, wait};
+
+/// Milliseconds that a close waits for the router to take datagrams.
+const PATIENCE: usize = 200;
+
+/// Makes a session; its handle.
+///
+/// # Errors
+/// `EBADFD` when the process is not attached, `ENOTSUP` for an unknown protocol.
+pub fn create(proto: u8, is_nonblocking: bool) -> Done<u32> {
+    if proto != TCP && proto != UDP {
+        return Err(libc::ENOTSUP);
+    }
+    let mut guard = lock();
+    guard.link().map_err(|_| libc::EBADFD)?;
+    Ok(guard.add(Session::new(proto, is_nonblocking)))
+}
+
+/// Gives a session its own end. One of datagrams gets those of all peers from now on.
+///
+/// # Errors
+/// The router's; `EINVAL` if it has one.
+pub fn bind(handle: u32, local: SocketAddr) -> Done<()> {
+    let mut guard = lock();
+    let session = guard.at(handle)?;
+    if !matches!(session.kind, Kind::Fresh) {
+        return Err(libc::EINVAL);
+    }
+    session.local = Some(local);
+    if session.is_udp() && !session.is_by_peer && local.port() != 0 {
+        return start(&mut guard, handle);
+    }
+    Ok(())
+}
+
+/// Listens.
+///
+/// # Errors
+/// The router's; `EINVAL` without an own end.
+pub fn listen(handle: u32) -> Done<()> {
+    let mut guard = lock();
+    let session = guard.at(handle)?;
+    match session.kind {
+        Kind::Fresh if session.local.is_some() => start(&mut guard, handle),
+        // Once is enough.
+        Kind::Listening => Ok(()),
+        Kind::Open if session.is_udp() => Ok(()),
+        _ => Err(libc::EINVAL),
+    }
+}
+
+/// Starts a listener for a session, or joins another of this process at the same place.
+fn start(guard: &mut State, handle: u32) -> Done<()> {
+    let session = guard.at(handle)?;
+    let (proto, local) = (session.proto, session.local.ok_or(libc::EINVAL)?);
+    let is_datagrams = session.is_udp() && !session.is_by_peer;
+    let is_same = |s: &Session| {
+        s.listener.is_some() && s.proto == proto && s.local == Some(local) && s.shares.is_none()
+    };
+    let other = guard.handles().find(|(at, s)| *at != handle && is_same(s));
+    if let Some((other, listener)) = other.map(|(at, s)| (at, s.listener)) {
+        let session = guard.at(handle)?;
+        session.listener = listener;
+        session.kind = if is_datagrams { Kind::Open } else { Kind::Listening };
+        session.shares = is_datagrams.then_some(other);
+        return Ok(());
+    }
+    let number = guard.name(handle);
+    let request = Message {
+        transport: proto,
+        flags: if is_datagrams { 0 } else { talk::BY_PEER },
+        number,
+        end: local,
+        ..Message::new(talk::LISTEN)
+    };
+    let listener = guard.link()?.ask(request)?;
+    let session = guard.at(handle)?;
+    session.listener = Some(listener.cast_unsigned());
+    session.kind = if is_datagrams { Kind::Open } else { Kind::Listening };
+    Ok(())
+}
+
+/// Connects.
+///
+/// # Errors
+/// `EINPROGRESS` for a session that does not block, the router's, and why it is not to be.
+pub fn connect(handle: u32, peer: SocketAddr) -> Done<()> {
+    let mut guard = lock();
+    let session = guard.at(handle)?;
+    match session.kind {
+        Kind::Fresh => {}
+        Kind::Connecting => return Err(libc::EALREADY),
+        Kind::Open if session.is_udp() => {
+            session.peer = Some(peer);
+            return Ok(());
+        }
+        Kind::Open => return Err(libc::EISCONN),
+        _ => return Err(libc::EINVAL),
+    }
+    let (proto, is_nonblocking) = (session.proto, session.is_nonblocking);
+    (session.kind, session.peer) = (Kind::Connecting, Some(peer));
+    let number = guard.name(handle);
+    let request = Message { transport: proto, number, end: peer, ..Message::new(talk::CONNECT) };
+    let asked = guard.link().and_then(|link| link.ask(request));
+    if let Err(why) = asked {
+        if let Ok(session) = guard.at(handle) {
+            session.kind = Kind::Fresh;
+        }
+        guard.words.get_or_insert_default().remove(&number);
+        return Err(why);
+    }
+    // A session of datagrams is there at once, but for the router's next turn.
+    if is_nonblocking && proto != UDP {
+        return Err(libc::EINPROGRESS);
+    }
+    let patience = guard.config.as_ref().map_or(-1.0, |config| config.session_timeout);
+    let done = wait::until(guard, wait::deadline(patience), |state| match state.at(handle) {
+        Err(e) => Some(Err(e)),
+        Ok(session) => match session.kind {
+            Kind::Connecting => None,
+            Kind::Failed(why) => Some(Err(why)),
+            _ => Some(Ok(())),
+        },
+    });
+    done.1.unwrap_or(Err(libc::ETIMEDOUT))
+}
+
+/// Takes a session that came to a listener; its handle and its peer.
+///
+/// # Errors
+/// `EAGAIN` when there is none, `EBADFD`.
+pub fn accept(handle: u32, is_nonblocking: bool) -> Done<(u32, Option<SocketAddr>)> {
+    let mut guard = lock();
+    let listener = guard.at(handle)?;
+    let may_block = !listener.is_nonblocking;
+    let take = |state: &mut State| {
+        let listener = match state.at(handle) {
+            Ok(listener) if matches!(listener.kind, Kind::Listening) => listener,
+            _ => return Some(Err(libc::EBADFD)),
+        };
+        let accepted = listener.accepted.pop_front()?;
+        if !listener.accepted.is_empty() {
+            // Each one is an edge, for programs that take one at a time.
+            listener.changes += 1;
+            state.notify(handle);
+        }
+        let session = state.at(accepted);
+        Some(session.map(|session| {
+            session.is_nonblocking = is_nonblocking;
+            (accepted, session.peer)
+        }))
+    };
+    if !may_block {
+        guard.pump();
+        return take(&mut guard).unwrap_or(Err(libc::EAGAIN));
+    }
+    wait::until(guard, None, take).1.unwrap_or(Err(libc::EAGAIN))
+}
+
+/// Shuts directions: 0 for reading, 1 for writing, 2 for both.
+///
+/// # Errors
+/// `ENOTCONN`, `EINVAL`.
+pub fn shutdown(handle: u32, how: i32) -> Done<()> {
+    let mut guard = lock();
+    let (session, link) = guard.both(handle)?;
+    if !(0..=2).contains(&how) {
+        return Err(libc::EINVAL);
+    }
+    if !matches!(session.kind, Kind::Open) || session.is_udp() {
+        return Err(libc::ENOTCONN);
+    }
+    session.is_deaf |= how != 1;
+    if how != 0
+        && let Some(pipe) = session.pipes.first_mut()
+    {
+        pipe.bits |= state::SHUT;
+        pipe.publish(link);
+        link.ends[pipe.lane].post(pipe.line)?;
+    }
+    Ok(())
+}
+
+/// Ends a session; what was written is still sent, unless `is_reset`.
+///
+/// # Errors
+/// `EBADFD`.
+pub fn close(handle: u32, is_reset: bool) -> Done<()> {
+    let mut guard = lock();
+    end(&mut guard, handle, is_reset)
+}
+
+/// Lets the router take datagrams that were written: with their listener they would be lost.
+fn flush(guard: &mut State, handle: u32) {
+    for _ in 0..PATIENCE {
+        let Ok((session, link)) = guard.both(handle) else { return };
+        let is_bound = session.is_udp() && session.listener.is_some() && !link.is_dead;
+        let mut pipes = session.pipes.iter_mut();
+        let has_some = |pipe: &mut Pipe| pipe.space(link).is_ok() && !pipe.tx.is_empty();
+        if !is_bound || !pipes.any(has_some) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
+    if !is_reset {
+        flush(guard, handle);
+    }
+    let gone = guard.remove(handle).ok_or(libc::EBADFD)?;
+    guard.leave_sets(handle, &gone);
+    // A word that is still out has no session.
+    if let Some(words) = &mut guard.words {
+        words.retain(|_, of| *of != handle);
+    }
+    for accepted in gone.accepted {
+        // It exists: its handle was in the list.
+        let _ = end(guard, accepted, true);
+    }
+    let heir = guard.handles().find(|(_, s)| s.shares == Some(handle)).map(|(at, _)| at);
+    let is_listened = gone
+        .listener
+        .is_some_and(|listener| guard.handles().any(|(_, s)| s.listener == Some(listener)));
+    if let Some(heir) = heir {
+        bequeath(guard, handle, heir, gone.pipes);
+    } else if let Some(link) = &mut guard.link {
+        gone.pipes.into_iter().for_each(|pipe| pipe.close(link, is_reset));
+    }
+    if let Some(listener) = gone.listener
+        && !is_listened
+    {
+        let value = listener.cast_signed();
+        // A router that is gone has no listener.
+        let _ = guard
+            .link()
+            .and_then(|link| link.ask(Message { value, ..Message::new(talk::UNLISTEN) }));
+    }
+    Ok(())
+}
+
+/// Gives the pipes of a session to another that has used them.
+fn bequeath(guard: &mut State, from: u32, heir: u32, pipes: Vec<Pipe>) {
+    let sharers: Vec<u32> =
+        guard.handles().filter(|(_, s)| s.shares == Some(from)).map(|(at, _)| at).collect();
+    for sharer in sharers {
+        if let Some(session) = guard.find(sharer) {
+            session.shares = (sharer != heir).then_some(heir);
+        }
+    }
+    if let Some(link) = &mut guard.link {
+        for pipe in &pipes {
+            link.ends[pipe.lane].lines[pipe.line as usize].session = Some(heir);
+        }
+    }
+    if let Some(session) = guard.find(heir) {
+        session.pipes = pipes;
+    }
+}

@@ -1,0 +1,15 @@
+//! HTTP/1.1 servers (RFC 9112) on the host stack.
+//!
+//! A [`Site`] answers requests; a [`Server`] is the application that reads them and writes the
+//! answers, a part for each thread.
+#![forbid(unsafe_code)]
+
+mod handlers;
+mod request;
+mod response;
+mod server;
+
+pub use handlers::{Handlers, Respond, Shelf, handlers, set_handler};
+pub use request::{MOST_HEAD, Method, Outcome, Refused, Request, read};
+pub use response::{Answer, Response, Ticket};
+pub use server::{Limits, Server, Site};

@@ -1,0 +1,97 @@
+//! Responses, at once or later.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Status.
+    pub status: u16,
+    /// Type of the body; empty without one.
+    pub content_type: &'static str,
+    /// Further headers: names and values.
+    pub headers: Vec<(&'static str, String)>,
+    /// Body.
+    pub body: Arc<[u8]>,
+}
+
+impl Response {
+    /// With a body of this type.
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Arc<[u8]>>) -> Self {
+        Self { status, content_type, headers: Vec::new(), body: body.into() }
+    }
+    /// With a line of text that says what is wrong.
+    pub fn plain(status: u16, why: &str) -> Self {
+        Self::new(status, "text/plain; charset=utf-8", format!("{why}\n").into_bytes())
+    }
+    /// With the name of its status as text.
+    pub fn status(status: u16) -> Self {
+        Self::plain(status, reason(status))
+    }
+    /// Its bytes before the body.
+    pub(crate) fn head(&self, is_kept: bool) -> String {
+        let Self { status, content_type, headers, body } = self;
+        let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(*status));
+        if !content_type.is_empty() {
+            head += &format!("Content-Type: {content_type}\r\n");
+        }
+        for (name, value) in headers {
+            // A String takes all text; a value with a line break would begin another header.
+            let value = value.replace(['\r', '\n'], " ");
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        let _ = write!(head, "Content-Length: {}\r\n", body.len());
+        head += if is_kept { "\r\n" } else { "Connection: close\r\n\r\n" };
+        head
+    }
+}
+
+/// Name of a status (RFC 9110 15).
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        301 => "Moved Permanently",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "Status",
+    }
+}
+
+/// The answer of a site.
+pub enum Answer {
+    /// At once.
+    Now(Response),
+    /// When the ticket is filled.
+    Later(Ticket),
+}
+
+/// The place of a response that comes later. All clones are one place.
+#[derive(Clone, Debug, Default)]
+pub struct Ticket(Arc<Mutex<Option<Response>>>);
+
+impl Ticket {
+    /// Fills it, on any thread.
+    pub fn fill(&self, response: Response) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+    }
+    /// Whether the client still waits.
+    pub fn is_awaited(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+    /// The response, once, when the ticket is filled.
+    pub fn take(&self) -> Option<Response> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,317 @@
+//! The application that reads requests and writes the answers of a site.
+
+use std::sync::Arc;
+
+use host_stack::data::app::{Application, Stream};
+use host_stack::data::session::{Failure, SessionId};
+
+use crate::request::{self, MOST_HEAD, Method, Outcome, Refused, Request};
+use crate::response::{Answer, Response, Ticket};
+
+/// Answers requests, on a data-plane thread: what takes long is for a [`Ticket`].
+pub trait Site: Send + 'static {
+    /// The answer to a request that came at `now`, in seconds of the router's clock.
+    fn answer(&mut self, request: &Request<'_>, now: f64) -> Answer;
+}
+
+/// Bounds of a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Connections on a thread.
+    pub connections: usize,
+    /// Bytes of the body of a request.
+    pub body: usize,
+    /// Seconds for a request to come, and for 16 KB of its answer to be taken.
+    pub request: f64,
+    /// Seconds between two requests of a connection.
+    pub idle: f64,
+    /// Seconds until a ticket is filled.
+    pub ticket: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 1024, body: 8192, request: 10.0, idle: 60.0, ticket: 30.0 }
+    }
+}
+
+/// Seconds for a client to close after the last response.
+const LINGER: f64 = 2.0;
+/// Bytes that a client takes at least in the time that a request has.
+const PROGRESS: usize = 16 << 10;
+/// Seconds between two looks at a ticket.
+const LOOK: f64 = 0.002;
+
+/// The part of a server on one thread.
+pub struct Server<S> {
+    site: S,
+    limits: Limits,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+}
+
+/// A connection.
+struct Connection {
+    doing: Doing,
+    /// Time at which what it is doing has to be done.
+    deadline: f64,
+    /// The response is followed by another request.
+    is_kept: bool,
+    /// The response has no body.
+    is_head: bool,
+    /// The client sends no more.
+    is_finished: bool,
+}
+
+enum Doing {
+    /// A request is awaited.
+    Reading,
+    /// A ticket is.
+    Waiting(Ticket),
+    /// A response is written: the head, the body, and how many bytes of both are.
+    Writing(Vec<u8>, Arc<[u8]>, usize),
+    /// The last response is written: bytes of the client are dropped until it closes, since a
+    /// connection closed with unread ones is reset, and the response with it (RFC 9112 9.6).
+    Draining,
+}
+
+impl<S: Site> Server<S> {
+    /// Without connections.
+    pub fn new(site: S, limits: Limits) -> Self {
+        Self { site, limits, connections: Vec::new(), free: Vec::new() }
+    }
+
+    /// The site.
+    pub fn site(&mut self) -> &mut S {
+        &mut self.site
+    }
+
+    fn open(&mut self, deadline: f64) -> Option<usize> {
+        let used = self.connections.len() - self.free.len();
+        if used >= self.limits.connections {
+            return None;
+        }
+        let doing = Doing::Reading;
+        let new = Connection { doing, deadline, is_kept: true, is_head: false, is_finished: false };
+        match self.free.pop() {
+            Some(place) => {
+                self.connections[place] = Some(new);
+                Some(place)
+            }
+            None => {
+                self.connections.push(Some(new));
+                Some(self.connections.len() - 1)
+            }
+        }
+    }
+
+    fn forget(&mut self, data: u64) {
+        let Some(place) = place(data) else { return };
+        if self.connections.get_mut(place).and_then(Option::take).is_some() {
+            self.free.push(place);
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_>) {
+        self.forget(stream.data());
+        stream.close();
+    }
+
+    /// Goes on with a connection as far as it gets.
+    fn advance(&mut self, stream: &mut Stream<'_>) {
+        loop {
+            let Some(connection) = at(&mut self.connections, stream.data()) else {
+                return stream.reset();
+            };
+            let now = stream.now();
+            let is_more = match &mut connection.doing {
+                Doing::Reading => self.read(stream),
+                Doing::Waiting(ticket) => match ticket.take() {
+                    Some(response) => {
+                        connection.respond(response, now + self.limits.request);
+                        true
+                    }
+                    None if now >= connection.deadline => {
+                        connection.respond(Response::status(504), now + self.limits.request);
+                        true
+                    }
+                    None => {
+                        stream.wake_in(LOOK);
+                        false
+                    }
+                },
+                Doing::Writing(head, body, at) => {
+                    let before = *at / PROGRESS;
+                    let is_done = write(stream, [head, body], at);
+                    if *at / PROGRESS > before {
+                        connection.deadline = now + self.limits.request;
+                    }
+                    match is_done {
+                        true if connection.is_kept && !connection.is_finished => {
+                            connection.doing = Doing::Reading;
+                            connection.deadline = now + self.limits.idle;
+                            stream.wake_in(self.limits.idle);
+                            stream.readable() > 0
+                        }
+                        true if connection.is_finished => return self.close(stream),
+                        true => {
+                            stream.shut();
+                            connection.doing = Doing::Draining;
+                            connection.deadline = now + LINGER;
+                            true
+                        }
+                        false if now >= connection.deadline => {
+                            self.forget(stream.data());
+                            return stream.reset();
+                        }
+                        false => {
+                            stream.wake_in(connection.deadline - now);
+                            false
+                        }
+                    }
+                }
+                Doing::Draining => {
+                    stream.consume(stream.readable());
+                    if connection.is_finished || now >= connection.deadline {
+                        return self.close(stream);
+                    }
+                    stream.wake_in(connection.deadline - now);
+                    false
+                }
+            };
+            if !is_more {
+                return;
+            }
+        }
+    }
+
+    /// Reads a request, if it is whole; whether there is something to do now.
+    fn read(&mut self, stream: &mut Stream<'_>) -> bool {
+        let now = stream.now();
+        let Some(connection) = at(&mut self.connections, stream.data()) else { return false };
+        let (site, limits) = (&mut self.site, self.limits);
+        let len = stream.readable().min(MOST_HEAD + limits.body);
+        let mut copy = Vec::new();
+        // A request that lies in one piece is read there.
+        let bytes = if stream.peek().len() < len {
+            copy.resize(len, 0);
+            let got = stream.copy(0, &mut copy);
+            &copy[..got]
+        } else {
+            &stream.peek()[..len]
+        };
+        let answer = |request: &Request<'_>| {
+            let is_head = request.method == Method::Head;
+            (site.answer(request, now), request.is_kept, is_head)
+        };
+        match request::read(bytes, limits.body, answer) {
+            Outcome::Partial if connection.is_finished || now >= connection.deadline => {
+                let is_idle = bytes.is_empty();
+                connection.is_kept = false;
+                if is_idle {
+                    self.close(stream);
+                    return false;
+                }
+                connection.respond(Response::status(408), now + limits.request);
+                true
+            }
+            Outcome::Partial => {
+                let begun = now + limits.request;
+                if !bytes.is_empty() && connection.deadline > begun {
+                    connection.deadline = begun;
+                }
+                stream.wake_in(connection.deadline - now);
+                false
+            }
+            Outcome::Refused(Refused(status)) => {
+                connection.is_kept = false;
+                connection.respond(Response::status(status), now + limits.request);
+                true
+            }
+            Outcome::Complete(len, (answer, is_kept, is_head)) => {
+                (connection.is_kept, connection.is_head) = (is_kept, is_head);
+                match answer {
+                    Answer::Now(response) => connection.respond(response, now + limits.request),
+                    Answer::Later(ticket) => {
+                        connection.doing = Doing::Waiting(ticket);
+                        connection.deadline = now + limits.ticket;
+                    }
+                }
+                stream.consume(len);
+                true
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn respond(&mut self, response: Response, deadline: f64) {
+        let is_kept = self.is_kept && !self.is_finished;
+        let head = response.head(is_kept).into_bytes();
+        let body = if self.is_head { Arc::from([]) } else { response.body };
+        self.doing = Doing::Writing(head, body, 0);
+        self.deadline = deadline;
+    }
+}
+
+/// Writes as much as there is room for; whether all is written.
+fn write(stream: &mut Stream<'_>, parts: [&[u8]; 2], at: &mut usize) -> bool {
+    let mut begin = 0;
+    for part in parts {
+        let from = at.saturating_sub(begin);
+        if from < part.len() {
+            let taken = stream.write(&part[from..]);
+            *at += taken;
+            if taken < part.len() - from {
+                return false;
+            }
+        }
+        begin += part.len();
+    }
+    true
+}
+
+fn place(data: u64) -> Option<usize> {
+    usize::try_from(data).ok()?.checked_sub(1)
+}
+
+fn at(connections: &mut [Option<Connection>], data: u64) -> Option<&mut Connection> {
+    connections.get_mut(place(data)?)?.as_mut()
+}
+
+impl<S: Site> Application for Server<S> {
+    fn on_accept(&mut self, stream: &mut Stream<'_>) -> bool {
+        let Some(place) = self.open(stream.now() + self.limits.request) else { return false };
+        stream.set_data(place as u64 + 1);
+        stream.wake_in(self.limits.request);
+        true
+    }
+
+    fn on_readable(&mut self, stream: &mut Stream<'_>) {
+        // While an answer is awaited or written, requests wait.
+        if let Some(Connection { doing: Doing::Reading | Doing::Draining, .. }) =
+            at(&mut self.connections, stream.data())
+        {
+            self.advance(stream);
+        }
+    }
+
+    fn on_writable(&mut self, stream: &mut Stream<'_>) {
+        self.advance(stream);
+    }
+
+    fn on_close(&mut self, stream: &mut Stream<'_>) {
+        if let Some(connection) = at(&mut self.connections, stream.data()) {
+            connection.is_finished = true;
+        }
+        self.advance(stream);
+    }
+
+    fn on_reset(&mut self, _: SessionId, data: u64, _: Failure) {
+        self.forget(data);
+    }
+
+    fn on_timer(&mut self, stream: &mut Stream<'_>) {
+        self.advance(stream);
+    }
+}

@@ -1,0 +1,158 @@
+//! Programs outside the daemon: they attach through app sockets and share memory with the threads.
+//!
+//! To the data path an attached program is an application like those inside: its part on a thread
+//! ([`part`]) moves bytes between streams and the memory of a lane (`host/lanes`). Control hears
+//! it at its socket ([`socket`], [`requests`]): who attaches, listens and connects. App sockets
+//! are off unless the startup configuration or a message enables them.
+
+mod moves;
+mod part;
+mod requests;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use control::feature::Refused;
+use net::{Parts, Router};
+
+use crate::control::namespaces::{self, Change};
+use crate::control::{Control, Error, Hook};
+use requests::Client;
+use socket::Socket;
+
+/// Name of the process that hears programs.
+const PROCESS: &str = "session-app-sockets";
+/// Programs that may be attached, and that may be about to.
+const MOST: usize = 1024;
+
+/// The folder of the daemon's sockets, in which that of app sockets is made.
+#[derive(Clone, Debug)]
+pub struct Folder(pub PathBuf);
+
+/// State of control.
+#[derive(Default)]
+struct Programs {
+    /// Whether namespaces have sockets.
+    is_on: bool,
+    /// Sockets by namespace.
+    sockets: BTreeMap<u32, Socket>,
+    clients: Vec<Client>,
+}
+
+/// A program as operators see it.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    /// Number of its application.
+    pub app: u32,
+    /// Number of its process.
+    pub pid: u32,
+    /// Number of its namespace.
+    pub namespace: u32,
+}
+
+/// Programs that are attached.
+pub fn attached(router: &Router) -> Vec<Attached> {
+    let clients = router.state::<Programs>().into_iter().flat_map(|all| &all.clients);
+    clients.filter_map(Client::attached).collect()
+}
+
+/// Registers the state and the process.
+///
+/// # Errors
+/// None.
+pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let is_on = router.own::<Control>().has_app_sockets;
+    router.insert(Programs { is_on, ..Programs::default() });
+    router.processes.spawn(PROCESS, Box::new(requests::run));
+    router.on_threads.push(follow_threads);
+    crate::control::follow(router, Hook { switch, namespace: follow_namespace });
+    Ok(())
+}
+
+/// Turns app sockets on or off. Those that are there go, with the programs attached through them.
+///
+/// # Errors
+/// [`Error::AppSocket`]: the socket of a namespace cannot be made; none is there then.
+pub(crate) fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
+    let all = router.own_mut::<Programs>();
+    if all.is_on == is_on {
+        return Ok(());
+    }
+    all.is_on = is_on;
+    if !is_on {
+        close_all(router);
+        return Ok(());
+    }
+    let indices: Vec<u32> = namespaces::all(router).map(|(index, _)| index).collect();
+    for index in indices {
+        if let Err(why) = open(router, index) {
+            router.own_mut::<Programs>().is_on = false;
+            close_all(router);
+            return Err(Error::AppSocket(why));
+        }
+    }
+    Ok(())
+}
+
+fn close_all(router: &mut Router) {
+    let all = router.own_mut::<Programs>();
+    all.sockets.clear();
+    let gone = std::mem::take(&mut all.clients);
+    gone.into_iter().for_each(|client| client.detach(router));
+}
+
+/// Gives a namespace its socket.
+fn open(router: &mut Router, index: u32) -> Result<(), String> {
+    if router.is_trial() || !router.own::<Programs>().is_on {
+        return Ok(());
+    }
+    let Ok(namespace) = namespaces::at(router, index) else { return Ok(()) };
+    let (id, name) = (namespace.of.id.clone(), namespace.of.socket.clone());
+    let folder = router.state::<Folder>().map(|folder| folder.0.clone());
+    // Its file would be in the way of the new one.
+    router.own_mut::<Programs>().sockets.remove(&index);
+    let socket = Socket::new(folder.as_deref(), &id, &name)?;
+    router.processes.watch(PROCESS, socket.fd()).map_err(|e| e.to_string())?;
+    router.own_mut::<Programs>().sockets.insert(index, socket);
+    Ok(())
+}
+
+fn switch(router: &mut Router, is_on: bool) {
+    if !is_on {
+        // Applications are detached already.
+        let all = router.own_mut::<Programs>();
+        all.sockets.clear();
+        all.clients.clear();
+    }
+}
+
+fn follow_namespace(router: &mut Router, index: u32, change: Change) {
+    match change {
+        Change::Added => {
+            if let Err(why) = open(router, index) {
+                router.log.class("session", "app-socket").error(why);
+            }
+        }
+        Change::Moved => {}
+        Change::Deleting => {
+            let all = router.own_mut::<Programs>();
+            all.sockets.remove(&index);
+            let is_of = |client: &mut Client| client.namespace == index;
+            let gone: Vec<_> = all.clients.extract_if(.., is_of).collect();
+            gone.into_iter().for_each(|client| client.detach(router));
+        }
+    }
+}
+
+/// Moves bells to the threads that parts have moved to.
+fn follow_threads(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
+    let mut clients = std::mem::take(&mut router.own_mut::<Programs>().clients);
+    clients.iter_mut().for_each(|client| client.follow_threads(router));
+    router.own_mut::<Programs>().clients = clients;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! `show app`.
+
+use std::fmt::Write;
+
+use control::cli::{Cli, Command, Error, Output};
+use net::Router;
+use net::engine::no_answer;
+use serde::Serialize;
+
+use super::super::{apps, check_enabled, namespaces};
+use crate::data::show;
+
+/// Sessions of an application that are listed.
+const MOST: usize = 50;
+
+/// Show applications.
+#[derive(Command)]
+#[command("show app")]
+struct Show {
+    /// with listeners
+    #[alias("listeners")]
+    server: bool,
+    /// with sessions
+    client: bool,
+    /// with both
+    verbose: bool,
+    /// only this one, by name or index
+    #[positional]
+    app: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    index: u32,
+    name: String,
+    namespace: String,
+    listeners: Vec<String>,
+    sessions: Vec<String>,
+}
+
+fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
+    let only = c.app.as_ref().map(|app| apps::find(router, app)).transpose()?;
+    let sessions = show::sessions(router, false).map_err(no_answer)?;
+    let listeners = show::listeners(router);
+    let shown = apps::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));
+    let row = |(index, app): (u32, &apps::App)| {
+        let namespace = namespaces::at(router, app.namespace);
+        let own = listeners.iter().filter(|l| l.app == index);
+        let of = sessions.iter().flat_map(|(_, of)| of).filter(|s| s.app == index);
+        let name = |s: &show::Shown| {
+            let (id, letter) = (s.id, s.transport.letter());
+            format!("[{}:{}][{letter}] {}->{} {}", id.thread, id.index, s.local, s.peer, s.state)
+        };
+        Row {
+            index,
+            name: app.name.clone(),
+            namespace: namespace.map_or_else(|_| String::new(), |found| found.of.id.clone()),
+            listeners: own.map(|l| l.endpoint.to_string()).collect(),
+            sessions: of.map(name).collect(),
+        }
+    };
+    Ok(shown.map(row).collect())
+}
+
+fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
+    check_enabled(router)?;
+    let rows = rows(router, c)?;
+    let mut out = String::new();
+    let line = |cells: [&str; 5]| {
+        let [index, name, namespace, listeners, sessions] = cells;
+        format!("{index:<8}{name:<32}{namespace:<20}{listeners:<11}{sessions}\n")
+    };
+    out += &line(["Index", "Name", "Namespace", "Listeners", "Sessions"]);
+    for row in &rows {
+        let counts = [row.listeners.len(), row.sessions.len()].map(|n| n.to_string());
+        let index = row.index.to_string();
+        out += &line([&index, &row.name, &row.namespace, &counts[0], &counts[1]]);
+        let listeners = row.listeners.iter().filter(|_| c.server || c.verbose);
+        let sessions = row.sessions.iter().filter(|_| c.client || c.verbose);
+        for name in listeners.chain(sessions.take(MOST)) {
+            // A String takes all text.
+            let _ = writeln!(out, "        {name}");
+        }
+    }
+    Ok(Output::both(out, rows))
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Show| show(router, &c));
+    cli.values("app", |router: &Router| {
+        apps::all(router).map(|(_, app)| app.name.clone()).collect()
+    });
+}

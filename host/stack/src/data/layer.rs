@@ -1,0 +1,330 @@
+//! Control's end of the data path: the layer on and off, threads, and work for them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graph::{InputState, NodeIndex};
+use infra::rcu::{Epoch, Shared};
+use infra::table::exact::Exact;
+use net::address::OnInterface;
+use net::ip::V4;
+use net::{InterfaceIndex, Router};
+use tcp_machine::{Algorithm, Config};
+use wire::{IpVersion, Protocol};
+
+use super::apps::{self, App};
+use super::listeners::Listeners;
+use super::ports::{Ports, Share};
+use super::session::{Life, Session};
+use super::stack::Stack;
+use super::worker::Worker;
+use super::{statistics, tcp};
+use crate::control::settings::{self, Settings};
+
+/// Payload of a packet before it is cut at most, so that all headers fit in front.
+const BURST: u32 = 64_000;
+/// Rounds in which threads send the resets of a layer that is disabled.
+const ROUNDS: usize = 64;
+
+/// State of control.
+pub struct Layer {
+    /// The threads' parts.
+    pub stack: Stack,
+    /// Listeners.
+    pub listeners: Shared<Listeners>,
+    /// Number of the next listener.
+    pub next_listener: u32,
+    /// Applications inside the daemon, by number.
+    pub apps: BTreeMap<u32, App>,
+    /// Sessions of datagrams by version and local port.
+    pub datagram_ports: BTreeMap<(IpVersion, u16), u32>,
+    /// Choice of these ports.
+    pub ports: Ports,
+    /// Connects so far, to spread them.
+    pub connects: usize,
+    /// Whether the layer is on.
+    pub is_on: bool,
+    /// Thread numbers of all sessions.
+    pub directory: Exact,
+    /// Node `session-queue`.
+    pub queue: NodeIndex,
+    /// Node where threads do what control asks.
+    pub place: NodeIndex,
+    /// Secret of initial sequence numbers and cookies.
+    pub secret: [u8; 16],
+    /// Seed of hashes.
+    pub seed: u64,
+}
+
+/// Settings as the machine has them.
+pub fn config(settings: &Settings) -> Config {
+    let tcp = &settings.tcp;
+    let seconds = |n: u32| std::time::Duration::from_secs(n.into());
+    let default = Config::default();
+    Config {
+        syn_rcvd_time: seconds(tcp.syn_rcvd_time),
+        finwait1_time: seconds(tcp.finwait1_time),
+        finwait2_time: seconds(tcp.finwait2_time),
+        closing_time: seconds(tcp.closing_time),
+        lastack_time: seconds(tcp.lastack_time),
+        timewait_time: seconds(tcp.timewait_time),
+        initial_cwnd: match tcp.initial_cwnd_multiplier {
+            0 => default.initial_cwnd,
+            n => (u32::from(default.initial_cwnd) * n).min(255) as u8,
+        },
+        rcv_buffer_max: tcp.max_rx_fifo.min(u32::MAX.into()) as u32,
+        max_burst: if tcp.has_tso { BURST.min(tcp.max_gso_size) } else { 1 },
+        dsack: tcp.has_dsack,
+        algorithm: match tcp.algorithm {
+            settings::Algorithm::Cubic => Algorithm::Cubic,
+            settings::Algorithm::Newreno => Algorithm::NewReno,
+        },
+        ..default
+    }
+}
+
+fn share(threads: &Range<usize>, thread: usize) -> Share {
+    let place = thread.saturating_sub(threads.start) as u16;
+    Share { place, of: threads.len().max(1) as u16 }
+}
+
+/// Turns the layer on or off.
+pub fn switch(router: &mut Router, is_on: bool) {
+    if router.own::<Layer>().is_on == is_on {
+        return;
+    }
+    if is_on {
+        turn_on(router);
+    } else {
+        turn_off(router);
+    }
+}
+
+fn turn_on(router: &mut Router) {
+    router.own_mut::<Layer>().is_on = true;
+    let threads = router.engine.data_threads();
+    give_parts(router, &threads);
+    for version in IpVersion::ALL {
+        let input = tcp::INPUT[version as usize];
+        if let Err(why) = router.redispatch_protocol(version, Protocol::TCP, Some(input)) {
+            router.log.class("session", "enable").error(why);
+        }
+    }
+    watch(router, &threads, InputState::Adaptive);
+    statistics::refresh(router);
+}
+
+fn watch(router: &mut Router, threads: &Range<usize>, state: InputState) {
+    let queue = router.own::<Layer>().queue;
+    for thread in threads.clone() {
+        router.engine.set_input_state(thread, queue, state);
+    }
+}
+
+/// The node whose calls are the turns of applications.
+pub fn turning(router: &Router) -> NodeIndex {
+    router.own::<Layer>().queue
+}
+
+/// Gives threads without a part a new one.
+fn give_parts(router: &mut Router, threads: &Range<usize>) {
+    let settings = settings::current(router).clone();
+    let layer = router.own::<Layer>();
+    let (stack, seed, secret) = (layer.stack.clone(), layer.seed, layer.secret);
+    let apps: Vec<_> = layer.apps.keys().copied().collect();
+    let mut new = Vec::new();
+    for thread in threads.clone() {
+        match Worker::new(thread, seed, secret, config(&settings)) {
+            Ok(worker) => new.push((thread, Box::new(worker))),
+            Err(why) => router.log.class("session", "enable").error(why),
+        }
+    }
+    for (thread, worker) in &mut new {
+        settle(worker, threads, &settings);
+        for app in &apps {
+            let part = router.own::<Layer>().apps[app].part(*thread);
+            worker.enter(*app, part);
+        }
+    }
+    put_parts(router, &stack, new);
+}
+
+fn settle(worker: &mut Worker, threads: &Range<usize>, settings: &Settings) {
+    worker.ports.set_share(share(threads, worker.thread));
+    worker.ports.set_range(settings.ports.0..=settings.ports.1);
+    worker.is_shared = threads.len() > 1;
+    worker.mtu = settings.tcp.mtu.min(u16::MAX.into()) as u16;
+}
+
+/// Puts parts on their threads, where there is none.
+fn put_parts(router: &mut Router, stack: &Stack, parts: Vec<(usize, Box<Worker>)>) {
+    let (parts, stack) = (Arc::new(Mutex::new(parts)), stack.clone());
+    let done = router.engine.on_threads(move |thread| {
+        let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if stack.lend(thread).is_none()
+            && let Some(at) = parts.iter().position(|(of, _)| *of == thread)
+        {
+            stack.replace(thread, Some(parts.swap_remove(at).1));
+        }
+    });
+    if let Err(why) = done {
+        router.log.class("session", "threads").error(why);
+    }
+}
+
+/// Takes the parts of threads, those that `is` holds for.
+#[expect(clippy::vec_box, reason = "a part is large, and moves to its thread as it is")]
+fn take_parts(
+    router: &mut Router,
+    is: impl Fn(usize) -> bool + Clone + Send + 'static,
+) -> Vec<Box<Worker>> {
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let (to, stack) = (Arc::clone(&taken), router.own::<Layer>().stack.clone());
+    let done = router.engine.on_threads(move |thread| {
+        let part = if is(thread) { stack.replace(thread, None) } else { None };
+        to.lock().unwrap_or_else(PoisonError::into_inner).extend(part);
+    });
+    if let Err(why) = done {
+        router.log.class("session", "threads").error(why);
+    }
+    std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn turn_off(router: &mut Router) {
+    let apps: Vec<_> = router.own::<Layer>().apps.keys().copied().collect();
+    for app in apps {
+        apps::detach(router, app);
+    }
+    for version in IpVersion::ALL {
+        // It was given when the layer was turned on, and cannot be refused.
+        let _ = router.redispatch_protocol(version, Protocol::TCP, None);
+    }
+    let stack = router.own::<Layer>().stack.clone();
+    if let Err(why) = stack.visit(&mut router.engine, |worker| worker.withdraw(|_| true)) {
+        router.log.class("session", "disable").error(why);
+    }
+    for _ in 0..ROUNDS {
+        let left = stack.ask(&mut router.engine, |worker| worker.queued());
+        if left.is_ok_and(|left| left.iter().all(|(_, queued)| *queued == 0)) {
+            break;
+        }
+    }
+    let threads = router.engine.data_threads();
+    watch(router, &threads, InputState::Disabled);
+    drop(take_parts(router, |_| true));
+    forget_directory(router);
+    router.own_mut::<Layer>().is_on = false;
+    statistics::refresh(router);
+}
+
+fn forget_directory(router: &mut Router) {
+    let directory = &mut router.own_mut::<Layer>().directory;
+    let buckets = directory.buckets();
+    directory.walk(0, buckets, |_, _| infra::table::exact::Verdict::Remove);
+}
+
+/// Moves sessions to the threads that stay.
+///
+/// # Errors
+/// None.
+pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), String> {
+    if !router.own::<Layer>().is_on {
+        return Ok(());
+    }
+    let kept = stay.clone();
+    let mut leaving = take_parts(router, move |thread| !kept.contains(&thread));
+    let stack = router.own::<Layer>().stack.clone();
+    // New threads get whole parts first.
+    let there = stack.ask(&mut router.engine, |_| ()).map_err(|e| e.to_string())?;
+    let is_new = |thread: &usize| !there.iter().any(|(at, ())| at == thread);
+    let mut moved = Vec::new();
+    for thread in stay.clone().filter(is_new) {
+        let Some(mut part) = leaving.pop() else { break };
+        part.thread = thread;
+        moved.push((thread, part));
+    }
+    put_parts(router, &stack, moved);
+    give_parts(router, stay);
+    // The others join those that stay.
+    let targets: Vec<_> = stay.clone().collect();
+    for (n, part) in leaving.into_iter().enumerate() {
+        let target = targets[n % targets.len().max(1)];
+        let part = Arc::new(Mutex::new(Some(part)));
+        let join = move |worker: &mut Worker| {
+            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            if worker.thread == target
+                && let Some(part) = part.take()
+            {
+                worker.join(*part);
+            }
+        };
+        stack.visit(&mut router.engine, join).map_err(|e| e.to_string())?;
+    }
+    let (settings, threads) = (settings::current(router).clone(), stay.clone());
+    let announce = move |worker: &mut Worker| {
+        settle(worker, &threads, &settings);
+        worker.announce_all();
+    };
+    stack.visit(&mut router.engine, announce).map_err(|e| e.to_string())?;
+    watch(router, stay, InputState::Adaptive);
+    Ok(())
+}
+
+/// Ends sessions from addresses that an interface had and has no longer.
+pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
+    if !router.own::<Layer>().is_on {
+        return;
+    }
+    let now = ends_of(router.addresses.of(interface));
+    let gone: Vec<_> = ends_of(before).into_iter().filter(|end| !now.contains(end)).collect();
+    if gone.is_empty() {
+        return;
+    }
+    let stack = router.own::<Layer>().stack.clone();
+    let withdraw = move |worker: &mut Worker| {
+        let is_gone = |s: &Session| gone.contains(&(s.key.fib(), s.key.local().ip()));
+        worker.withdraw(|s| s.life != Life::Listening && is_gone(s));
+    };
+    if let Err(why) = stack.visit(&mut router.engine, withdraw) {
+        router.log.class("session", "addresses").error(why);
+    }
+}
+
+/// Addresses of an interface with their tables.
+fn ends_of(on: &OnInterface) -> Vec<(u16, IpAddr)> {
+    let ip4 = on.ip4.iter().map(|p| (on.table4.0, IpAddr::V4(p.addr())));
+    let ip6 = on.ip6.iter().map(|p| (on.table6.0, IpAddr::V6(p.addr())));
+    ip4.chain(ip6).collect()
+}
+
+/// Tells threads changed settings.
+pub fn follow_settings(router: &mut Router) {
+    let Some(layer) = router.state::<Layer>().filter(|layer| layer.is_on) else { return };
+    let (stack, settings) = (layer.stack.clone(), settings::current(router).clone());
+    let threads = router.engine.data_threads();
+    let change = move |worker: &mut Worker| {
+        worker.machine.config = config(&settings);
+        settle(worker, &threads, &settings);
+    };
+    if let Err(why) = stack.visit(&mut router.engine, change) {
+        router.log.class("session", "settings").error(why);
+    }
+}
+
+/// Does work on a thread's part, without waiting.
+pub fn post(
+    router: &mut Router,
+    thread: usize,
+    work: impl FnOnce(&mut Worker, &Stack, Epoch<'_>) + Send + 'static,
+) {
+    let node = router.own::<Layer>().place;
+    router.engine.visit::<tcp::Output<V4>>(thread, node, move |output, frame| {
+        let stack = &output.stack;
+        if let Some(mut worker) = stack.lend(frame.thread()) {
+            worker.now = frame.now();
+            work(&mut worker, stack, frame.epoch());
+        }
+    });
+}

@@ -1,0 +1,103 @@
+//! The data path: connections, tables and ports of threads, nodes, and the face of applications
+//! inside the daemon.
+//!
+//! Control publishes listeners, namespaces and filters; a thread owns its sessions ([`worker`]).
+//! The thread on which a connection from outside arrives owns it; one that is opened from here is
+//! owned by the thread that was asked, and segments of it that arrive elsewhere are handed over.
+
+pub mod app;
+pub mod apps;
+pub mod connecting;
+mod datagram;
+pub mod endpoint;
+mod fifo;
+mod key;
+mod layer;
+mod listeners;
+mod opening;
+pub mod ports;
+mod queue;
+pub mod session;
+pub mod show;
+mod source;
+mod stack;
+mod statistics;
+mod stream;
+mod tcp;
+mod udp;
+mod version;
+mod visit;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use control::feature::Refused;
+use infra::rcu::Shared;
+use infra::table::exact::Exact;
+use net::{Parts, Router, refuse};
+
+use crate::control::Hook;
+use crate::control::namespaces::Change;
+
+pub(crate) use layer::{follow_settings, turning};
+pub use queue::Unfinished;
+
+/// Sessions of all threads that the directory has room for.
+const DIRECTORY: usize = 1 << 20;
+
+/// Registers nodes and state of the data path.
+///
+/// # Errors
+/// The graph's.
+pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    let listeners = Shared::new(listeners::Listeners::default());
+    let directory = Exact::new(DIRECTORY).map_err(refuse)?;
+    let (threads, policy) = (router.engine.thread_rows(), crate::control::policy(router));
+    let stack = stack::Stack::new(threads, listeners.reader(), directory.reader(), policy);
+    tcp::add_nodes(router, &stack).map_err(refuse)?;
+    udp::add_nodes(router, &stack).map_err(refuse)?;
+    let (freed, unfinished) = (router.events.sender(), router.events.sender());
+    let queue = queue::Queue { stack: stack.clone(), freed, unfinished };
+    let queue = router.engine.add_input(queue).map_err(refuse)?;
+    let place = router.engine.index_of(tcp::OUTPUT[0]).expect("it was just added");
+    let random = || RandomState::new().build_hasher().finish();
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&random().to_ne_bytes());
+    secret[8..].copy_from_slice(&random().to_ne_bytes());
+    router.insert(layer::Layer {
+        stack,
+        listeners,
+        next_listener: 0,
+        apps: BTreeMap::new(),
+        datagram_ports: BTreeMap::new(),
+        ports: ports::Ports::new(ports::Share { place: 0, of: 1 }),
+        connects: 0,
+        is_on: false,
+        directory,
+        queue,
+        place,
+        secret,
+        seed: random(),
+    });
+    router.events.handle(|router: &mut Router, queue::Freed(end)| {
+        apps::release_port(router, end.ip().into(), end.port());
+    });
+    statistics::register(router).map_err(refuse)?;
+    router.addresses.observe(layer::follow_addresses);
+    router.on_threads.push(layer::follow_threads);
+    crate::control::follow(router, Hook { switch: layer::switch, namespace: follow_namespace });
+    Ok(())
+}
+
+fn follow_namespace(router: &mut Router, index: u32, change: Change) {
+    match change {
+        Change::Added => {}
+        Change::Moved => apps::move_listeners(router, index),
+        Change::Deleting => apps::detach_all_of(router, index),
+    }
+}

@@ -1,0 +1,310 @@
+//! The nodes that give segments to the machine: one for each kind of state, so that operators see
+//! what a thread is busy with.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+use graph::{Buffer, Frame, Node};
+use net::ip::Headers;
+use tcp_machine::{
+    Answer, Effects, Events, Flags, HalfOpen, Late, Segment, Seq, Settings, Verdict, cookie_for,
+    cookie_of, reset_for,
+};
+use wire::Protocol;
+
+use super::super::key::Key;
+use super::super::listeners::Listener;
+use super::super::session::{Inner, Life, Pending};
+use super::super::stack::{Lent, Stack};
+use super::super::version::HostVersion;
+use super::super::worker::{HALF_OPEN, New, Worker, time};
+use super::counted::Counted;
+use super::{Found, Received, flow_of, ports_of, segment_of};
+
+/// A kind of states.
+pub trait States: Clone + Send + 'static {
+    /// Names of its nodes.
+    const NAMES: [&'static str; 2];
+}
+
+/// Established connections.
+#[derive(Clone)]
+pub struct Established;
+impl States for Established {
+    const NAMES: [&'static str; 2] = ["tcp4-established", "tcp6-established"];
+}
+
+/// Connections that are being set up by a peer, or closed.
+#[derive(Clone)]
+pub struct RcvProcess;
+impl States for RcvProcess {
+    const NAMES: [&'static str; 2] = ["tcp4-rcv-process", "tcp6-rcv-process"];
+}
+
+/// Connections that are being set up from here.
+#[derive(Clone)]
+pub struct SynSent;
+impl States for SynSent {
+    const NAMES: [&'static str; 2] = ["tcp4-syn-sent", "tcp6-syn-sent"];
+}
+
+/// Gives segments to their connections.
+#[derive(Clone)]
+pub struct Step<V, S> {
+    stack: Stack,
+    of: PhantomData<(V, S)>,
+}
+
+impl<V, S> Step<V, S> {
+    /// On the threads of a stack.
+    pub fn new(stack: &Stack) -> Self {
+        Self { stack: stack.clone(), of: PhantomData }
+    }
+}
+
+impl<V: HostVersion, S: States> Node for Step<V, S> {
+    const NAME: &'static str = S::NAMES[V::INDEX];
+    type Next = Infallible;
+    type Error = Counted;
+    type Count = Infallible;
+    const INPUT: &'static str = <Found as graph::Payload>::NAME;
+    const DROP: &'static str = super::output::DROPS[V::INDEX];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (now, thread, epoch) = (frame.now(), frame.thread(), frame.epoch());
+        let mut worker = self.stack.lend(thread);
+        frame.consume(|p| {
+            p.trace(Headers::<V>::of);
+            let worker = worker.as_deref_mut().ok_or(Counted::LookupDrops)?;
+            worker.now = now;
+            let verdict = match step::<V>(worker, p) {
+                Outcome::Done(counted) => counted,
+                Outcome::Reopen(listener, least) => {
+                    let listener = self.stack.listeners(epoch).at(listener);
+                    let listener = listener.ok_or(Counted::NoListener)?;
+                    open::<V>(worker, listener, p, Some(least))
+                }
+            };
+            p.error(verdict);
+            Ok(())
+        });
+    }
+}
+
+/// Fate of a segment, or that it begins a new connection where an old one is forgotten.
+enum Outcome {
+    Done(Counted),
+    Reopen(u32, Seq),
+}
+
+#[inline(always)]
+fn step<V: HostVersion>(worker: &mut Worker, p: &Buffer<'_>) -> Outcome {
+    let Found { index, generation } = p.payload();
+    let Some((segment, skip)) = segment_of(p) else { return Outcome::Done(Counted::Options) };
+    if worker.at(index, generation).is_none() {
+        return Outcome::Done(Counted::InvalidConnection);
+    }
+    let now = time(worker.now);
+    let Worker { sessions, chunks, machine, .. } = worker;
+    let session = &mut sessions[index as usize];
+    match &mut session.inner {
+        Inner::Tcp(connection) => {
+            let mut rx = Received::of(&mut session.rx, chunks, p, skip);
+            let effects = connection.segment(machine, now, &segment, &mut rx);
+            let key = session.key;
+            if effects.events.contains(Events::ANSWER_RESET)
+                && let Some(out) = reset_for(&segment)
+            {
+                worker.reply(key, &out);
+            }
+            worker.apply(index, &effects);
+            Outcome::Done(effects.verdict.into())
+        }
+        Inner::Half(_) => Outcome::Done(step_half(worker, index, &segment, (p, skip))),
+        Inner::Wait(wait) => {
+            let late = wait.segment(machine, now, &segment);
+            let (key, listener) = (session.key, session.listener);
+            match late {
+                Late::Ignore => worker.arm(index),
+                Late::Answer(out) => {
+                    worker.reply(key, &out);
+                    worker.arm(index);
+                }
+                Late::Reopen(least) => {
+                    worker.remove(index);
+                    return Outcome::Reopen(listener, least);
+                }
+            }
+            Outcome::Done(Counted::SegmentOld)
+        }
+        Inner::Free | Inner::Udp | Inner::Cut(_) => Outcome::Done(Counted::InvalidConnection),
+    }
+}
+
+fn step_half(
+    worker: &mut Worker,
+    index: u32,
+    segment: &Segment,
+    (p, skip): (&Buffer<'_>, usize),
+) -> Counted {
+    let now = time(worker.now);
+    let Worker { sessions, chunks, machine, .. } = worker;
+    let session = &mut sessions[index as usize];
+    let Inner::Half(half) = &mut session.inner else { return Counted::InvalidConnection };
+    let mut repeated = None;
+    let mut out = |out: &tcp_machine::Outgoing| {
+        repeated = Some(*out);
+        true
+    };
+    let mut rx = Received::of(&mut session.rx, chunks, p, skip);
+    let answer = half.segment(machine, now, segment, Settings::default(), &mut rx, &mut out);
+    let key = session.key;
+    let counted = match answer {
+        Answer::Wait => Counted::SpuriousSyn,
+        Answer::Open(connection, effects) => {
+            session.inner = Inner::Tcp(connection);
+            worker.half_open -= 1;
+            opened(worker, index, &effects);
+            Counted::ConnAccepted
+        }
+        Answer::Reset => {
+            if let Some(out) = reset_for(segment) {
+                worker.reply(key, &out);
+            }
+            Counted::AckInvalid
+        }
+        Answer::Gone => {
+            worker.remove(index);
+            return Counted::RstRcvd;
+        }
+    };
+    if let Some(out) = repeated {
+        worker.reply(key, &out);
+    }
+    worker.arm(index);
+    counted
+}
+
+/// A connection from outside is established: its application is to see it.
+fn opened(worker: &mut Worker, index: u32, effects: &Effects) {
+    worker.queue(index, Pending::ACCEPT);
+    worker.apply(index, effects);
+    worker.sessions[index as usize].pending.take(Pending::CONNECTED);
+}
+
+/// Begins connections from outside.
+#[derive(Clone)]
+pub struct Listen<V> {
+    stack: Stack,
+    of: PhantomData<V>,
+}
+
+impl<V> Listen<V> {
+    /// On the threads of a stack.
+    pub fn new(stack: &Stack) -> Self {
+        Self { stack: stack.clone(), of: PhantomData }
+    }
+}
+
+impl<V: HostVersion> Node for Listen<V> {
+    const NAME: &'static str = ["tcp4-listen", "tcp6-listen"][V::INDEX];
+    type Next = Infallible;
+    type Error = Counted;
+    type Count = Infallible;
+    const INPUT: &'static str = <Found as graph::Payload>::NAME;
+    const DROP: &'static str = super::output::DROPS[V::INDEX];
+
+    #[inline(always)]
+    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let (now, thread) = (frame.now(), frame.thread());
+        let mut worker: Option<Lent<'_>> = self.stack.lend(thread);
+        let listeners = self.stack.listeners(frame.epoch());
+        frame.consume(|p| {
+            p.trace(Headers::<V>::of);
+            let worker = worker.as_deref_mut().ok_or(Counted::LookupDrops)?;
+            worker.now = now;
+            let Found { index, .. } = p.payload();
+            let listener = listeners.at(index).ok_or(Counted::NoListener)?;
+            let counted = open::<V>(worker, listener, p, None);
+            p.error(counted);
+            Ok(())
+        });
+    }
+}
+
+/// Begins a connection with a segment to a listener: a SYN, or an ACK with a cookie.
+fn open<V: HostVersion>(
+    worker: &mut Worker,
+    listener: &Listener,
+    p: &Buffer<'_>,
+    least: Option<Seq>,
+) -> Counted {
+    let Some((segment, skip)) = segment_of(p) else { return Counted::Options };
+    let key = ports_of(p).and_then(|ports| V::key(p, ports, Protocol::TCP));
+    let Some(key) = key else { return Counted::InvalidConnection };
+    if let Some(index) = worker.find(&key) {
+        // Another segment of the frame has begun it.
+        return match &worker.sessions[index as usize].inner {
+            Inner::Half(_) => step_half(worker, index, &segment, (p, skip)),
+            _ => Counted::CreateSessionFail,
+        };
+    }
+    let (now, flow, mss) = (time(worker.now), flow_of(&key), worker.mss(key.is_ip6()));
+    if segment.has(Flags::ACK) {
+        let half = cookie_of(&mut worker.machine, now, &flow, &segment, mss);
+        let index = half.and_then(|half| begin(worker, listener, key, half));
+        let Some(index) = index else {
+            if let Some(out) = reset_for(&segment) {
+                worker.reply(key, &out);
+            }
+            return Counted::AckInvalid;
+        };
+        return step_half(worker, index, &segment, (p, skip));
+    }
+    let most = listener.backlog.min(HALF_OPEN);
+    let is_crowded = worker.half_open >= most - most / 4;
+    if is_crowded && least.is_none() {
+        let out = cookie_for(&mut worker.machine, now, &flow, &segment, mss, listener.rx_limit);
+        if let Some(out) = out {
+            worker.reply(key, &out);
+        }
+        return Counted::SynsRcvd;
+    }
+    let half = HalfOpen::new(&mut worker.machine, now, &flow, &segment, mss, least);
+    let Some(half) = half else { return Counted::SegmentInvalid };
+    let Some(index) = begin(worker, listener, key, half) else { return Counted::CreateSessionFail };
+    let mut answer = None;
+    let session = &mut worker.sessions[index as usize];
+    if let Inner::Half(half) = &mut session.inner {
+        let mut out = |out: &tcp_machine::Outgoing| {
+            answer = Some(*out);
+            true
+        };
+        half.send(&mut worker.machine, now, listener.rx_limit, &mut out);
+    }
+    if let Some(out) = answer {
+        worker.reply(key, &out);
+    }
+    worker.arm(index);
+    Counted::from(Verdict::SynsRcvd)
+}
+
+fn begin(worker: &mut Worker, listener: &Listener, key: Key, half: HalfOpen) -> Option<u32> {
+    if worker.half_open >= HALF_OPEN {
+        worker.refusals.half_open += 1;
+        return None;
+    }
+    let index = worker.insert(New {
+        key,
+        inner: Inner::Half(half),
+        app: listener.app,
+        listener: listener.index,
+        namespace: listener.namespace,
+        life: Life::Accepting,
+        limits: [listener.rx_limit, listener.tx_limit],
+        data: 0,
+    })?;
+    worker.half_open += 1;
+    Some(index)
+}

@@ -1,0 +1,59 @@
+//! The nodes of UDP: `udp4-input` gives datagrams to sessions and listeners, `udp4-output` sends.
+
+mod input;
+mod output;
+
+use graph::BuildError;
+use net::Router;
+use net::ip::{V4, V6};
+
+use super::stack::Stack;
+use super::version::HostVersion;
+
+/// Fate of a datagram; all nodes of UDP have all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
+pub enum Counted {
+    /// No listener for dst port.
+    NoListener,
+    /// Packets with length errors.
+    LengthError,
+    /// Packets enqueued.
+    #[severity("info")]
+    Enqueued,
+    /// Fifo full.
+    FifoFull,
+    /// Fifo no mem.
+    FifoNomem,
+    /// Connection not ready.
+    NotReady,
+    /// Accepted session.
+    #[severity("info")]
+    Accept,
+    /// Failed to create session.
+    CreateSession,
+    /// Invalid connection.
+    InvalidConnection,
+    /// Packets sent.
+    #[severity("info")]
+    PktsSent,
+    /// Wrong worker thread.
+    WrongThread,
+}
+
+/// Name of the node that takes datagrams of a version.
+pub const INPUT: [&str; 2] = ["udp4-input", "udp6-input"];
+
+/// Adds the nodes.
+pub fn add_nodes(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
+    router.engine.add(input::Taken)?;
+    add_for::<V4>(router, stack)?;
+    add_for::<V6>(router, stack)
+}
+
+fn add_for<V: HostVersion>(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
+    let engine = &mut router.engine;
+    engine.add(output::Output(V::SELF))?;
+    engine.add(input::Known(input::Input { version: V::SELF, stack: stack.clone() }))?;
+    engine.add(input::Input { version: V::SELF, stack: stack.clone() })?;
+    Ok(())
+}

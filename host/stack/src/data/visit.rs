@@ -1,0 +1,402 @@
+//! Visits of sessions with something pending: calls of their applications, and what they send.
+
+use tcp_machine::{Connection, Effects, Outgoing, Time};
+
+use super::app::Application;
+use super::datagram;
+use super::fifo::{Chunks, Fifo};
+use super::key::Key;
+use super::queue::Unfinished;
+use super::session::{Failure, Inner, Life, NONE, Pending};
+use super::stream::{Stream, Turn};
+use super::worker::{TIME_WAIT, Worker, time};
+
+/// Time after which sending is tried again when there were no buffers, in microseconds.
+const AGAIN: u64 = 1000;
+
+/// Packets that a session sends in one visit at most; then it is the turn of others.
+const AT_ONCE: u32 = 4;
+/// The same of datagrams, which are short.
+const DATAGRAMS: usize = 32;
+
+/// Bytes of a FIFO that a packet carries.
+#[derive(Clone, Copy)]
+pub struct Payload<'a> {
+    fifo: &'a Fifo,
+    chunks: &'a Chunks,
+    at: u64,
+    len: usize,
+}
+
+impl<'a> Payload<'a> {
+    /// `len` bytes from position `at` on.
+    pub fn new(fifo: &'a Fifo, chunks: &'a Chunks, at: u64, len: usize) -> Self {
+        Self { fifo, chunks, at, len }
+    }
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// The bytes, piece by piece; fewer if there are not so many.
+    pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
+        let (mut at, end) = (self.at, self.at + self.len as u64);
+        std::iter::from_fn(move || {
+            let piece = self.fifo.piece(self.chunks, at);
+            let piece = &piece[..piece.len().min((end - at) as usize)];
+            at += piece.len() as u64;
+            (!piece.is_empty()).then_some(piece)
+        })
+    }
+}
+
+/// Where packets go.
+pub trait Wire {
+    /// Sends a segment; false if there is no buffer.
+    fn segment(&mut self, key: &Key, out: &Outgoing, payload: Option<Payload<'_>>) -> bool;
+    /// Sends a datagram; false if there is no buffer.
+    fn datagram(&mut self, key: &Key, payload: Payload<'_>) -> bool;
+    /// Packets that may still be sent now.
+    fn budget(&self) -> u32;
+}
+
+impl Worker {
+    /// Calls the part of an application for a session; `None` without one.
+    fn call<R>(
+        &mut self,
+        index: u32,
+        work: impl FnOnce(&mut dyn Application, &mut Stream<'_>) -> R,
+    ) -> Option<R> {
+        let part = self.sessions[index as usize].part as usize;
+        let mut object = self.parts.get_mut(part)?.object.take()?;
+        let now = self.now;
+        let done = work(&mut *object, &mut Stream { worker: self, index, now });
+        self.parts[part].object = Some(object);
+        Some(done)
+    }
+    /// Gives applications their turns; whether one wants another soon.
+    pub fn turns(&mut self) -> bool {
+        let mut again = false;
+        for part in 0..self.parts.len() {
+            let place = &mut self.parts[part];
+            if !place.has_turns {
+                continue;
+            }
+            let Some(mut object) = place.object.take() else { continue };
+            again |= object.on_turn(&mut Turn { worker: self, part: part as u32 });
+            self.parts[part].object = Some(object);
+        }
+        again
+    }
+    /// Does what is pending for a session.
+    pub fn visit(&mut self, index: u32, wire: &mut impl Wire) {
+        self.tell(index);
+        self.obey(index, wire);
+        let session = &mut self.sessions[index as usize];
+        if session.pending.take(Pending::TIMER) {
+            self.timer(index, wire);
+        }
+        let session = &mut self.sessions[index as usize];
+        if session.pending.take(Pending::SEND) {
+            self.send(index, wire);
+        }
+        let session = &mut self.sessions[index as usize];
+        if session.pending.take(Pending::TIME_WAIT) {
+            self.begin_time_wait(index);
+        }
+        let session = &mut self.sessions[index as usize];
+        if session.pending.take(Pending::ENDED) {
+            return self.end(index, wire);
+        }
+        if matches!(session.inner, Inner::Free) {
+            return;
+        }
+        if session.pending != Pending::default() {
+            self.queue(index, Pending::default());
+        }
+        self.arm(index);
+    }
+    /// Tells the application what has happened.
+    fn tell(&mut self, index: u32) {
+        let at = index as usize;
+        if self.sessions[at].pending.take(Pending::ACCEPT) {
+            self.sessions[at].life = Life::Ready;
+            let is_taken = self.call(index, |app, stream| app.on_accept(stream));
+            if is_taken != Some(true) {
+                self.sessions[at].life = Life::AppClosed;
+                self.sessions[at].pending.add(Pending::RESET);
+            }
+        }
+        if self.sessions[at].pending.take(Pending::CONNECTED)
+            && self.sessions[at].life == Life::Connecting
+        {
+            self.sessions[at].life = Life::Ready;
+            self.call(index, |app, stream| app.on_connected(stream));
+        }
+        for (what, tell) in TOLD {
+            let session = &mut self.sessions[at];
+            if session.pending.has(*what) && session.is_seen() && session.life != Life::Connecting {
+                session.pending.take(*what);
+                if *what == Pending::FINISHED {
+                    session.life = Life::TransportClosing;
+                }
+                if *what == Pending::WRITABLE {
+                    session.wants_room = false;
+                }
+                self.call(index, tell);
+            }
+        }
+        let session = &mut self.sessions[at];
+        if !session.is_seen() {
+            TOLD.iter().for_each(|(what, _)| {
+                session.pending.take(*what);
+            });
+        }
+    }
+    /// Does what the application has asked for.
+    fn obey(&mut self, index: u32, wire: &mut impl Wire) {
+        let now = time(self.now);
+        let Self { sessions, chunks, machine, .. } = self;
+        let session = &mut sessions[index as usize];
+        let pending = session.pending;
+        let asked =
+            Pending(Pending::CONSUMED.0 | Pending::SHUT.0 | Pending::CLOSE.0 | Pending::RESET.0);
+        if !session.pending.take(asked) {
+            return;
+        }
+        match &mut session.inner {
+            Inner::Tcp(connection) => {
+                let mut out = |out: &Outgoing| {
+                    let at = session.tx.start() + u64::from(out.ahead);
+                    let len = out.segment.len as usize;
+                    let payload = (len > 0).then(|| Payload::new(&session.tx, chunks, at, len));
+                    wire.segment(&session.key, out, payload)
+                };
+                let mut effects = Effects::default();
+                if pending.has(Pending::RESET) {
+                    effects.add(&connection.abort(machine, now, &mut out));
+                } else if pending.has(Pending::CLOSE) {
+                    let unread = session.rx.len() as u32;
+                    effects.add(&connection.close(machine, now, unread, &mut out));
+                } else {
+                    if pending.has(Pending::CONSUMED) {
+                        let rx = super::tcp::Received::nothing(&mut session.rx, chunks);
+                        effects.add(&connection.consumed(machine, now, &rx));
+                    }
+                    if pending.has(Pending::SHUT) {
+                        effects.add(&connection.shut_down(machine, now));
+                    }
+                }
+                if pending.has(Pending::CLOSE) {
+                    session.rx.clear(chunks);
+                }
+                // A FIN may be due, whatever the effects say.
+                session.pending.add(Pending::SEND);
+                self.apply(index, &effects);
+            }
+            Inner::Cut(peer) => {
+                let peer = *peer;
+                self.close_cut(index, peer, pending);
+            }
+            Inner::Udp if pending.has(Pending::RESET) => self.remove(index),
+            Inner::Udp => session.pending.add(Pending::SEND),
+            Inner::Free | Inner::Half(_) | Inner::Wait(_) => {}
+        }
+    }
+    fn close_cut(&mut self, index: u32, peer: u32, pending: Pending) {
+        if pending.has(Pending::SHUT) || pending.has(Pending::CLOSE) {
+            if let Some(other) = self.sessions.get_mut(peer as usize) {
+                other.is_finished = true;
+            }
+            self.queue(peer, Pending::FINISHED);
+        }
+        let is_over = |worker: &Self, at: u32| {
+            worker.sessions.get(at as usize).is_none_or(|s| s.life == Life::AppClosed)
+        };
+        if pending.has(Pending::RESET) {
+            if let Some(Inner::Cut(back)) =
+                self.sessions.get_mut(peer as usize).map(|s| &mut s.inner)
+            {
+                *back = NONE;
+            }
+            if let Some(other) = self.sessions.get_mut(peer as usize) {
+                other.failure = Some(Failure::Reset);
+            }
+            self.queue(peer, Pending::ENDED);
+            self.remove(index);
+        } else if pending.has(Pending::CLOSE) && is_over(self, peer) {
+            if peer != NONE {
+                self.remove(peer);
+            }
+            self.remove(index);
+        }
+    }
+    /// Lets deadlines of the transport pass.
+    fn timer(&mut self, index: u32, wire: &mut impl Wire) {
+        let now = time(self.now);
+        let Self { sessions, machine, .. } = self;
+        let session = &mut sessions[index as usize];
+        let key = session.key;
+        match &mut session.inner {
+            Inner::Tcp(connection) => {
+                let available = session.tx.len() as u32;
+                let effects = connection.timer(machine, now, available);
+                self.apply(index, &effects);
+            }
+            Inner::Half(half) => {
+                let space = session.rx.limit() as u32;
+                let mut out = |out: &Outgoing| wire.segment(&key, out, None);
+                if half.deadline() <= now && !half.timer(machine, now, space, &mut out) {
+                    self.unfinished.push(Unfinished { fib: key.fib(), peer: key.peer().ip() });
+                    self.remove(index);
+                }
+            }
+            Inner::Wait(wait) if wait.deadline() <= now => self.remove(index),
+            _ => {}
+        }
+    }
+    fn send(&mut self, index: u32, wire: &mut impl Wire) {
+        let now = time(self.now);
+        let Self { sessions, chunks, machine, .. } = self;
+        let session = &mut sessions[index as usize];
+        match &mut session.inner {
+            Inner::Tcp(connection) => {
+                let (mut failed, budget) = (false, wire.budget().min(AT_ONCE));
+                if budget == 0 {
+                    session.pending.add(Pending::SEND);
+                    return;
+                }
+                let is_more = send_some(
+                    connection,
+                    (machine, now, budget),
+                    (&session.key, &session.tx, chunks),
+                    wire,
+                    &mut failed,
+                );
+                if failed {
+                    session.retry = now + AGAIN;
+                } else if is_more {
+                    session.pending.add(Pending::SEND);
+                }
+            }
+            Inner::Udp => self.send_datagrams(index, wire),
+            _ => {}
+        }
+    }
+    fn send_datagrams(&mut self, index: u32, wire: &mut impl Wire) {
+        let Self { sessions, chunks, now, .. } = self;
+        let session = &mut sessions[index as usize];
+        let mut sent = 0;
+        while let Some((len, to)) = datagram::first(&session.tx, chunks) {
+            sent += 1;
+            if wire.budget() == 0 || sent > DATAGRAMS {
+                session.pending.add(Pending::SEND);
+                break;
+            }
+            let local = session.key.local();
+            let key = Key::of(local, to, session.key.protocol(), session.key.fib());
+            let at = session.tx.start() + datagram::HEADER as u64;
+            if !wire.datagram(&key, Payload::new(&session.tx, chunks, at, len)) {
+                session.retry = time(*now) + AGAIN;
+                break;
+            }
+            session.tx.consume(chunks, datagram::HEADER + len);
+        }
+        if session.wants_room && session.tx.space() * 2 >= session.tx.limit() {
+            session.pending.add(Pending::WRITABLE);
+        }
+        if session.life == Life::AppClosed && session.tx.is_empty() {
+            self.remove(index);
+        }
+    }
+    fn begin_time_wait(&mut self, index: u32) {
+        let now = time(self.now);
+        let Self { sessions, chunks, machine, .. } = self;
+        let session = &mut sessions[index as usize];
+        let Inner::Tcp(connection) = &mut session.inner else { return };
+        if session.life != Life::AppClosed {
+            // The application has shut its direction and is still to read.
+            session.pending.add(Pending::TIME_WAIT);
+            session.is_finished = true;
+        }
+        let wait = connection.time_wait(machine, now);
+        if session.life != Life::AppClosed {
+            return;
+        }
+        connection.release(machine);
+        session.inner = Inner::Wait(wait);
+        session.rx.clear(chunks);
+        session.tx.clear(chunks);
+        self.waits += 1;
+        if self.waits > TIME_WAIT {
+            self.remove(index);
+        }
+    }
+    /// Ends a session whose transport has ended.
+    fn end(&mut self, index: u32, _: &mut impl Wire) {
+        let session = &mut self.sessions[index as usize];
+        let (is_connecting, is_seen) = (session.life == Life::Connecting, session.is_seen());
+        let (data, why) = (session.data, session.failure);
+        let is_orderly = why.is_none();
+        let id = self.id_of(index);
+        if is_connecting {
+            let why = why.unwrap_or(Failure::Refused);
+            self.call(index, |app, _| app.on_refused(data, why));
+        } else if is_seen && !is_orderly {
+            self.call(index, |app, _| app.on_reset(id, data, why.unwrap_or(Failure::Reset)));
+        }
+        self.remove(index);
+    }
+    /// Ends sessions, each with a reset: those that `is` holds for.
+    pub fn withdraw(&mut self, is: impl Fn(&super::session::Session) -> bool) {
+        for index in 0..self.sessions.len() as u32 {
+            if is(&self.sessions[index as usize]) {
+                self.withdraw_at(index);
+            }
+        }
+    }
+    /// Ends a session with a reset; whether there is one.
+    pub fn withdraw_at(&mut self, index: u32) -> bool {
+        let session = &mut self.sessions[index as usize];
+        let pending = match session.inner {
+            Inner::Free => return false,
+            Inner::Tcp(_) | Inner::Cut(_) => Pending(Pending::RESET.0 | Pending::ENDED.0),
+            _ => Pending::ENDED,
+        };
+        session.failure = Some(Failure::Withdrawn);
+        self.queue(index, pending);
+        true
+    }
+    /// When sending is tried again though nothing has happened.
+    pub fn retry_at(&mut self, index: u32, at: Time) {
+        self.sessions[index as usize].retry = at;
+        self.arm(index);
+    }
+}
+
+type Tell = fn(&mut dyn Application, &mut Stream<'_>);
+
+/// Calls in their order.
+const TOLD: &[(Pending, Tell)] = &[
+    (Pending::READABLE, |app, stream| app.on_readable(stream)),
+    (Pending::FINISHED, |app, stream| app.on_close(stream)),
+    (Pending::WRITABLE, |app, stream| app.on_writable(stream)),
+    (Pending::ALARM, |app, stream| app.on_timer(stream)),
+];
+
+/// Sends what a connection has; whether there is more for which the budget was too small.
+fn send_some(
+    connection: &mut Connection,
+    (machine, now, budget): (&mut tcp_machine::Machine, Time, u32),
+    (key, tx, chunks): (&Key, &Fifo, &Chunks),
+    wire: &mut impl Wire,
+    failed: &mut bool,
+) -> bool {
+    let mut out = |out: &Outgoing| {
+        let (at, len) = (tx.start() + u64::from(out.ahead), out.segment.len as usize);
+        let payload = (len > 0).then(|| Payload::new(tx, chunks, at, len));
+        let is_sent = wire.segment(key, out, payload);
+        *failed |= !is_sent;
+        is_sent
+    };
+    connection.send(machine, now, tx.len() as u32, budget, &mut out)
+}

@@ -1,0 +1,78 @@
+//! Blocks of one type, reserved at the start and taken in turn.
+
+/// A block's number in its pool, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block(u32);
+
+impl Block {
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    #[inline(always)]
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Contents that can be emptied for the next user.
+pub(crate) trait Clear: Default {
+    fn clear(&mut self);
+}
+
+/// At most so many blocks as it was made for. Address space is reserved, memory is used by the
+/// blocks that were ever taken; the one that was given back last is taken next.
+#[derive(Debug)]
+pub(crate) struct Pool<T> {
+    blocks: Vec<T>,
+    free: Vec<u32>,
+    limit: usize,
+}
+
+impl<T: Clear> Pool<T> {
+    pub(crate) fn new(limit: usize) -> Self {
+        let limit = limit.min(u32::MAX as usize - 1);
+        Self { blocks: Vec::with_capacity(limit), free: Vec::with_capacity(limit), limit }
+    }
+
+    /// An empty block; `None` if all are taken.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Block> {
+        if let Some(index) = self.free.pop() {
+            self.blocks[index as usize].clear();
+            return Some(Block(index));
+        }
+        (self.blocks.len() < self.limit).then(|| {
+            self.blocks.push(T::default());
+            Block(self.blocks.len() as u32 - 1)
+        })
+    }
+
+    /// Takes a block back, if it is one.
+    #[inline]
+    pub(crate) fn give(&mut self, block: &mut Block) {
+        if !block.is_none() {
+            self.free.push(block.0);
+            *block = Block::NONE;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, block: Block) -> &T {
+        &self.blocks[block.0 as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn at_mut(&mut self, block: Block) -> &mut T {
+        &mut self.blocks[block.0 as usize]
+    }
+
+    /// Blocks taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.blocks.len() - self.free.len()
+    }
+}

@@ -1,0 +1,69 @@
+//! `http cli server`.
+
+use control::Secret;
+use control::cli::{Cli, Command, Error, Print};
+use control::configuration::Lines;
+use net::Router;
+
+use super::{CliServer, DEFAULT_URI, NewListener, add, remove};
+
+/// Serve commands that show over HTTP, without a login: everybody who reaches the address may ask.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("http cli server")]
+#[stage(State)]
+#[undo("http cli server uri {uri} listener del")]
+struct Serve {
+    /// end point; http://0.0.0.0/80 without
+    uri: Option<String>,
+    /// bytes that a connection keeps each way
+    fifo_size: Option<u32>,
+    /// accepted: memory is taken as needed
+    private_segment_size: Option<String>,
+    /// accepted: memory is taken as needed
+    prealloc_fifos: Option<u32>,
+    /// add or delete a listener
+    listener: Option<Change>,
+    /// namespace; the default one without
+    appns: Option<String>,
+    /// its secret
+    secret: Option<Secret<u64>>,
+    /// accepted: there is HTTP/1 only
+    http1_only: bool,
+}
+
+/// Add or delete.
+#[derive(control::cli::Words, Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Add.
+    Add,
+    /// Delete.
+    Del,
+}
+
+pub(crate) fn configuration(router: &Router, lines: &mut Lines<'_>) {
+    let Some(attached) = &router.own::<CliServer>().attached else { return };
+    for uri in attached.listeners.keys() {
+        lines.push(&Serve {
+            uri: Some(uri.clone()),
+            fifo_size: attached.fifo,
+            private_segment_size: None,
+            prealloc_fifos: None,
+            listener: None,
+            appns: Some(attached.namespace.clone()).filter(|id| !id.is_empty()),
+            secret: (attached.secret != 0).then_some(Secret(attached.secret)),
+            http1_only: false,
+        });
+    }
+}
+
+pub(super) fn register(cli: &mut Cli<Router>) {
+    cli.command(|router: &mut Router, c: Serve| -> Result<(), Error> {
+        let uri = c.uri.unwrap_or_else(|| DEFAULT_URI.to_owned());
+        if c.listener == Some(Change::Del) {
+            return Ok(remove(router, &uri)?);
+        }
+        let namespace = c.appns.unwrap_or_default();
+        let secret = c.secret.map_or(0, |secret| *secret);
+        Ok(add(router, NewListener { namespace, secret, fifo: c.fifo_size, uri })?)
+    });
+}

@@ -1,0 +1,117 @@
+//! Requests: which are commands, and which are refused.
+
+use std::sync::mpsc::SyncSender;
+
+use http_core::{Answer, Method, Request, Response, Site, Ticket};
+use net::events::EventSender;
+
+use super::work::{Ask, Asked};
+
+/// Letters of a command at most.
+const LONGEST: usize = 512;
+
+/// The site on one thread.
+pub(super) struct CommandSite {
+    asks: SyncSender<Ask>,
+    told: EventSender<Asked>,
+}
+
+/// Makes the site of each thread.
+pub(super) fn maker(asks: SyncSender<Ask>, told: EventSender<Asked>) -> impl Fn() -> CommandSite {
+    move || CommandSite { asks: asks.clone(), told: told.clone() }
+}
+
+impl Site for CommandSite {
+    fn answer(&mut self, request: &Request<'_>, _: f64) -> Answer {
+        let command = match checked(request) {
+            Ok(command) => command,
+            Err((status, why)) => return Answer::Now(Response::plain(status, why)),
+        };
+        let ticket = Ticket::default();
+        let ask = Ask { command, ticket: ticket.clone() };
+        if self.asks.try_send(ask).is_err() {
+            return Answer::Now(Response::plain(503, "too many commands wait"));
+        }
+        // A full ring means that control was notified often enough.
+        self.told.send(Asked);
+        Answer::Later(ticket)
+    }
+}
+
+/// The command of a request that may be answered.
+fn checked(request: &Request<'_>) -> Result<String, (u16, &'static str)> {
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return Err((405, "commands are asked for with GET"));
+    }
+    // Browsers say so when a page sends a request, and with any host name that a page gave them.
+    let is_page = request.has_header("origin")
+        || request.header("sec-fetch-site").is_some_and(|site| site != "none");
+    if is_page {
+        return Err((403, "a web page sent this"));
+    }
+    if !request.header("host").is_none_or(is_address) {
+        return Err((403, "the router is asked by its address, not by a name"));
+    }
+    if !request.query.is_empty() {
+        return Err((400, "a command has no query"));
+    }
+    command_of(request.path).map_err(|why| (403, why))
+}
+
+/// Whether a value of `Host` is an address, with or without a port.
+fn is_address(host: &str) -> bool {
+    let is_ip6 = |text: &str| {
+        let inner = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        inner.is_some_and(|(addr, port)| {
+            addr.parse::<std::net::Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port))
+        })
+    };
+    let is_ip4 = |text: &str| {
+        let (addr, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+        addr.parse::<std::net::Ipv4Addr>().is_ok() && (port.is_empty() || is_port(port))
+    };
+    is_ip4(host) || is_ip6(host)
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// The command of a path: its words between `/`.
+///
+/// # Errors
+/// In words, the reason why it is not run.
+pub fn command_of(path: &str) -> Result<String, &'static str> {
+    if path.len() > LONGEST {
+        return Err("the command is too long");
+    }
+    let mut words = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        words.push(decoded(part).ok_or("the command has letters that it may not have")?);
+    }
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    // `sh`, `sho`, `show`: as the command line takes it.
+    if first.len() < 2 || !"show".starts_with(first) {
+        return Err("only commands that show are run");
+    }
+    words[0] = "show".to_owned();
+    Ok(words.join(" "))
+}
+
+/// A word with its `%XX`; `None` if it has letters that mean something else to a command line.
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = part.bytes();
+    let mut word = String::new();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                (digit(bytes.next())? * 16 + digit(bytes.next())?) as u8
+            }
+            byte => byte,
+        };
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._:/+@[]>,".contains(&byte);
+        word.push(is_plain.then_some(char::from(byte))?);
+    }
+    Some(word)
+}

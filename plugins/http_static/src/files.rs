@@ -1,0 +1,269 @@
+//! Files beneath a folder, read by a thread of its own, and a cache of them.
+//!
+//! A path is resolved by the kernel (`openat2` with `RESOLVE_BENEATH`): neither `..` nor a link
+//! leads out of the folder. Only regular files are read. The cache is compared with the file for
+//! each request, so it is never older than the file.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{io, thread};
+
+use http_core::{Response, Ticket};
+use rustix::fs::{Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::io::Errno;
+
+use crate::types::content_type;
+
+/// Requests that may wait.
+const WAITING: usize = 1024;
+/// Bytes of a file at most.
+pub const MOST_FILE: u64 = 256 << 20;
+/// Files in the cache at most.
+const MOST_CACHED: usize = 4096;
+/// File that stands for a folder.
+const INDEX: &str = "index.html";
+
+/// A request for a file.
+pub struct Ask {
+    /// Path beneath the folder, without percent signs: `/a/b.html`.
+    pub path: String,
+    /// `If-Modified-Since`, as it came.
+    pub since: Option<String>,
+    /// Place of the answer.
+    pub ticket: Ticket,
+    /// Where the file goes as well, if it was found: it may be given again for a moment.
+    pub found: SyncSender<(String, Response)>,
+}
+
+/// Numbers of the cache, for display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Bytes of files in it.
+    pub bytes: u64,
+    /// Files in it.
+    pub files: usize,
+    /// Requests that found the file in it.
+    pub hits: u64,
+    /// Requests that read the file.
+    pub reads: u64,
+    /// Files that left it for others.
+    pub evictions: u64,
+    /// A request to empty it.
+    clear: bool,
+}
+
+/// The numbers, shared by the thread and control. All clones are one.
+#[derive(Clone, Default)]
+pub struct Ledger(Arc<Mutex<Numbers>>);
+
+impl Ledger {
+    fn change<R>(&self, change: impl FnOnce(&mut Numbers) -> R) -> R {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    /// The numbers of now.
+    pub fn numbers(&self) -> Numbers {
+        self.change(|numbers| *numbers)
+    }
+    /// Requests that the cache is emptied before the next file.
+    pub fn clear(&self) {
+        self.change(|numbers| (numbers.bytes, numbers.files, numbers.clear) = (0, 0, true));
+    }
+}
+
+/// Starts the thread, which ends when no site is left.
+///
+/// # Errors
+/// The kernel's: the folder does not exist, or no thread can be made.
+pub fn start(
+    folder: &str,
+    cache_size: u64,
+    max_age: u32,
+    ledger: Ledger,
+) -> io::Result<SyncSender<Ask>> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(folder, flags, Mode::empty())?;
+    let (asks, taken) = sync_channel(WAITING);
+    let cache = Cache { files: HashMap::new(), bytes: 0, limit: cache_size, clock: 0, ledger };
+    let mut reader = Reader { root, cache, max_age };
+    let name = "http_static".to_owned();
+    thread::Builder::new().name(name).spawn(move || reader.serve(&taken))?;
+    Ok(asks)
+}
+
+struct Reader {
+    root: OwnedFd,
+    cache: Cache,
+    max_age: u32,
+}
+
+/// A file as it was read.
+struct Entry {
+    body: Arc<[u8]>,
+    /// Its version: inode, length, seconds and nanoseconds of its last change.
+    stamp: Stamp,
+    used: u64,
+}
+
+type Stamp = (u64, u64, i64, u64);
+
+struct Cache {
+    files: HashMap<String, Entry>,
+    bytes: u64,
+    limit: u64,
+    clock: u64,
+    ledger: Ledger,
+}
+
+impl Reader {
+    fn serve(&mut self, asks: &Receiver<Ask>) {
+        while let Ok(ask) = asks.recv() {
+            if self.cache.ledger.change(|numbers| std::mem::take(&mut numbers.clear)) {
+                (self.cache.files, self.cache.bytes) = (HashMap::new(), 0);
+            }
+            if !ask.ticket.is_awaited() {
+                continue;
+            }
+            let response = self.answer(&ask).unwrap_or_else(Response::status);
+            if response.status == 200 {
+                // A site that does not listen asks again.
+                let _ = ask.found.try_send((ask.path, response.clone()));
+            }
+            ask.ticket.fill(response);
+        }
+    }
+
+    /// The response with a file, or a status.
+    fn answer(&mut self, ask: &Ask) -> Result<Response, u16> {
+        let path = match ask.path.strip_suffix('/') {
+            Some(folder) => format!("{folder}/{INDEX}"),
+            None => ask.path.clone(),
+        };
+        let file = open(&self.root, &path)?;
+        let stat = fstat(&file).map_err(status)?;
+        let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+        if kind.is_dir() {
+            let mut response = Response::status(301);
+            response.headers.push(("Location", format!("{}/", encoded(&path))));
+            return Ok(response);
+        }
+        if !kind.is_file() {
+            return Err(403);
+        }
+        let modified = date(stat.st_mtime);
+        let headers = vec![
+            ("Cache-Control", format!("max-age={}", self.max_age)),
+            ("Last-Modified", modified.clone()),
+        ];
+        if ask.since.as_deref() == Some(&modified) {
+            return Ok(Response { status: 304, content_type: "", headers, body: Arc::from([]) });
+        }
+        let body = self.cache.body(&path, file, &stat)?;
+        Ok(Response { status: 200, content_type: content_type(&path), headers, body })
+    }
+}
+
+impl Cache {
+    fn body(&mut self, path: &str, file: OwnedFd, stat: &Stat) -> Result<Arc<[u8]>, u16> {
+        let len = u64::try_from(stat.st_size).unwrap_or_default();
+        let stamp = (stat.st_ino, len, stat.st_mtime, stat.st_mtime_nsec);
+        self.clock += 1;
+        if let Some(entry) = self.files.get_mut(path)
+            && entry.stamp == stamp
+        {
+            entry.used = self.clock;
+            self.ledger.change(|numbers| numbers.hits += 1);
+            return Ok(Arc::clone(&entry.body));
+        }
+        if len > MOST_FILE {
+            return Err(413);
+        }
+        let mut bytes = Vec::with_capacity(len as usize);
+        File::from(file).take(len).read_to_end(&mut bytes).map_err(|_| 500_u16)?;
+        let body: Arc<[u8]> = bytes.into();
+        self.forget(path);
+        if len <= self.limit {
+            self.make_room(len);
+            let entry = Entry { body: Arc::clone(&body), stamp, used: self.clock };
+            self.files.insert(path.to_owned(), entry);
+            self.bytes += len;
+        }
+        let (bytes, files) = (self.bytes, self.files.len());
+        self.ledger.change(|numbers| {
+            numbers.reads += 1;
+            (numbers.bytes, numbers.files) = (bytes, files);
+        });
+        Ok(body)
+    }
+
+    fn forget(&mut self, path: &str) {
+        if let Some(old) = self.files.remove(path) {
+            self.bytes -= old.body.len() as u64;
+        }
+    }
+
+    /// Drops those that were not asked for the longest.
+    fn make_room(&mut self, len: u64) {
+        while self.bytes + len > self.limit || self.files.len() >= MOST_CACHED {
+            let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(path) = oldest.map(|(path, _)| path.clone()) else { return };
+            self.forget(&path);
+            self.ledger.change(|numbers| numbers.evictions += 1);
+        }
+    }
+}
+
+/// Opens a file beneath the folder for reading.
+fn open(root: &OwnedFd, path: &str) -> Result<OwnedFd, u16> {
+    let path = path.trim_start_matches('/');
+    let path = if path.is_empty() { "." } else { path };
+    // Without NONBLOCK a pipe would hold the thread up until another program writes.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, path, flags, Mode::empty(), resolve).map_err(status)
+}
+
+fn status(why: Errno) -> u16 {
+    match why {
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => 404,
+        Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP | Errno::NXIO => 403,
+        _ => 500,
+    }
+}
+
+/// A path with what may not be in a header's URI escaped.
+fn encoded(path: &str) -> String {
+    let mut text = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text += &format!("%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// A date as HTTP writes it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn date(seconds: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let since = seconds.max(0).unsigned_abs();
+    let (days, second) = (since / 86_400, since % 86_400);
+    // Days of the civil calendar, counted from 1 March of year 0.
+    let z = days + 719_468;
+    let (era, of_era) = (z / 146_097, z % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let (name, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize - 1]);
+    format!("{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+}

@@ -1,0 +1,268 @@
+//! Files over HTTP, on the host stack: servers, each with an end point and a folder.
+//!
+//! A server is an application of its own. Its parts on data-plane threads ([`site`]) serve files
+//! that a thread of its own ([`files`]) has read.
+#![forbid(unsafe_code)]
+
+mod api;
+mod cli;
+mod files;
+mod site;
+mod types;
+
+use std::collections::BTreeMap;
+
+use control::feature::{Refusal, Refused};
+use host_stack::control::{Backend, Hook, backend, enable as enable_sessions, follow, namespaces};
+use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen};
+use http_core::{Limits, Server, handlers};
+use net::{Configuration, Feature, Origin, Parts, Router};
+
+pub use api::*;
+pub use files::{Ask, Ledger, MOST_FILE, Numbers, start};
+pub use site::decoded;
+pub use types::content_type;
+
+use site::FileSite;
+
+/// Servers at most.
+const MOST_SERVERS: usize = 16;
+/// End point without another one.
+pub const DEFAULT_URI: &str = "tcp://0.0.0.0/80";
+
+/// Files over HTTP.
+pub const FEATURE: Feature = Feature {
+    name: "http_static",
+    about: "HTTP Static Server",
+    origin: Origin::Plugin,
+    default_enabled: true,
+    requires: &["session"],
+    register,
+    configuration: Configuration::Commands(cli::configuration),
+};
+
+/// Settings of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// End point: `tcp://0.0.0.0/80`, `http://[2001:db8::1]:80`.
+    pub uri: String,
+    /// Folder of the files; empty for none.
+    pub www_root: String,
+    /// Paths of other features are answered, `/stats.prom` for one.
+    pub url_handlers: bool,
+    /// Bytes that a connection keeps each way; 0 for the usual number.
+    pub fifo_size: u32,
+    /// Bytes of files that are kept.
+    pub cache_size: u64,
+    /// Seconds for which clients may keep a file.
+    pub max_age: u32,
+    /// Seconds between two requests of a connection.
+    pub keepalive_timeout: u32,
+    /// Bytes of the body of a request.
+    pub max_body_size: u64,
+    /// Bytes that may wait to be read; kept for those who ask for it.
+    pub rx_buff_thresh: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            uri: DEFAULT_URI.to_owned(),
+            www_root: String::new(),
+            url_handlers: false,
+            fifo_size: 0,
+            cache_size: 10 << 20,
+            max_age: 600,
+            keepalive_timeout: 60,
+            max_body_size: 8192,
+            rx_buff_thresh: 1 << 20,
+        }
+    }
+}
+
+/// A server that runs.
+pub struct Running {
+    app: u32,
+    /// Settings.
+    pub settings: Settings,
+    /// Its cache.
+    pub cache: Ledger,
+}
+
+/// The state of control: servers by end point. The first one is the one that messages are about.
+#[derive(Default)]
+struct Servers {
+    main: Option<String>,
+    all: BTreeMap<String, Running>,
+}
+
+/// Reasons why a server cannot be added or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Refusal)]
+pub enum Error {
+    /// {0}
+    #[from]
+    Stack(host_stack::Error),
+    /// {0}
+    #[from]
+    Sessions(host_stack::control::Error),
+    /// {0}
+    #[from]
+    Uri(BadEndpoint),
+    /// {0}: there is no TLS: http:// or tcp://
+    #[retval(INVALID_VALUE)]
+    NoTls(String),
+    /// a server runs at {0}
+    #[retval(INVALID_VALUE)]
+    Running(String),
+    /// no server runs at {0}
+    #[retval(INVALID_VALUE)]
+    NotRunning(String),
+    /// no server runs
+    #[retval(INVALID_VALUE)]
+    None,
+    /// www-root or url-handlers: there must be something to serve
+    #[retval(INVALID_VALUE)]
+    Nothing,
+    /// www-root {0}: {1}
+    #[retval(INVALID_VALUE)]
+    Folder(String, String),
+    /// at most {MOST_SERVERS} servers
+    #[retval(LIMIT_EXCEEDED)]
+    TooMany,
+}
+
+/// Servers by end point.
+pub fn running(router: &Router) -> impl Iterator<Item = &Running> {
+    router.own::<Servers>().all.values()
+}
+
+/// The server that messages are about.
+pub fn main_server(router: &Router) -> Option<&Running> {
+    let servers = router.own::<Servers>();
+    servers.all.get(servers.main.as_ref()?)
+}
+
+/// The end point of a URI, which is TCP.
+fn endpoint(uri: &str) -> Result<Endpoint, Error> {
+    if uri.starts_with("https://") || uri.starts_with("tls://") {
+        return Err(Error::NoTls(uri.to_owned()));
+    }
+    let tcp = match uri.strip_prefix("http://") {
+        Some(rest) => format!("tcp://{rest}"),
+        None => uri.to_owned(),
+    };
+    Ok(tcp.parse()?)
+}
+
+/// Starts a server; the first one, if it is `main`. Enables the session layer where that is off.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn add(router: &mut Router, settings: Settings, is_main: bool) -> Result<(), Error> {
+    let at = endpoint(&settings.uri)?;
+    let servers = router.own::<Servers>();
+    if let Some(main) = servers.main.as_ref().filter(|_| is_main) {
+        return Err(Error::Running(main.clone()));
+    }
+    if servers.all.contains_key(&settings.uri) {
+        return Err(Error::Running(settings.uri));
+    }
+    if servers.all.len() >= MOST_SERVERS {
+        return Err(Error::TooMany);
+    }
+    if settings.www_root.is_empty() && !settings.url_handlers {
+        return Err(Error::Nothing);
+    }
+    let cache = Ledger::default();
+    let asks = match settings.www_root.as_str() {
+        "" => None,
+        root => {
+            let (size, age) = (settings.cache_size, settings.max_age);
+            let bad =
+                |why: std::io::Error| Error::Folder(root.to_owned(), control::cli::io_text(&why));
+            Some(files::start(root, size, age, cache.clone()).map_err(bad)?)
+        }
+    };
+    if backend(router).is_none() {
+        enable_sessions(router, Backend::RuleTable)?;
+    }
+    let shelf = settings.url_handlers.then(|| handlers(router));
+    let limits = Limits {
+        body: usize::try_from(settings.max_body_size).unwrap_or(usize::MAX).min(1 << 20),
+        idle: f64::from(settings.keepalive_timeout.max(1)),
+        ..Limits::default()
+    };
+    let mut options = Options::default();
+    if settings.fifo_size > 0 {
+        (options.rx_fifo, options.tx_fifo) = (settings.fifo_size, settings.fifo_size);
+    }
+    let name = match is_main {
+        true => "http_static_server".to_owned(),
+        false => format!("http_static_server-{}", at.socket()),
+    };
+    let app = attach(router, &name, options, move |_| {
+        let site = FileSite::new(asks.clone(), shelf.clone());
+        Box::new(Server::new(site, limits))
+    })?;
+    if let Err(why) = listen(router, app, at, true) {
+        detach(router, app);
+        return Err(why.into());
+    }
+    let servers = router.own_mut::<Servers>();
+    let uri = settings.uri.clone();
+    if is_main {
+        servers.main = Some(uri.clone());
+    }
+    servers.all.insert(uri, Running { app, settings, cache });
+    Ok(())
+}
+
+/// Stops the server at an end point.
+///
+/// # Errors
+/// [`Error::NotRunning`].
+pub fn remove(router: &mut Router, uri: &str) -> Result<(), Error> {
+    let servers = router.own_mut::<Servers>();
+    let old = servers.all.remove(uri).ok_or_else(|| Error::NotRunning(uri.to_owned()))?;
+    servers.main.take_if(|main| main == uri);
+    detach(router, old.app);
+    Ok(())
+}
+
+/// Stops all servers.
+///
+/// # Errors
+/// [`Error::None`].
+pub fn disable(router: &mut Router) -> Result<(), Error> {
+    let servers = std::mem::take(router.own_mut::<Servers>());
+    if servers.all.is_empty() {
+        return Err(Error::None);
+    }
+    servers.all.values().for_each(|old| detach(router, old.app));
+    Ok(())
+}
+
+/// Forgets servers that were detached with the layer.
+fn forget(router: &mut Router) {
+    *router.own_mut::<Servers>() = Servers::default();
+}
+
+fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
+    let router = &mut *parts.router;
+    router.insert(Servers::default());
+    let switch = |router: &mut Router, is_on: bool| {
+        if !is_on {
+            forget(router);
+        }
+    };
+    let namespace = |router: &mut Router, index: u32, change: namespaces::Change| {
+        let is_ours = namespaces::at(router, index).is_ok_and(|n| n.of.id == namespaces::DEFAULT);
+        if is_ours && change == namespaces::Change::Deleting {
+            forget(router);
+        }
+    };
+    follow(router, Hook { switch, namespace });
+    cli::register(&mut parts.cli);
+    api::register(&mut parts.api);
+    Ok(())
+}
