@@ -278,6 +278,21 @@ impl Connection {
         machine.holes.give(&mut self.holes);
     }
 
+    /// Moves to another thread, whose machine has room for as many connections: what this one
+    /// holds of the old thread's memory goes with it. `false` if there is no room: then it is
+    /// only released, by the machine of the old thread.
+    #[must_use]
+    pub fn change_thread(&mut self, from: &mut Machine, to: &mut Machine) -> bool {
+        if !from.flights.hand_over(&mut self.flight, &mut to.flights) {
+            return false;
+        }
+        let is_moved = from.holes.hand_over(&mut self.holes, &mut to.holes);
+        if !is_moved {
+            to.flights.give(&mut self.flight);
+        }
+        is_moved
+    }
+
     /// Least payload of any segment: what congestion control counts in.
     #[inline(always)]
     fn segment_size(&self) -> u32 {

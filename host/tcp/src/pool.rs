@@ -61,6 +61,18 @@ impl<T: Clear> Pool<T> {
         }
     }
 
+    /// Moves a block to another pool; `false`, and it stays, if that one has no room.
+    pub(crate) fn hand_over(&mut self, block: &mut Block, to: &mut Self) -> bool {
+        if block.is_none() {
+            return true;
+        }
+        let Some(new) = to.take() else { return false };
+        std::mem::swap(self.at_mut(*block), to.at_mut(new));
+        self.give(block);
+        *block = new;
+        true
+    }
+
     #[inline(always)]
     pub(crate) fn at(&self, block: Block) -> &T {
         &self.blocks[block.0 as usize]

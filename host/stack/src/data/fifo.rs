@@ -231,6 +231,23 @@ impl Fifo {
         }
         done
     }
+    /// Takes a copy of all that another FIFO keeps, also what lies behind gaps, while this one is
+    /// empty; `false` if there was no room for all of it.
+    #[must_use]
+    pub fn copy_from(&mut self, chunks: &mut Chunks, other: &Self, of: &Chunks) -> bool {
+        let mut at = other.start;
+        while at < other.reach {
+            let Some((chunk, offset)) = other.find(of, at) else { return false };
+            let n = (CHUNK - offset).min((other.reach - at) as usize);
+            let to = self.end + (at - other.start);
+            if self.put(chunks, to, &of.at(chunk)[offset..offset + n]) < n {
+                return false;
+            }
+            at += n as u64;
+        }
+        self.advance(other.len());
+        true
+    }
     /// Forgets the first bytes; how many there were.
     pub fn consume(&mut self, chunks: &mut Chunks, n: usize) -> usize {
         let n = n.min(self.len());
@@ -296,6 +313,27 @@ mod tests {
         assert_eq!((other.write(&mut chunks, b"x"), chunks.refused() > 0), (0, true));
         one.clear(&mut chunks);
         assert_eq!(other.write(&mut chunks, b"x"), 1);
+    }
+
+    #[test]
+    fn a_copy_has_what_lies_behind_gaps_and_says_when_there_is_no_room() {
+        let (mut from, mut to) = (Chunks::new(8).unwrap(), Chunks::new(3).unwrap());
+        let mut fifo = Fifo::new(20_000);
+        fifo.write(&mut from, &pattern(0, 6000));
+        fifo.consume(&mut from, 5000);
+        fifo.write_at(&mut from, 7000, &pattern(7000, 4000));
+        let mut copy = Fifo::new(20_000);
+        assert!(copy.copy_from(&mut to, &fifo, &from));
+        assert_eq!((copy.len(), copy.write(&mut to, &pattern(6000, 1000))), (1000, 1000));
+        copy.advance(4000);
+        let mut got = [0; 6000];
+        let start = copy.start();
+        assert_eq!((copy.copy(&to, start, &mut got), &got[..]), (6000, &pattern(5000, 6000)[..]));
+        let mut second = Fifo::new(20_000);
+        assert!(!second.copy_from(&mut to, &fifo, &from), "one chunk is left");
+        second.clear(&mut to);
+        copy.clear(&mut to);
+        assert_eq!(to.used(), 0);
     }
 
     proptest! {

@@ -8,7 +8,6 @@ use wire::Protocol;
 use super::app::Application;
 use super::connecting::{Open, refused};
 use super::endpoint::{Endpoint, Transport};
-use super::fifo::Chunks;
 use super::key::Key;
 use super::listeners::Listener;
 use super::ports::{Ports, Share};
@@ -17,7 +16,6 @@ use super::tcp::flow_of;
 use super::worker::{New, Part, Worker, time};
 
 /// Bytes that go over from thread to thread at a time.
-const PIECE: usize = 4096;
 
 impl Worker {
     /// Adds the part of an application.
@@ -174,12 +172,8 @@ impl Worker {
         self.parts.append(&mut other.parts);
         let mut places = vec![NONE; other.sessions.len()];
         for (at, place) in places.iter_mut().enumerate() {
-            let session = &mut other.sessions[at];
-            if matches!(session.inner, Inner::Free) {
-                continue;
-            }
             // A session without room here goes without a word: its application has no other.
-            *place = self.adopt(session, first, &other.chunks).unwrap_or(NONE);
+            *place = self.adopt(&mut other, at, first).unwrap_or(NONE);
         }
         for place in places.iter().copied().filter(|place| *place != NONE) {
             if let Inner::Cut(peer) = &mut self.sessions[place as usize].inner {
@@ -194,9 +188,15 @@ impl Worker {
         }
         self.replies.append(&mut other.replies);
         self.freed.append(&mut other.freed);
+        self.unfinished.append(&mut other.unfinished);
     }
-    fn adopt(&mut self, session: &mut Session, first: u32, chunks: &Chunks) -> Option<u32> {
-        let limits = [session.rx.limit() as u32, session.tx.limit() as u32];
+    /// Takes over a session; its part of the application stands behind `first`. One whose bytes
+    /// have no room here is reset.
+    fn adopt(&mut self, other: &mut Self, at: usize, first: u32) -> Option<u32> {
+        let session = &mut other.sessions[at];
+        if matches!(session.inner, Inner::Free) {
+            return None;
+        }
         let index = self.insert(New {
             key: session.key,
             inner: std::mem::take(&mut session.inner),
@@ -204,28 +204,27 @@ impl Worker {
             listener: session.listener,
             namespace: session.namespace,
             life: session.life,
-            limits,
+            limits: [session.rx.limit() as u32, session.tx.limit() as u32],
             data: session.data,
         })?;
-        match self.sessions[index as usize].inner {
+        let own = &mut self.sessions[index as usize];
+        let mut is_whole = true;
+        match &mut own.inner {
             Inner::Half(_) => self.half_open += 1,
             Inner::Wait(_) => self.waits += 1,
-            _ => {}
+            Inner::Tcp(connection) => {
+                is_whole = connection.change_thread(&mut other.machine, &mut self.machine);
+            }
+            Inner::Free | Inner::Udp | Inner::Cut(_) => {}
         }
-        let own = &mut self.sessions[index as usize];
         own.part = if session.part == NONE { NONE } else { first + session.part };
         own.wants_room = session.wants_room;
         own.is_finished = session.is_finished;
         own.failure = session.failure;
         own.alarm = session.alarm;
-        let mut piece = [0; PIECE];
+        own.refused = session.refused;
         for (from, to) in [(&session.rx, &mut own.rx), (&session.tx, &mut own.tx)] {
-            let mut at = from.start();
-            while at < from.end() {
-                let n = from.copy(chunks, at, &mut piece);
-                to.write(&mut self.chunks, &piece[..n]);
-                at += n.max(1) as u64;
-            }
+            is_whole &= to.copy_from(&mut self.chunks, from, &other.chunks);
         }
         own.retry = Time::default();
         let mut pending = session.pending;
@@ -235,6 +234,9 @@ impl Worker {
             pending.add(Pending::READABLE);
         }
         self.queue(index, pending);
+        if !is_whole {
+            self.withdraw_at(index);
+        }
         self.arm(index);
         Some(index)
     }

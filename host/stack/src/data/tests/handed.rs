@@ -49,10 +49,14 @@ fn an_answer_on_another_thread_is_handed_to_the_session_also_when_threads_change
         assert_eq!(seen(&log), [Seen::Connected(7)], "thread {thread}");
         let said: Vec<_> = sent.iter().filter_map(|c| read(&c.bytes)).collect();
         assert!(said.iter().any(|(s, _)| s.len == 5 && s.ack == Seq(501)), "{said:?}");
-        // The thread that has it ends, and others have its number.
-        let data = Segment { flags: Flags::ACK, seq: Seq(501), ack: syn.seq + 6, ..answer };
+        // The thread that has it ends, while bytes are in flight and some have come out of order,
+        // and others have its number.
+        let data = Segment { flags: Flags::ACK, seq: Seq(501), ack: syn.seq + 3, ..answer };
+        let late = Segment { seq: Seq(503), ..data };
+        bench.receive_at((thread + 1) % 3, pg0, &[from_host(ports(its), &late, b"re")]);
         bench.set_threads(0..1);
-        bench.receive(pg0, &[from_host(ports(its), &data, b"more")]);
+        let data = Segment { ack: syn.seq + 6, ..data };
+        bench.receive(pg0, &[from_host(ports(its), &data, b"mo")]);
         assert_eq!(seen(&log), [Seen::Bytes(b"more".to_vec())], "thread {thread}");
         bench.set_threads(0..3);
         let data = Segment { seq: Seq(505), ..data };
