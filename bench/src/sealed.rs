@@ -50,7 +50,7 @@ impl Kind {
         let hex = |bytes: &[u8]| bytes.iter().fold(String::new(), |s, b| s + &format!("{b:02x}"));
         let key = hex(&KEY);
         match self.has_cbc {
-            false => format!("esp crypto-alg aes-gcm-128 crypto-key {key} salt 7"),
+            false => format!("esp crypto-alg aes-gcm-128 crypto-key {key} salt 0x7"),
             true => format!(
                 "esp crypto-alg aes-cbc-128 crypto-key {key} integ-alg sha1-96 integ-key {}",
                 hex(&MAC_KEY)
@@ -73,7 +73,7 @@ impl Kind {
                 "create ipip tunnel src {near} dst {far}\n\
                  ipsec sa add {out} spi {spi} {suite}\n\
                  ipsec sa add {back} spi {spi} {suite} inbound\n\
-                 ipsec tunnel protect ipip{n} input-sa {back} output-sa {out}\n\
+                 ipsec tunnel protect ipip{n} sa-in {back} sa-out {out}\n\
                  set interface state ipip{n} up\n\
                  set interface unnumbered ipip{n} use pg1\n"
             );

@@ -82,12 +82,12 @@ fn what_cannot_be_is_refused_with_the_word_failed() {
     b.set("vperf server");
     assert_eq!(b.cli("vperf server"), "vperf server: failed: server already running\n");
     b.set("session disable");
-    assert!(
-        run(&mut b, "vperf client uri tcp://10.0.0.1/1234")
-            .contains("failed: the session layer is disabled")
-    );
-    b.set("session enable");
+    // The layer is enabled with an application, unless that is refused.
+    let refused = b.cli("vperf server appns nowhere");
+    assert!(refused.contains("nowhere"), "{refused}");
+    assert!(b.cli("show session").contains("the session layer is disabled"));
     b.set("vperf server");
+    assert!(b.cli("show session").starts_with("Thread 0:"));
 }
 
 #[test]

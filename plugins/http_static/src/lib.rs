@@ -13,7 +13,7 @@ mod types;
 use std::collections::BTreeMap;
 
 use control::feature::{Refusal, Refused};
-use host_stack::control::{Backend, Hook, backend, enable as enable_sessions, follow, namespaces};
+use host_stack::control::{Hook, follow, namespaces};
 use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen};
 use http_core::{Limits, Server, handlers};
 use net::{Configuration, Feature, Origin, Parts, Router};
@@ -183,9 +183,6 @@ pub fn add(router: &mut Router, settings: Settings, is_main: bool) -> Result<(),
             Some(files::start(root, size, age, cache.clone()).map_err(bad)?)
         }
     };
-    if backend(router).is_none() {
-        enable_sessions(router, Backend::RuleTable)?;
-    }
     let shelf = settings.url_handlers.then(|| handlers(router));
     let limits = Limits {
         body: usize::try_from(settings.max_body_size).unwrap_or(usize::MAX).min(1 << 20),

@@ -19,7 +19,7 @@ use super::listeners::{self, Listener};
 use super::session::NONE;
 use super::udp;
 use super::worker::Worker;
-use crate::control::{apps as names, namespaces};
+use crate::control::{Backend, apps as names, backend, disable, enable, namespaces};
 
 /// Bytes that a session keeps each way by default.
 const FIFO: u32 = 64 << 10;
@@ -130,7 +130,7 @@ pub(super) fn app(router: &Router, index: u32) -> Result<&App, Error> {
 }
 
 /// Attaches an application; its number. `make` makes its part on each thread, those there are and
-/// those that come.
+/// those that come. The session layer is enabled, if it is not.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -143,8 +143,16 @@ pub fn attach(
     if ![options.rx_fifo, options.tx_fifo].iter().all(|n| (1024..=LARGEST).contains(n)) {
         return Err(Error::BadFifo);
     }
-    let namespace = namespaces::admitted(router, &options.namespace, options.secret)?;
-    let index = names::add(router, name, namespace)?;
+    let was_off = backend(router).is_none();
+    if was_off {
+        enable(router, Backend::RuleTable)?;
+    }
+    let entered = namespaces::admitted(router, &options.namespace, options.secret)
+        .and_then(|namespace| Ok((namespace, names::add(router, name, namespace)?)));
+    if was_off && entered.is_err() {
+        disable(router);
+    }
+    let (namespace, index) = entered?;
     let parts: Vec<_> = router.engine.data_threads().map(|t| (t, make(t))).collect();
     let layer = router.own_mut::<Layer>();
     layer.apps.insert(index, App { namespace, options, make: Rc::new(make) });
