@@ -72,6 +72,8 @@ pub struct Counters {
     pub cookies_refused: u64,
     /// Segments out of order that were dropped because of too many holes, or no memory for them.
     pub holes_exhausted: u64,
+    /// Reports of packets that were too large for the path (RFC 1191, RFC 8201) and were heeded.
+    pub too_big: u64,
     /// Sends that waited because all blocks for segments in flight were taken.
     pub blocks_exhausted: u64,
 }

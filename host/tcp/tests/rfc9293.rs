@@ -459,6 +459,29 @@ fn must_47_must_54_must_56_soft_errors_end_nothing_and_hard_ones_an_attempt() {
 }
 
 #[test]
+fn segments_become_as_short_as_the_path_says_and_leave_again() {
+    let mut rig = Rig::open();
+    let sent = rig.write(3 * FULL);
+    assert!(!sent.is_empty());
+    let seq = rig.details().snd_una;
+    let mut told = |seq, most| rig.connection.too_big(&mut rig.machine, seq, most).events;
+    // A guess, a longer one, and one that would make segments tiny.
+    assert!(told(seq + 3 * FULL, 500).is_empty());
+    assert!(told(seq, 1460).is_empty());
+    assert_eq!(told(seq, 500), Events::SEND);
+    assert!(told(seq, 500).is_empty(), "it is so already");
+    assert_eq!(rig.machine.counters.too_big, 1);
+    let (window, sent) = (rig.details().cwnd, rig.send());
+    assert_eq!(ranges(&sent).first().map(|range| range.0), Some(0));
+    let len: u32 = sent.iter().map(|out| out.segment.len).sum();
+    assert_eq!(len, 3 * FULL, "all of it leaves again");
+    assert!(sent.iter().all(|out| out.mss <= 500), "{sent:?}");
+    assert_eq!(rig.details().cwnd, window);
+    rig.connection.too_big(&mut rig.machine, seq, 60);
+    assert_eq!(rig.details().snd_mss, 216 - (500 - sent[0].mss));
+}
+
+#[test]
 fn must_58_must_59_segments_of_a_frame_have_one_acknowledgment() {
     let mut rig = Rig::open();
     let mut events = Events::default();

@@ -158,7 +158,13 @@ pub static IP4_DROP: FeatureArc = FeatureArc {
 pub static IP4_PUNT: FeatureArc = FeatureArc {
     name: "ip4-punt",
     starts: &["ip4-punt", "ip4-local", "ip4-icmp-input"],
-    order: &["stn-ip4-punt", "ip4-punt-acl", "ip4-punt-policer", "ip4-punt-redirect"],
+    order: &[
+        "ip4-session-icmp-error",
+        "stn-ip4-punt",
+        "ip4-punt-acl",
+        "ip4-punt-policer",
+        "ip4-punt-redirect",
+    ],
     end: "error-punt",
     side: Side::Receive,
 };

@@ -140,7 +140,13 @@ pub static IP6_DROP: FeatureArc = FeatureArc {
 pub static IP6_PUNT: FeatureArc = FeatureArc {
     name: "ip6-punt",
     starts: &["ip6-punt", "ip6-local", "ip6-icmp-input"],
-    order: &["stn-ip6-punt", "ip6-punt-acl", "ip6-punt-policer", "ip6-punt-redirect"],
+    order: &[
+        "ip6-session-icmp-error",
+        "stn-ip6-punt",
+        "ip6-punt-acl",
+        "ip6-punt-policer",
+        "ip6-punt-redirect",
+    ],
     end: "error-punt",
     side: Side::Receive,
 };

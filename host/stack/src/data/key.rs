@@ -1,6 +1,6 @@
 //! Keys of sessions: what the packets of one have in common.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use wire::Protocol;
 
@@ -119,6 +119,10 @@ impl Key {
     #[must_use]
     pub fn on(self, interface: u32) -> Self {
         Self { link: interface, ..self }
+    }
+    /// Whether the peer's address is of one link (RFC 4291 section 2.5.6).
+    pub fn is_peer_on_link(&self) -> bool {
+        self.is_ip6 && Ipv6Addr::from(self.peer).is_unicast_link_local()
     }
     /// The interface of a peer whose address is of one link; else 0.
     pub fn link(&self) -> u32 {

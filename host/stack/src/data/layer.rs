@@ -9,7 +9,7 @@ use graph::{InputState, NodeIndex};
 use infra::rcu::{Epoch, Shared};
 use infra::table::exact::Exact;
 use net::address::OnInterface;
-use net::ip::V4;
+use net::ip::{V4, V6, Version};
 use net::{InterfaceIndex, Router};
 use tcp_machine::{Algorithm, Config};
 use wire::{IpVersion, Protocol};
@@ -112,8 +112,15 @@ fn turn_on(router: &mut Router) {
             router.log.class("session", "enable").error(why);
         }
     }
+    take_icmp_errors(router, true);
     watch(router, &threads, InputState::Adaptive);
     statistics::refresh(router);
+}
+
+fn take_icmp_errors(router: &mut Router, is_on: bool) {
+    for (arc, name) in [V4::PUNT_ARC, V6::PUNT_ARC].into_iter().zip(tcp::icmp::NAMES) {
+        router.set_feature_everywhere(arc, name, is_on);
+    }
 }
 
 fn watch(router: &mut Router, threads: &Range<usize>, state: InputState) {
@@ -201,6 +208,7 @@ fn turn_off(router: &mut Router) {
         // It was given when the layer was turned on, and cannot be refused.
         let _ = router.redispatch_protocol(version, Protocol::TCP, None);
     }
+    take_icmp_errors(router, false);
     let stack = router.own::<Layer>().stack.clone();
     if let Err(why) = stack.visit(&mut router.engine, |worker| worker.withdraw(|_| true)) {
         router.log.class("session", "disable").error(why);

@@ -87,6 +87,11 @@ pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.events.handle(|router: &mut Router, queue::Freed(end)| {
         apps::release_port(router, end.ip().into(), end.port());
     });
+    router.events.handle(|router: &mut Router, error: tcp::icmp::Elsewhere| {
+        layer::post(router, error.thread, move |worker, _, _| {
+            worker.troubled(&error.key, error.seq, error.trouble);
+        });
+    });
     statistics::register(router).map_err(refuse)?;
     router.addresses.observe(layer::follow_addresses);
     router.on_threads.push(layer::follow_threads);

@@ -1,6 +1,6 @@
 //! Differences between the nodes of both IP versions.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use graph::Buffer;
 use net::ip::{V4, V6, Version};
@@ -38,8 +38,7 @@ impl HostVersion for V6 {
             return None;
         }
         let key = Key::ip6((header.dst, dst), (header.src, src), protocol, p.fib());
-        let is_on_link = Ipv6Addr::from(header.src).is_unicast_link_local();
-        Some(if is_on_link { key.on(p.rx()) } else { key })
+        Some(if key.is_peer_on_link() { key.on(p.rx()) } else { key })
     }
 }
 

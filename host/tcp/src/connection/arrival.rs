@@ -2,6 +2,7 @@
 
 use wire::tcp::Flags as Bits;
 
+use super::opening::TIMESTAMP_LEN;
 use super::{Connection, Flags, Phase};
 use crate::segment::reset_for;
 use crate::{Effects, Error, Events, Machine, Segment, Seq, Sink, State, Time, Verdict};
@@ -381,6 +382,28 @@ impl Connection {
         if is_in_flight && is_opening && is_hard {
             machine.counters.attempt_fails += 1;
             self.end(machine, Some(Error::Unreachable), &mut effects);
+        }
+        effects
+    }
+
+    /// An ICMP error that a segment that began with `seq` does not fit into a packet: from now on
+    /// segments carry at most `most` bytes, options included, and what is in flight is sent again
+    /// (RFC 1191, RFC 8201). Errors about what is not in flight are ignored (RFC 5927), and
+    /// segments do not become shorter than [`crate::Config::min_mss`].
+    pub fn too_big(&mut self, machine: &mut Machine, seq: Seq, most: u16) -> Effects {
+        let mut effects = Effects::default();
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_LEN } else { 0 };
+        let mss = most.max(machine.config.min_mss).saturating_sub(options).max(1);
+        let is_in_flight = seq - self.snd_una < self.outstanding();
+        if !is_in_flight || !self.state.is_synchronized() || mss >= self.mss {
+            return effects;
+        }
+        self.mss = mss;
+        machine.counters.too_big += 1;
+        if !self.flight.is_none() {
+            // No sign of congestion: the window stays.
+            machine.flights.at_mut(self.flight).lose_all(self.snd_una, &mut self.totals);
+            effects.events |= Events::SEND;
         }
         effects
     }

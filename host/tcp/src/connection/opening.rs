@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Bytes that timestamps take in each header.
-const TIMESTAMP_LEN: u16 = 12;
+pub(super) const TIMESTAMP_LEN: u16 = 12;
 /// Full segments of a new peer that are acknowledged at once.
 const QUICK: u8 = 16;
 /// Retransmission timeout when the SYN had to be sent again (RFC 6298 section 5.7).

@@ -149,6 +149,7 @@ fn tcp_numbers(totals: &Totals) -> Vec<(&'static str, u64)> {
         ("SYN cookies accepted", tcp.cookies_accepted),
         ("SYN cookies refused", tcp.cookies_refused),
         ("segments dropped: too many holes", tcp.holes_exhausted),
+        ("segments shortened: too large for the path", tcp.too_big),
         ("sends delayed: too many segments in flight", tcp.blocks_exhausted),
     ]
 }

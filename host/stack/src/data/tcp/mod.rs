@@ -4,6 +4,7 @@
 //! the segment.
 
 mod counted;
+pub mod icmp;
 mod input;
 mod output;
 mod reset;
@@ -20,7 +21,6 @@ pub use output::Output;
 use super::fifo::{CHUNK, Chunks, Fifo};
 use super::key::Key;
 use super::stack::Stack;
-use super::version::HostVersion;
 
 /// The session that a segment is for, or the number of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -125,8 +125,10 @@ pub fn add_nodes(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
     add_for::<V6>(router, stack)
 }
 
-fn add_for<V: HostVersion>(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
+fn add_for<V: icmp::Errors>(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
+    let elsewhere = router.events.sender();
     let engine = &mut router.engine;
+    engine.add_feature(V::PUNT_ARC, icmp::IcmpErrors::<V>::new(stack, elsewhere))?;
     engine.add(output::Drop(V::SELF))?;
     engine.add(output::Output { version: V::SELF, stack: stack.clone() })?;
     engine.add(reset::Reset(V::SELF))?;

@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod handed;
+mod icmp;
 mod local;
 mod refused;
 
