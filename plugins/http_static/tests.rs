@@ -56,9 +56,13 @@ impl Thread {
     }
 
     fn get(&self, path: &str, since: Option<String>) -> Response {
+        self.ask(path, since, false)
+    }
+
+    fn ask(&self, path: &str, since: Option<String>, is_head: bool) -> Response {
         let ticket = Ticket::default();
         let (path, found) = (path.to_owned(), self.put.clone());
-        self.asks.send(Ask { path, since, ticket: ticket.clone(), found }).unwrap();
+        self.asks.send(Ask { path, since, is_head, ticket: ticket.clone(), found }).unwrap();
         for _ in 0..5000 {
             if let Some(response) = ticket.take() {
                 return response;
@@ -102,6 +106,8 @@ fn only_files_beneath_the_folder_are_served() {
     assert_eq!(&*thread.get("/", None).body, b"first");
     let moved = thread.get("/sub", None);
     assert_eq!((moved.status, header(&moved, "Location")), (301, Some("/sub/")));
+    let moved = thread.get("//sub", None);
+    assert_eq!(header(&moved, "Location"), Some("/sub/"), "not to the host sub");
 }
 
 #[test]
@@ -137,6 +143,27 @@ fn the_cache_keeps_what_was_asked_for_last() {
     }
     let Numbers { bytes, files, hits, reads, evictions, .. } = thread.ledger.numbers();
     assert_eq!((bytes, files, hits, reads, evictions), (800, 2, 2, 4, 1));
+}
+
+#[test]
+fn large_files_are_read_once_for_all_who_are_sent_them_and_within_a_bound() {
+    let folder = Folder::new("large");
+    for n in 0..4 {
+        let file = std::fs::File::create(folder.root().join(format!("{n}"))).unwrap();
+        file.set_len(100 << 20).unwrap();
+    }
+    let thread = Thread::new(&folder.root(), 1000);
+    let head = thread.ask("/0", None, true);
+    assert_eq!((head.status, head.body.len(), head.left_out), (200, 0, 100 << 20));
+    let first = thread.get("/0", None);
+    for _ in 0..20 {
+        assert!(std::sync::Arc::ptr_eq(&thread.get("/0", None).body, &first.body));
+    }
+    let second = thread.get("/1", None);
+    assert_eq!((thread.status("/2"), thread.ledger.numbers().reads), (503, 2));
+    assert!(thread.found.try_recv().is_err(), "none is kept for a moment");
+    drop(first);
+    assert_eq!((thread.status("/2"), second.body.len()), (200, 100 << 20));
 }
 
 #[test]

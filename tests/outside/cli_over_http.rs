@@ -65,6 +65,14 @@ fn commands_that_show_are_answered_and_no_others() {
     let (status, body) = lab.ask("/show/version", "-I");
     assert!(status == "200" && body.contains("Content-Length"), "{status} {body}");
     let before = lab.router.tell("show configuration secrets");
+    // Commands that show, and write a file or look at one.
+    let file = lab.router.folder().join("drawn");
+    let named = file.to_str().expect("a path of letters").replace('/', "%2F");
+    for command in ["vlib/graphviz", "v/graphv", "trace/paths/graphviz/file", "api/dump/file"] {
+        let (status, body) = lab.ask(&format!("/show/{command}/{named}"), "");
+        assert_eq!(status, "403", "{command}: {body}");
+    }
+    assert!(!file.exists());
     for (path, options, expected) in [
         ("/set/interface/state/tap1/down", "", "403"),
         ("/exec/x", "", "403"),

@@ -290,7 +290,11 @@ fn files_of_tokens_say_who_may_only_look() {
     assert_eq!(served.json("GET /api/v1/interfaces", "").0, 200);
     let body = r#"{"command": "show version"}"#;
     assert_eq!(served.json("POST /api/v1/cli", body).0, 403);
-    // Who may only look reads no files by it, and makes none.
+    // Who may only look reads no files by it, makes none, and learns no names of files.
+    for line in ["exec+/", "exec+/etc/", "show+vlib+graphviz+/"] {
+        let (status, said) = served.json(&format!("GET /api/v1/complete?line={line}"), "");
+        assert!(status == 200 && !said.to_string().contains('/'), "{line}: {said}");
+    }
     let (secret, fresh) = (file.display(), folder.join("fresh"));
     for line in [
         format!("exec {secret}"),

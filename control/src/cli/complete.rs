@@ -81,6 +81,15 @@ impl<C: 'static> Cli<C> {
     /// Words that may stand where `line` ends: command words, keywords, live names. The last word
     /// of `line` is completed unless a blank follows it.
     pub fn complete(&self, cx: &C, line: &str) -> Vec<Candidate> {
+        self.candidates(cx, line, true)
+    }
+
+    /// [`Cli::complete`] for callers that must not learn the names of files.
+    pub fn complete_without_files(&self, cx: &C, line: &str) -> Vec<Candidate> {
+        self.candidates(cx, line, false)
+    }
+
+    fn candidates(&self, cx: &C, line: &str, has_files: bool) -> Vec<Candidate> {
         if let Some(filters) = filter::complete(line) {
             return filters;
         }
@@ -100,7 +109,10 @@ impl<C: 'static> Cli<C> {
                         found.push(keyword(entry, word));
                     }
                     Expected::Word(_) => {}
-                    Expected::Value(name) => found.extend(self.live(cx, entry, name, prefix)),
+                    Expected::Value(name) => {
+                        let live = self.live(cx, entry, name, has_files.then_some(prefix));
+                        found.extend(live.into_iter().filter(|c| c.word.starts_with(prefix)));
+                    }
                 }
             }
         }
@@ -157,19 +169,18 @@ impl<C: 'static> Cli<C> {
         candidates.collect()
     }
 
-    /// Names that exist now for the value `name` of a command.
-    fn live(&self, cx: &C, entry: &Entry<C>, name: &str, prefix: &str) -> Vec<Candidate> {
+    /// Names that exist now for the value `name` of a command; of files, those with a prefix.
+    fn live(&self, cx: &C, entry: &Entry<C>, name: &str, files: Option<&str>) -> Vec<Candidate> {
         let declared = entry.value(name).map_or("", |arg| arg.values);
         let last = name.rsplit(['-', ' ']).next().unwrap_or(name);
         let kinds = if declared.is_empty() { [name, last] } else { [declared; 2] };
         let names = match kinds.iter().find_map(|kind| self.names_of(kind)) {
             Some(names) => names(cx),
-            None if kinds.contains(&"file") => paths(prefix),
+            None if kinds.contains(&"file") => files.map_or_else(Vec::new, paths),
             None if declared.contains('|') => declared.split('|').map(str::to_owned).collect(),
             None => return Vec::new(),
         };
-        let names = names.into_iter().filter(|name| name.starts_with(prefix));
-        names.map(|word| Candidate { word, help: String::new() }).collect()
+        names.into_iter().map(|word| Candidate { word, help: String::new() }).collect()
     }
 
     /// Description of a possible next word.
@@ -193,7 +204,7 @@ impl<C: 'static> Cli<C> {
 
     /// `help` and the names that exist now for the value `name`.
     fn with_names(&self, cx: &C, entry: &Entry<C>, name: &str, mut help: String) -> String {
-        let live = self.live(cx, entry, name, "");
+        let live = self.live(cx, entry, name, Some(""));
         if !live.is_empty() {
             let shown: Vec<_> = live.iter().take(MOST_NAMES).map(|c| c.word.as_str()).collect();
             let more = if live.len() > MOST_NAMES { " ..." } else { "" };

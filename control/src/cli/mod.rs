@@ -212,6 +212,14 @@ impl<C: 'static> Cli<C> {
         Some((node.path.to_string(), args.rest().to_owned()))
     }
 
+    /// Whether the command of a line takes the name of a file.
+    pub fn takes_file(&self, line: &str) -> bool {
+        let line = self.macros.expand(line);
+        let (tree, mut args) = (self.tree(), Args::new(&line));
+        let entry = tree.descend(&mut args).ok().and_then(|at| tree.node(at).entry.as_ref());
+        entry.is_some_and(|entry| entry.usage().contains("file>"))
+    }
+
     /// Sessions that give commands.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions

@@ -14,12 +14,14 @@ pub struct Response {
     pub headers: Vec<(&'static str, String)>,
     /// Body.
     pub body: Arc<[u8]>,
+    /// Length of the body where the request, a HEAD, did not ask for it.
+    pub left_out: u64,
 }
 
 impl Response {
     /// With a body of this type.
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Arc<[u8]>>) -> Self {
-        Self { status, content_type, headers: Vec::new(), body: body.into() }
+        Self { status, content_type, headers: Vec::new(), body: body.into(), left_out: 0 }
     }
     /// With a line of text that says what is wrong.
     pub fn plain(status: u16, why: &str) -> Self {
@@ -31,7 +33,7 @@ impl Response {
     }
     /// Its bytes before the body.
     pub(crate) fn head(&self, is_kept: bool) -> String {
-        let Self { status, content_type, headers, body } = self;
+        let Self { status, content_type, headers, body, left_out } = self;
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(*status));
         if !content_type.is_empty() {
             head += &format!("Content-Type: {content_type}\r\n");
@@ -41,7 +43,7 @@ impl Response {
             let value = value.replace(['\r', '\n'], " ");
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        let _ = write!(head, "Content-Length: {}\r\n", body.len());
+        let _ = write!(head, "Content-Length: {}\r\n", body.len() as u64 + left_out);
         head += if is_kept { "\r\n" } else { "Connection: close\r\n\r\n" };
         head
     }

@@ -1,5 +1,7 @@
 //! The application that reads requests and writes the answers of a site.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use host_stack::data::app::{Application, Stream};
@@ -17,7 +19,8 @@ pub trait Site: Send + 'static {
 /// Bounds of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Connections on a thread.
+    /// Connections on a thread; a quarter of them at most from one host, which is a prefix of
+    /// 64 bits with IPv6.
     pub connections: usize,
     /// Bytes of the body of a request.
     pub body: usize,
@@ -31,10 +34,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 1024, body: 8192, request: 10.0, idle: 60.0, ticket: 30.0 }
+        Self { connections: 4096, body: 8192, request: 10.0, idle: 60.0, ticket: 30.0 }
     }
 }
 
+/// Hosts that can fill all places.
+const SHARES: usize = 4;
 /// Seconds for a client to close after the last response.
 const LINGER: f64 = 2.0;
 /// Bytes that a client takes at least in the time that a request has.
@@ -48,10 +53,13 @@ pub struct Server<S> {
     limits: Limits,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
+    /// Connections by host.
+    hosts: HashMap<IpAddr, usize>,
 }
 
 /// A connection.
 struct Connection {
+    host: IpAddr,
     doing: Doing,
     /// Time at which what it is doing has to be done.
     deadline: f64,
@@ -78,7 +86,8 @@ enum Doing {
 impl<S: Site> Server<S> {
     /// Without connections.
     pub fn new(site: S, limits: Limits) -> Self {
-        Self { site, limits, connections: Vec::new(), free: Vec::new() }
+        let (connections, free, hosts) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { site, limits, connections, free, hosts }
     }
 
     /// The site.
@@ -86,13 +95,22 @@ impl<S: Site> Server<S> {
         &mut self.site
     }
 
-    fn open(&mut self, deadline: f64) -> Option<usize> {
+    fn open(&mut self, peer: IpAddr, deadline: f64) -> Option<usize> {
         let used = self.connections.len() - self.free.len();
-        if used >= self.limits.connections {
+        let (host, share) = (host_of(peer), self.limits.connections.div_ceil(SHARES));
+        let own = self.hosts.get(&host).copied().unwrap_or(0);
+        if used >= self.limits.connections || own >= share {
             return None;
         }
-        let doing = Doing::Reading;
-        let new = Connection { doing, deadline, is_kept: true, is_head: false, is_finished: false };
+        self.hosts.insert(host, own + 1);
+        let new = Connection {
+            host,
+            doing: Doing::Reading,
+            deadline,
+            is_kept: true,
+            is_head: false,
+            is_finished: false,
+        };
         match self.free.pop() {
             Some(place) => {
                 self.connections[place] = Some(new);
@@ -107,8 +125,11 @@ impl<S: Site> Server<S> {
 
     fn forget(&mut self, data: u64) {
         let Some(place) = place(data) else { return };
-        if self.connections.get_mut(place).and_then(Option::take).is_some() {
-            self.free.push(place);
+        let Some(gone) = self.connections.get_mut(place).and_then(Option::take) else { return };
+        self.free.push(place);
+        match self.hosts.get_mut(&gone.host) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(self.hosts.remove(&gone.host)),
         }
     }
 
@@ -271,6 +292,14 @@ fn write(stream: &mut Stream<'_>, parts: [&[u8]; 2], at: &mut usize) -> bool {
     true
 }
 
+/// The host of an address, as connections are counted.
+fn host_of(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(addr) => IpAddr::V6((addr.to_bits() & !u128::from(u64::MAX)).into()),
+    }
+}
+
 fn place(data: u64) -> Option<usize> {
     usize::try_from(data).ok()?.checked_sub(1)
 }
@@ -281,7 +310,8 @@ fn at(connections: &mut [Option<Connection>], data: u64) -> Option<&mut Connecti
 
 impl<S: Site> Application for Server<S> {
     fn on_accept(&mut self, stream: &mut Stream<'_>) -> bool {
-        let Some(place) = self.open(stream.now() + self.limits.request) else { return false };
+        let (peer, deadline) = (stream.ends().peer.ip(), stream.now() + self.limits.request);
+        let Some(place) = self.open(peer, deadline) else { return false };
         stream.set_data(place as u64 + 1);
         stream.wake_in(self.limits.request);
         true
@@ -313,5 +343,37 @@ impl<S: Site> Application for Server<S> {
 
     fn on_timer(&mut self, stream: &mut Stream<'_>) {
         self.advance(stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Site for Nothing {
+        fn answer(&mut self, _: &Request<'_>, _: f64) -> Answer {
+            Answer::Now(Response::status(404))
+        }
+    }
+
+    #[test]
+    fn one_host_gets_a_quarter_of_the_places() {
+        let limits = Limits { connections: 8, ..Limits::default() };
+        let mut server = Server::new(Nothing, limits);
+        let open =
+            |server: &mut Server<Nothing>, host: &str| server.open(host.parse().unwrap(), 1.0);
+        for host in ["10.0.0.1", "2001:db8::1", "2001:db8:0:1::1"] {
+            assert!(open(&mut server, host).is_some() && open(&mut server, host).is_some());
+            assert_eq!(open(&mut server, host), None, "{host}");
+        }
+        assert_eq!(open(&mut server, "2001:db8::2"), None, "it has the prefix of another");
+        server.forget(1);
+        server.forget(1);
+        assert_eq!(open(&mut server, "10.0.0.1"), Some(0));
+        assert_eq!(open(&mut server, "10.0.0.1"), None);
+        assert!(open(&mut server, "10.0.0.2").is_some() && open(&mut server, "10.0.0.3").is_some());
+        assert_eq!(open(&mut server, "10.0.0.4"), None, "all are taken");
     }
 }

@@ -236,7 +236,7 @@ fn take(router: &mut Router) {
 
 /// Words that may stand where a line ends, with their help.
 fn words(cli: &Cli<Router>, router: &Router, line: &str) -> String {
-    let found = cli.complete(router, line).into_iter().take(COMPLETED);
+    let found = cli.complete_without_files(router, line).into_iter().take(COMPLETED);
     let word = |c: control::cli::Candidate| serde_json::json!({ "word": c.word, "help": c.help });
     serde_json::Value::from_iter(found.map(word)).to_string()
 }

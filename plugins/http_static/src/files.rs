@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{io, thread};
 
 use http_core::{Response, Ticket};
@@ -24,6 +24,8 @@ const WAITING: usize = 1024;
 pub const MOST_FILE: u64 = 256 << 20;
 /// Files in the cache at most.
 const MOST_CACHED: usize = 4096;
+/// Bytes of a file from which on all that are being sent are counted, and shared.
+const LARGE: u64 = 64 << 10;
 /// File that stands for a folder.
 const INDEX: &str = "index.html";
 
@@ -33,6 +35,8 @@ pub struct Ask {
     pub path: String,
     /// `If-Modified-Since`, as it came.
     pub since: Option<String>,
+    /// The file itself is not asked for.
+    pub is_head: bool,
     /// Place of the answer.
     pub ticket: Ticket,
     /// Where the file goes as well, if it was found: it may be given again for a moment.
@@ -87,7 +91,14 @@ pub fn start(
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder, flags, Mode::empty())?;
     let (asks, taken) = sync_channel(WAITING);
-    let cache = Cache { files: HashMap::new(), bytes: 0, limit: cache_size, clock: 0, ledger };
+    let cache = Cache {
+        files: HashMap::new(),
+        bytes: 0,
+        limit: cache_size,
+        clock: 0,
+        held: Vec::new(),
+        ledger,
+    };
     let mut reader = Reader { root, cache, max_age };
     let name = "http_static".to_owned();
     thread::Builder::new().name(name).spawn(move || reader.serve(&taken))?;
@@ -115,6 +126,8 @@ struct Cache {
     bytes: u64,
     limit: u64,
     clock: u64,
+    /// Large files that were read, some of which are in the cache or being sent.
+    held: Vec<(String, Stamp, Weak<[u8]>)>,
     ledger: Ledger,
 }
 
@@ -128,7 +141,7 @@ impl Reader {
                 continue;
             }
             let response = self.answer(&ask).unwrap_or_else(Response::status);
-            if response.status == 200 {
+            if response.status == 200 && (1..=LARGE).contains(&(response.body.len() as u64)) {
                 // A site that does not listen asks again.
                 let _ = ask.found.try_send((ask.path, response.clone()));
             }
@@ -147,7 +160,9 @@ impl Reader {
         let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
         if kind.is_dir() {
             let mut response = Response::status(301);
-            response.headers.push(("Location", format!("{}/", encoded(&path))));
+            // Two slashes in front would lead to another host.
+            let path = encoded(path.trim_matches('/'));
+            response.headers.push(("Location", format!("/{path}/")));
             return Ok(response);
         }
         if !kind.is_file() {
@@ -159,10 +174,14 @@ impl Reader {
             ("Last-Modified", modified.clone()),
         ];
         if ask.since.as_deref() == Some(&modified) {
-            return Ok(Response { status: 304, content_type: "", headers, body: Arc::from([]) });
+            return Ok(Response { headers, ..Response::new(304, "", []) });
         }
-        let body = self.cache.body(&path, file, &stat)?;
-        Ok(Response { status: 200, content_type: content_type(&path), headers, body })
+        let left_out = if ask.is_head { stat.st_size.unsigned_abs() } else { 0 };
+        let body = match ask.is_head {
+            true => Arc::from([]),
+            false => self.cache.body(&path, file, &stat)?,
+        };
+        Ok(Response { headers, left_out, ..Response::new(200, content_type(&path), body) })
     }
 }
 
@@ -178,12 +197,22 @@ impl Cache {
             self.ledger.change(|numbers| numbers.hits += 1);
             return Ok(Arc::clone(&entry.body));
         }
+        if let Some(body) = self.held(path, stamp) {
+            self.ledger.change(|numbers| numbers.hits += 1);
+            return Ok(body);
+        }
         if len > MOST_FILE {
             return Err(413);
+        }
+        if len > LARGE && !self.may_hold(len) {
+            return Err(503);
         }
         let mut bytes = Vec::with_capacity(len as usize);
         File::from(file).take(len).read_to_end(&mut bytes).map_err(|_| 500_u16)?;
         let body: Arc<[u8]> = bytes.into();
+        if len > LARGE {
+            self.held.push((path.to_owned(), stamp, Arc::downgrade(&body)));
+        }
         self.forget(path);
         if len <= self.limit {
             self.make_room(len);
@@ -197,6 +226,20 @@ impl Cache {
             (numbers.bytes, numbers.files) = (bytes, files);
         });
         Ok(body)
+    }
+
+    /// A large file that is being sent to another client.
+    fn held(&self, path: &str, stamp: Stamp) -> Option<Arc<[u8]>> {
+        let is = |(of, version, _): &&(String, Stamp, _)| of == path && *version == stamp;
+        self.held.iter().filter(is).find_map(|(.., body)| body.upgrade())
+    }
+
+    /// Whether a file of `len` bytes may be read beside those that are in the cache or being sent:
+    /// slow clients hold no more of them than the cache and one of the largest.
+    fn may_hold(&mut self, len: u64) -> bool {
+        self.held.retain(|(.., body)| body.strong_count() > 0);
+        let held: u64 = self.held.iter().map(|(_, (_, len, ..), _)| len).sum();
+        held + len <= self.limit + MOST_FILE
     }
 
     fn forget(&mut self, path: &str) {

@@ -8,7 +8,7 @@ use http_core::{Answer, Method, Request, Response, Shelf, Site, Ticket};
 
 use crate::files::Ask;
 
-/// Files that a thread gives again without a look at them, and seconds for which it does.
+/// Small files that a thread gives again without a look at them, and seconds for which it does.
 const FRESH: usize = 256;
 const FRESH_SECONDS: f64 = 1.0;
 
@@ -61,7 +61,8 @@ impl FileSite {
         }
         let ticket = Ticket::default();
         let (since, found) = (since.map(str::to_owned), self.put.clone());
-        match asks.try_send(Ask { path, since, ticket: ticket.clone(), found }) {
+        let is_head = request.method == Method::Head;
+        match asks.try_send(Ask { path, since, is_head, ticket: ticket.clone(), found }) {
             Ok(()) => Answer::Later(ticket),
             Err(_) => Answer::Now(Response::status(503)),
         }

@@ -17,7 +17,8 @@ const WAITING: usize = 16;
 const MOST_OUTPUT: usize = 1 << 20;
 /// Seconds between two looks of a command that waits for something.
 const LOOK: f64 = 0.01;
-/// Commands that do not run here, though they show: they have secrets, or names of files.
+/// Commands that do not run here, though they show: they have secrets, or what others have done.
+/// Nor do those that take the name of a file.
 const REFUSED: [&str; 4] =
     ["show configuration", "show api trace", "show event-logger", "show cli"];
 /// Words that are in no command here.
@@ -72,7 +73,7 @@ fn check(cli: &Cli<Router>, command: &str) -> Result<(), &'static str> {
     if path != "show" && !path.starts_with("show ") {
         return Err("only commands that show are run");
     }
-    if REFUSED.iter().any(|refused| path.starts_with(refused)) {
+    if REFUSED.iter().any(|refused| path.starts_with(refused)) || cli.takes_file(command) {
         return Err("this command does not run over HTTP");
     }
     if rest.split_whitespace().any(|word| WORDS.iter().any(|known| known.starts_with(word))) {
