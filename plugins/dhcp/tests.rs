@@ -108,6 +108,30 @@ fn a_client_gets_an_address_and_a_router_and_gives_them_up() {
 }
 
 #[test]
+fn answers_from_afar_have_the_number_of_the_exchange() {
+    let mut rig = bench();
+    rig.set("set dhcp client intfc pg2");
+    let discover = messages(&settle_all(&mut rig)).remove(0);
+    let offer = answer(&discover, kind::OFFER, LEASED, &[]);
+    // The number is behind the headers of IPv4 and UDP, and four bytes.
+    let changed = |port: u16, dst: [u8; 4], has_number: bool| {
+        let mut packet = offer.clone();
+        packet[20..22].copy_from_slice(&port.to_be_bytes());
+        if !has_number {
+            packet[32..36].fill(0);
+        }
+        net::testing::packets::changed4(packet, |header| header.dst = dst)
+    };
+    for packet in
+        [changed(68, [255; 4], true), changed(67, LEASED, false), changed(1000, LEASED, true)]
+    {
+        assert!(messages(&receive(&mut rig, "pg2", &packet)).is_empty());
+    }
+    let request = messages(&receive(&mut rig, "pg2", &changed(67, [255; 4], false))).remove(0);
+    assert_eq!(kind_of(read(&request).unwrap().1), Some(kind::REQUEST));
+}
+
+#[test]
 fn a_lease_ends_and_the_client_begins_anew() {
     let mut rig = bench();
     bind(&mut rig, 100);

@@ -212,6 +212,8 @@ fn a_router_asks_and_keeps_what_hosts_want_for_a_while() {
     assert_eq!(heard(&mut b), before);
     let out = b.receive(pg0, &[report(Block, GROUP, &["1.1.1.2"])]);
     assert_eq!(queries(&out), [(GROUP, 1)]);
+    let again = report(Block, GROUP, &["1.1.1.2", "1.1.1.9"]);
+    assert!(queries(&b.receive(pg0, &[again])).is_empty(), "hosts were asked just now");
     b.wait(1.0);
     assert_eq!(heard(&mut b), before);
     b.wait(1.5);
@@ -240,6 +242,20 @@ fn a_router_asks_and_keeps_what_hosts_want_for_a_while() {
     b.wait(10.0); // one may be due
     assert!(queries(&b.wait(10.0)).is_empty());
     assert!(!queries(&b.wait(20.0)).is_empty(), "the other one has gone");
+}
+
+#[test]
+fn a_group_has_a_bounded_number_of_sources() {
+    let mut b = bench(&["igmp enable router pg0"]);
+    let pg0 = b.pg0;
+    for n in 0..20 {
+        let sources: Vec<_> = (0..100).map(|m| format!("1.1.{n}.{m}")).collect();
+        let sources: Vec<_> = sources.iter().map(String::as_str).collect();
+        b.receive(pg0, &[report(Allow, GROUP, &sources)]);
+    }
+    assert_eq!(heard(&mut b).len(), MOST_OF_GROUP);
+    b.receive(pg0, &[report(Allow, Ipv4Addr::new(239, 1, 1, 2), &["1.1.1.1"])]);
+    assert_eq!(heard(&mut b).len(), MOST_OF_GROUP + 1, "other groups have room");
 }
 
 #[test]

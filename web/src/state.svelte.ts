@@ -10,6 +10,9 @@ const DEAD = 15;
 const KEYS = ['rx', 'tx', 'rxBytes', 'txBytes', 'drops'] as const;
 export type Series = Record<'time' | (typeof KEYS)[number], number[]>;
 
+/** Recent entries of lines, by their kind: in memory, as some have keys, and until signing out. */
+export const recent: Record<string, string[]> = {};
+
 class Live {
   sample = $state.raw<Sample | null>(null);
   /** `out`: no token; `wrong`: refused; `waiting`, `on`, `lost`. */
@@ -63,6 +66,7 @@ class Live {
   leave() {
     this.ending?.abort();
     setToken('');
+    for (const kind of Object.keys(recent)) delete recent[kind];
     this.sample = null;
     this.series = {};
     this.status = 'out';

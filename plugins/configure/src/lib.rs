@@ -30,6 +30,8 @@ pub use trial::{Extra, Trial, check, commands};
 
 /// Interval of looks whether a file is on the disk.
 const LOOK: Duration = Duration::from_millis(1);
+/// Comparisons at a time.
+const MOST_LOOKS: usize = 8;
 
 /// The configuration as a whole.
 pub const FEATURE: Feature = Feature {
@@ -57,6 +59,8 @@ struct Configure {
     unconfirmed: Option<Unconfirmed>,
     /// Whether the configuration is being replaced or saved: as long as there is a [`Busy`].
     is_busy: Rc<Cell<bool>>,
+    /// Comparisons under way: one for each [`Looking`].
+    looks: Rc<Cell<usize>>,
 }
 
 /// The right to replace or save the configuration, which one has at a time. It ends also where a
@@ -78,11 +82,30 @@ impl Drop for Busy {
     }
 }
 
+/// A comparison: it changes nothing, so it holds up nobody who changes the configuration.
+struct Looking(Rc<Cell<usize>>);
+
+impl Configure {
+    fn look(&self) -> Result<Looking, Error> {
+        if self.looks.get() == MOST_LOOKS {
+            return Err("too many configurations are being compared".into());
+        }
+        self.looks.set(self.looks.get() + 1);
+        Ok(Looking(Rc::clone(&self.looks)))
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let cli = parts.cli.clone();
     let (history, awaited, unconfirmed) = (History::default(), None, None);
-    let is_busy = Rc::default();
-    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy });
+    let (is_busy, looks) = (Rc::default(), Rc::default());
+    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy, looks });
     health::register(parts.router);
     cli::register(&mut parts.cli);
     Ok(())

@@ -14,7 +14,7 @@ use crate::history::Revision;
 use crate::kept;
 use crate::rehearsal::Rehearsal;
 use crate::trial::Trial;
-use crate::{Busy, Configure, LOOK};
+use crate::{Busy, Configure, LOOK, Looking};
 
 /// Attempts to get to a configuration.
 const ROUNDS: u32 = 4;
@@ -71,10 +71,17 @@ enum Phase {
     Keep(Work<Result<(), kept::Failed>>, Result<Output, Error>),
 }
 
+/// The right to do a job.
+#[expect(dead_code, reason = "held until the job is done")]
+enum Turn {
+    Change(Busy),
+    Look(Looking),
+}
+
 /// Compares, and if that is wanted replaces, the configuration.
 pub struct Job {
     cli: Cli<Router>,
-    busy: Option<Busy>,
+    busy: Option<Turn>,
     phase: Phase,
     target: Option<Target>,
     wanted: Rc<[Row]>,
@@ -98,7 +105,7 @@ impl Job {
     /// turn.
     ///
     /// # Errors
-    /// The configuration is being replaced or saved already.
+    /// The configuration is being replaced or saved already, or too many are being compared.
     pub fn begin(
         router: &mut Router,
         target: Target,
@@ -117,9 +124,13 @@ impl Job {
     ) -> Result<Self, Error> {
         let phase = Phase::Collect(router.collect());
         let state = router.own::<Configure>();
+        let turn = match purpose {
+            Purpose::Look => Turn::Look(state.look()?),
+            _ => Turn::Change(state.begin()?),
+        };
         Ok(Self {
             cli: state.cli.clone(),
-            busy: Some(state.begin()?),
+            busy: Some(turn),
             phase,
             target: Some(target),
             wanted: [].into(),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{Buffer, Continue, Frame, Node, Packet};
 use net::events::{Event, EventSender};
-use wire::dhcp::{CLIENT_PORT, kind, kind_of, read};
+use wire::dhcp::{CLIENT_PORT, SERVER_PORT, kind, kind_of, read};
 use wire::{MacAddr, Protocol, ethernet, ip4, ip6, udp};
 use zerocopy::FromBytes;
 
@@ -304,7 +304,8 @@ impl Overflow for Lost {
     const NO_ROOM: Self = Self::NoRoom;
 }
 
-/// Place of a message for a client in an IPv4 packet.
+/// Place of a server's message for a client in an IPv4 packet. Without the number of the exchange,
+/// as some servers answer, it has to be a broadcast, which comes from the link.
 #[inline(always)]
 fn place(p: &Buffer<'_>) -> Option<usize> {
     let header = p.header::<ip4::Header>()?;
@@ -313,7 +314,11 @@ fn place(p: &Buffer<'_>) -> Option<usize> {
     }
     let at = header.header_len();
     let (udp, _) = udp::Header::ref_from_prefix(p.bytes().get(at..)?).ok()?;
-    (udp.dst_port.get() == CLIENT_PORT).then_some(at + size_of::<udp::Header>())
+    let place = at + size_of::<udp::Header>();
+    let is_answer = udp.dst_port.get() == CLIENT_PORT && udp.src_port.get() == SERVER_PORT;
+    let is_broadcast = header.dst == [0xff; 4];
+    let has_number = || p.bytes().get(place + 4..place + 8).is_some_and(|xid| xid != [0; 4]);
+    (is_answer && (is_broadcast || has_number())).then_some(place)
 }
 
 impl Node for Detect {

@@ -61,6 +61,23 @@ struct Site {
     folder: RefCell<Folder>,
     counts: Arc<Counts>,
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    /// Whether somebody who may only look compares configurations.
+    is_comparing: Cell<bool>,
+}
+
+/// A comparison for somebody who may only look: one at a time.
+struct Comparison<'a>(&'a Cell<bool>);
+
+impl<'a> Comparison<'a> {
+    fn begin(is_comparing: &'a Cell<bool>) -> Option<Self> {
+        (!is_comparing.replace(true)).then_some(Self(is_comparing))
+    }
+}
+
+impl Drop for Comparison<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 /// A connection, from outside.
@@ -137,8 +154,17 @@ pub fn bind(
         let Known { link, statistics, history, counts } = known;
         let live = Live::new(Arc::clone(&counts));
         let (link, folder) = (Rc::new(RefCell::new(link)), RefCell::new(texts));
-        let connections = RefCell::default();
-        let site = Rc::new(Site { link, live, statistics, history, folder, counts, connections });
+        let (connections, is_comparing) = (RefCell::default(), Cell::new(false));
+        let site = Rc::new(Site {
+            link,
+            live,
+            statistics,
+            history,
+            folder,
+            counts,
+            connections,
+            is_comparing,
+        });
         let tasks = LocalSet::new();
         for (socket, guard, tls) in sockets {
             let (site, guard) = (Rc::clone(&site), Rc::new(guard));
@@ -304,6 +330,14 @@ impl Site {
                 self.command(format!("{path} {words}"), holder, Some(path)).await
             }
             Plan::Configuration(command, text) => {
+                let comparison = match holder.is_read_only {
+                    true => Comparison::begin(&self.is_comparing).map(Some),
+                    false => Some(None),
+                };
+                let Some(_comparison) = comparison else {
+                    let why = "another comparison is under way";
+                    return body::error(StatusCode::SERVICE_UNAVAILABLE, why);
+                };
                 let file = self.folder.borrow_mut().text(&text);
                 match file {
                     Ok(file) => {

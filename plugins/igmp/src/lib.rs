@@ -38,6 +38,7 @@ pub use api::*;
 pub use host::listen;
 pub use node::{Input, ParseQuery, ParseReport};
 pub use proxy::{Proxy, set_proxy, set_proxy_interface};
+pub use querier::MOST_OF_GROUP;
 
 use tasks::Tasks;
 
@@ -148,6 +149,8 @@ pub struct Igmp {
     pub ranges: BTreeMap<Ip4Prefix, Range>,
     /// Joined groups, their sources, and reported sources.
     held: usize,
+    /// Groups of router interfaces whose sources have changed, while a report is read.
+    unsettled: BTreeSet<(InterfaceIndex, Ipv4Addr)>,
     source: Source,
     routes: routes::Installed,
     tasks: Tasks,
@@ -402,6 +405,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         proxies: BTreeMap::new(),
         ranges: BTreeMap::from([(specific, Range::Specific)]),
         held: 0,
+        unsettled: BTreeSet::new(),
         source: source.ok_or_else(|| refuse("there is no room for a source of routes"))?,
         routes: routes::Installed::default(),
         tasks: Tasks::default(),

@@ -12,6 +12,8 @@ use super::{Igmp, Mode, Range, is_group, port, port_mut, proxy, routes, send};
 
 /// The source that stands for all.
 pub const ALL: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+/// Sources of a group on an interface.
+pub const MOST_OF_GROUP: usize = 1024;
 
 /// Sends queries, unless another router does, and again after a while.
 pub fn ask(router: &mut Router, interface: InterfaceIndex) {
@@ -72,6 +74,7 @@ pub fn heard(
             }
         }
     }
+    settle(router);
 }
 
 /// Sources are wanted, for a while from now on.
@@ -85,7 +88,8 @@ fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources
         }
         let Some(on) = port_mut(router, interface) else { return };
         let known = on.heard.get(&group).and_then(|all| all.get(source)).copied();
-        if known.is_none() && room == 0 {
+        let of_group = on.heard.get(&group).map_or(0, BTreeMap::len);
+        if known.is_none() && (room == 0 || of_group >= MOST_OF_GROUP) {
             router.log.class("igmp", "").warn("no room for more groups and sources");
             break;
         }
@@ -120,8 +124,9 @@ fn doubt(
         tasks::take(router, *before, Task::Expire(interface, group, *source));
         tasks::put(router, until, Task::Expire(interface, group, *source));
     }
-    let sources: Vec<_> = meant.into_iter().map(|(s, _)| s).filter(|s| *s != ALL).collect();
-    if !sources.is_empty() || is_meant(ALL) {
+    // Others were asked already about sources that are left anyway.
+    if !meant.is_empty() {
+        let sources: Vec<_> = meant.into_iter().map(|(s, _)| s).filter(|s| *s != ALL).collect();
         send::query(router, interface, Some(group), &sources);
     }
 }
@@ -157,9 +162,10 @@ pub fn forget(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr) {
     let gone: Vec<_> = gone.into_keys().collect();
     router.own_mut::<Igmp>().held -= gone.len();
     changed(router, interface, group, &gone, false);
+    settle(router);
 }
 
-/// Tells clients and the proxy of sources that came or went.
+/// Tells clients of sources that came or went; proxies and routes follow in [`settle`].
 fn changed(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -175,7 +181,16 @@ fn changed(
         let event = IgmpEvent { sw_if_index: interface, filter, saddr: *source, gaddr: group };
         router.clients.send(&event);
     }
-    proxy::follow(router, interface, group);
-    let Ok(table) = port(router, interface).map(|on| on.table) else { return };
-    routes::follow(router, table, group);
+    router.own_mut::<Igmp>().unsettled.insert((interface, group));
+}
+
+/// Makes proxies and routes follow the groups that have changed: once for all changes of a report,
+/// as each looks at all sources.
+pub fn settle(router: &mut Router) {
+    while let Some((interface, group)) = router.own_mut::<Igmp>().unsettled.pop_first() {
+        proxy::follow(router, interface, group);
+        if let Ok(table) = port(router, interface).map(|on| on.table) {
+            routes::follow(router, table, group);
+        }
+    }
 }

@@ -67,6 +67,12 @@ pub fn take(router: &mut Router, at: u64, task: Task) {
 const TURN: usize = 64;
 
 fn run(router: &mut Router) -> Wake {
+    let wake = turn(router);
+    querier::settle(router);
+    wake
+}
+
+fn turn(router: &mut Router) -> Wake {
     for _ in 0..TURN {
         let now = now(router);
         let tasks = &mut router.own_mut::<Igmp>().tasks.0;

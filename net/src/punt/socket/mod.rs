@@ -14,12 +14,12 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::feature::Refused;
+use control::socket::SocketFile;
 use graph::{Buffer, InputState, NodeIndex};
 use infra::rcu::Shared;
 use wire::{IpVersion, Protocol};
@@ -157,20 +157,15 @@ struct Sockets {
     table: Shared<Table>,
 }
 
-/// Path of the router's socket.
+/// The router's socket.
 struct Server {
     socket: Arc<UnixDatagram>,
     path: PathBuf,
+    /// It in the file system; `None` in a trial, whose socket has no name.
+    _file: Option<SocketFile>,
     node: NodeIndex,
     /// The thread that receives, once there are threads.
     thread: Option<usize>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 impl Router {
@@ -284,17 +279,22 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
         let named = |e: io::Error| refuse(format_args!("punt socket {}: {e}", path.display()));
         if router.is_trial() {
             // The socket is that of the router itself.
-            return UnixDatagram::unbound().map(|s| (Arc::new(s), PathBuf::new())).map_err(named);
+            let socket = UnixDatagram::unbound().map_err(named)?;
+            return Ok((Arc::new(socket), PathBuf::new(), None));
         }
-        open(&path).map(|socket| (Arc::new(socket), path.clone())).map_err(named)
+        let (socket, file) = open(&path).map_err(named)?;
+        Ok((Arc::new(socket), path, Some(file)))
     });
     let opened = opened.transpose()?;
     let table = Shared::new(Table::new());
-    let socket = opened.as_ref().map(|(socket, _)| Arc::clone(socket));
+    let socket = opened.as_ref().map(|(socket, ..)| Arc::clone(socket));
     tx::add(router, socket.as_ref(), &table).map_err(refuse)?;
     let rx = SocketRx::new(socket, router.interfaces.ports());
     let node = router.engine.add_input(rx).map_err(refuse)?;
-    let server = opened.map(|(socket, path)| Server { socket, path, node, thread: None });
+    let server = opened.map(|(socket, path, file)| {
+        let thread = None;
+        Server { socket, path, _file: file, node, thread }
+    });
     if server.is_some() {
         router.after(0.0, |router, _| receive_somewhere(router), 0);
     }
@@ -303,14 +303,13 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     Ok(())
 }
 
-fn open(path: &Path) -> io::Result<UnixDatagram> {
-    // Only what an earlier router left is in the way.
-    if std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
-        std::fs::remove_file(path)?;
-    }
-    let socket = UnixDatagram::bind(path)?;
+/// A socket at a path, where only what an earlier router left may be in the way.
+fn open(path: &Path) -> io::Result<(UnixDatagram, SocketFile)> {
+    let is_served =
+        |path: &Path| UnixDatagram::unbound().and_then(|probe| probe.connect(path)).is_ok();
+    let (socket, file) = SocketFile::appear(path, is_served, |path| UnixDatagram::bind(path))?;
     socket.set_nonblocking(true)?;
-    Ok(socket)
+    Ok((socket, file))
 }
 
 /// Makes the first thread receive.
