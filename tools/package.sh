@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the Debian package, target/debian/ferrovia_*.deb, with Debian's own tools.
+# Builds the Debian packages, target/debian/ferrovia_*.deb and ferrovia-agent_*.deb, with Debian's own tools.
 #
 # PROGRAMS=FOLDER packs programs that are built already; PROFILE=dev builds and packs debug ones: quick, to
 # try the packaging. FAST=1 compresses less. MANUAL=no leaves out the manual's pages, which mdbook makes.
@@ -16,7 +16,7 @@ export SOURCE_DATE_EPOCH
 umask 022
 
 if [ -z "${PROGRAMS:-}" ]; then
-    cargo build --profile "$profile" --workspace --bin ferrovia --bin fvctl
+    cargo build --profile "$profile" --workspace --bin ferrovia --bin fvctl --bin ferrovia-agent
     if [ "$profile" = release ]; then
         cargo xtask weight > "$folder/weight.txt" || { tail -n 2 "$folder/weight.txt"; exit 1; }
     fi
@@ -47,6 +47,7 @@ put $doc/grafana 644 packaging/grafana/*
 cargo xtask man "$stage/man"
 for page in "$stage"/man/*; do
     gzip -9nf "$page"
+    case $page in */ferrovia-agent.8) continue ;; esac
     put "usr/share/man/man${page##*.}" 644 "$page.gz"
 done
 install -d "$root/usr/share/vpp"
@@ -121,4 +122,46 @@ find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$folder/debian"
 rm -f "$folder"/debian/*.deb
 dpkg-deb --root-owner-group -Zxz ${FAST:+-z1} --build "$root" "$folder/debian/ferrovia_$version-1_amd64.deb"
+
+# The agent of a fleet: a package of its own, which needs nothing of the router's.
+copyright=$root/$doc/copyright agent_man=$stage/man/ferrovia-agent.8.gz
+zcat "$root/$doc/changelog.Debian.gz" | sed 's/^ferrovia /ferrovia-agent /; s/[*] See .*/* See ferrovia-agent(8)./' |
+    gzip -9n > "$stage/changelog.Debian.gz"
+agent=$stage/agent
+root=$agent
+doc=usr/share/doc/ferrovia-agent
+mkdir -p "$root/DEBIAN"
+put usr/bin 755 "$programs/ferrovia-agent"
+strip "$root/usr/bin/ferrovia-agent"
+put lib/systemd/system 644 packaging/systemd/ferrovia-agent.service
+put usr/share/man/man8 644 "$agent_man"
+put $doc 644 "$copyright" "$stage/changelog.Debian.gz"
+needs=$(cd "$stage" && dpkg-shlibdeps -O agent/usr/bin/ferrovia-agent 2>/dev/null)
+needs=${needs#shlibs:Depends=}
+if readelf -V "$root/usr/bin/ferrovia-agent" | grep -q GLIBC_ABI_DT_RELR; then
+    needs=$(echo "$needs" | sed 's/libc6 ([^)]*)/libc6 (>= 2.36)/')
+fi
+(cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\n' | LC_ALL=C sort |
+    xargs -d '\n' md5sum > DEBIAN/md5sums)
+for script in postinst prerm postrm; do
+    install -m 755 packaging/deb/agent.$script "$root/DEBIAN/$script"
+done
+cat > "$root/DEBIAN/control" <<END
+Package: ferrovia-agent
+Version: $version-1
+Architecture: amd64
+Maintainer: The Ferrovia authors <ferrovia@localhost.localdomain>
+Installed-Size: $(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)
+Depends: ${needs:-libc6}, adduser
+Recommends: ferrovia
+Section: net
+Priority: optional
+Description: Agent of a fleet of Ferrovia routers
+ Holds this machine's router to the state that an etcd desires, and is the
+ operator's tool for the states of all routers. Installing it starts nothing:
+ write /etc/ferrovia/agent.conf, then systemctl enable --now ferrovia-agent.
+END
+find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+dpkg-deb --root-owner-group -Zxz ${FAST:+-z1} --build "$root" \
+    "$folder/debian/ferrovia-agent_$version-1_amd64.deb"
 ls -l "$folder"/debian/*.deb

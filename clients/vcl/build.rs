@@ -1,4 +1,4 @@
-//! Names the library as programs that were linked with the original's look for it.
+//! Sets the soname to that of VPP's library, so that programs linked with it find this one.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

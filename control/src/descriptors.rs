@@ -51,7 +51,7 @@ impl Descriptors {
         timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &time)?;
         Ok(())
     }
-    /// Adds one until it is closed. One that is there already has the number from now on: so a copy
+    /// Adds one until it is closed. One that already exists has the number from now on: so a copy
     /// of a descriptor that lives on may be added again under the number of one that was closed.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The origin of the running command: a session of the command line, a client of the binary API, or
 //! the router itself.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -11,6 +11,7 @@ const MOST: usize = 64;
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<str>>> = const { RefCell::new(None) };
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
     static CHANGED: RefCell<BTreeSet<Rc<str>>> = const { RefCell::new(BTreeSet::new()) };
 }
 
@@ -39,12 +40,27 @@ pub(crate) fn user(uid: u32) -> String {
 
 /// Notes that the current origin may have changed something.
 pub(crate) fn note_change() {
+    CHANGES.set(CHANGES.get() + 1);
     CHANGED.with_borrow_mut(|changed| {
         let current = current();
         if changed.len() < MOST && !changed.contains(&current) {
             changed.insert(current);
         }
     });
+}
+
+/// Number of commands and requests so far that may have changed something.
+pub fn changes() -> u64 {
+    CHANGES.get()
+}
+
+/// Runs commands of another router: they change nothing here.
+pub fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
+    let (count, changed) = (CHANGES.get(), CHANGED.take());
+    let result = work();
+    CHANGES.set(count);
+    CHANGED.set(changed);
+    result
 }
 
 /// The origins that may have changed something since the last call.

@@ -4,14 +4,100 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    SendAncillaryMessage, SendFlags, Shutdown, accept, recvmsg, sendmsg, shutdown,
 };
+
+/// Descriptors that a message can have: all that the kernel lets through (`SCM_MAX_FD`). With room
+/// for fewer, the kernel closes the others, and the receiver waits for that.
+const MOST_DESCRIPTORS: usize = 253;
+
+/// Closes what the kernel may take long to close on another thread: devices, sockets, and
+/// descriptors of others, which may be anything. They are closed when the thread has ended.
+pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
+    elsewhere(move || drop(what))
+}
+
+/// Does what may take long on a thread of its own; if there is none to be had, what is to be closed
+/// is dropped here.
+pub fn elsewhere(close: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
+}
+
+/// Descriptors that are closed on another thread, whenever this is dropped. A socket is closed so
+/// when others may send descriptors to it: unreceived ones are closed with it.
+#[derive(Debug)]
+pub struct Elsewhere<T: Send + 'static>(Option<T>);
+
+impl<T: Send + 'static> Elsewhere<T> {
+    /// Of these.
+    pub fn new(what: T) -> Self {
+        Self(Some(what))
+    }
+    /// Leaves them to others.
+    pub fn into_inner(mut self) -> T {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl<T: AsFd + Send + 'static> AsFd for Elsewhere<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        (**self).as_fd()
+    }
+}
+
+impl<T: Send + 'static> Deref for Elsewhere<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is taken last")
+    }
+}
+
+impl<T: Send + 'static> Drop for Elsewhere<T> {
+    fn drop(&mut self) {
+        if let Some(what) = self.0.take() {
+            close_elsewhere(what);
+        }
+    }
+}
+
+/// A Unix socket that listens. Its name is free when this is dropped, and connections that were not
+/// accepted, with all that is in their queues, are closed elsewhere.
+#[derive(Debug)]
+pub struct Listening(OwnedFd);
+
+impl Listening {
+    /// Of a socket that listens.
+    pub fn new(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+}
+
+impl AsFd for Listening {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // No more come, and none that waits makes `accept` wait.
+        if shutdown(&self.0, Shutdown::Both).is_err() {
+            return;
+        }
+        let waiting: Vec<_> = std::iter::from_fn(|| accept(&self.0).ok()).collect();
+        if !waiting.is_empty() {
+            close_elsewhere(waiting);
+        }
+    }
+}
 
 /// Sends bytes and a descriptor with them; how many bytes went.
 ///
@@ -29,7 +115,7 @@ pub fn send_with(
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
 }
 
-/// Takes bytes, and the descriptor that came with them if one did.
+/// Takes bytes, and the descriptor that came with them if one did; more are closed elsewhere.
 ///
 /// # Errors
 /// The kernel's.
@@ -39,10 +125,16 @@ pub fn receive_with(
 ) -> rustix::io::Result<(usize, Option<OwnedFd>)> {
     let mut descriptors = Vec::new();
     let len = receive_with_many(socket, bytes, &mut descriptors)?;
-    Ok((len, descriptors.into_iter().next()))
+    let mut descriptors = descriptors.into_iter();
+    let first = descriptors.next();
+    if descriptors.len() > 0 {
+        close_elsewhere(descriptors);
+    }
+    Ok((len, first))
 }
 
-/// Takes bytes, and puts the descriptors that came with them behind others, eight at most.
+/// Takes bytes, and puts the descriptors that came with them behind others. Those of peers may be
+/// anything: [`close_elsewhere`].
 ///
 /// # Errors
 /// The kernel's.
@@ -51,7 +143,7 @@ pub fn receive_with_many(
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> rustix::io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let into = &mut [IoSliceMut::new(bytes)];
     let got = recvmsg(socket, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -63,12 +155,12 @@ pub fn receive_with_many(
     Ok(got.bytes)
 }
 
-/// Whether a folder that nobody named may be used for sockets: it belongs to this user, or to root,
-/// who may do as it likes anyway. Below `/tmp`, where others might have been first, it is this
-/// user's and nobody else may put files there.
+/// Checks that a default folder may be used for sockets: it must belong to this user or to root.
+/// Below `/tmp`, where another user could have created it first, it must belong to this user, and
+/// no other user may write to it.
 ///
 /// # Errors
-/// It may not: the reason.
+/// The reason why it may not be used.
 pub fn is_trusted_folder(folder: &Path) -> Result<(), String> {
     let is_shared = folder.starts_with("/tmp");
     let failed = |e| format!("{}: {}", folder.display(), crate::cli::io_text(&e));
@@ -97,6 +189,13 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
+    /// Takes charge of a socket that was bound to a path.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bound(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), inode: inode(path)? })
+    }
     /// Creates with `bind` a listening socket that appears as `path` only when it accepts. Folders
     /// below `/run` are created, others must exist; a stale socket is replaced.
     ///
@@ -211,5 +310,28 @@ mod tests {
         assert_eq!(kind, Err(io::ErrorKind::AlreadyExists), "files are not replaced");
         assert_eq!(fs::read(&path).unwrap(), b"root");
         fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn all_descriptors_of_a_message_are_received_and_close_elsewhere() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let all = [file.as_fd(); 200];
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&all)));
+        sendmsg(&here, &[IoSlice::new(b"x")], &mut control, SendFlags::NOSIGNAL).unwrap();
+        let mut found = Vec::new();
+        assert_eq!(receive_with_many(&there, &mut [0; 8], &mut found), Ok(1));
+        assert_eq!(found.len(), 200);
+        let (ended, rx) = std::sync::mpsc::channel();
+        struct Last(std::sync::mpsc::Sender<std::thread::ThreadId>);
+        impl Drop for Last {
+            fn drop(&mut self) {
+                self.0.send(std::thread::current().id()).unwrap();
+            }
+        }
+        drop(Elsewhere::new((found, Last(ended))));
+        assert_ne!(rx.recv().unwrap(), std::thread::current().id());
     }
 }

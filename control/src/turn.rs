@@ -33,7 +33,7 @@ impl Turn {
         now() >= self.end
     }
 
-    /// Waits for `event`. Where that is there already, others come first if this turn is over.
+    /// Waits for `event`. If that has occurred already, others come first if this turn is over.
     pub async fn wait<F: Future>(&mut self, event: F) -> F::Output {
         let (mut event, mut has_waited) = (pin!(event), false);
         let output = poll_fn(|cx| {

@@ -1,10 +1,10 @@
-//! The fate of a packet that is not sent: it visits the live graph alone, and control records each
-//! node.
+//! Explanation of a packet's path without sending it: the packet passes the live graph alone, and
+//! the control thread records each node.
 //!
-//! The packet is on no data-plane thread. Control runs the nodes itself, as clones made as for a
-//! new thread: with the tables that all threads read, counters that are in no sum, and events that
-//! are discarded. Only nodes that declare it ([`Node::EXPLAINABLE`](crate::Node::EXPLAINABLE)) are
-//! run; at any other the explanation ends.
+//! No data-plane thread is involved. The control thread runs clones of the nodes, made as for a new
+//! thread: they share the tables, but their counters are in no sum and their events are discarded.
+//! Only nodes with [`Node::EXPLAINABLE`](crate::Node::EXPLAINABLE) are run; the explanation ends at
+//! any other.
 #![forbid(unsafe_code)]
 
 use std::any::Any;
@@ -21,7 +21,7 @@ use crate::trace::Record;
 
 thread_local! {
     static IS_EXPLAINING: Cell<bool> = const { Cell::new(false) };
-    /// Copies that nodes have asked for since the explanation began.
+    /// Copies requested by nodes since the explanation began.
     static ASKED: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -29,32 +29,32 @@ thread_local! {
 const NO_COPY: &str = "what the data-plane threads know of its flow cannot be read: there is more \
     of it than an explanation reads, or a thread does not answer";
 
-/// Makes a copy from what the threads have; it is there for as long as what is returned.
+/// Copies state of the threads; the copy lives as long as the returned value.
 type Fetch = Rc<dyn Fn(&mut Engine) -> Option<Box<dyn Any>>>;
 
-/// A copy that is asked for.
+/// A requested copy.
 #[derive(Clone)]
 struct Request {
-    /// Tells it from others.
+    /// Identifies the copy.
     key: usize,
     fetch: Fetch,
 }
 
-/// A copy of what data-plane threads own, for the nodes that explain a packet. They may change it:
-/// it is made anew for each explanation, when a node asks for it first.
+/// A copy of state owned by data-plane threads, for nodes that explain a packet. The nodes may
+/// change it: each explanation gets a new copy, made when a node first requests it.
 pub struct Copied<T> {
-    /// Without anything in it but during an explanation.
+    /// Empty except during an explanation.
     value: Mutex<T>,
     is_there: Mutex<bool>,
 }
 
 impl<T: Send + 'static> Copied<T> {
-    /// No copy; `empty` is a value without anything in it.
+    /// Creates it without a copy; `empty` is an empty value.
     pub fn new(empty: T) -> Self {
         Self { value: Mutex::new(empty), is_there: Mutex::new(false) }
     }
-    /// The copy. Where there is none, the explanation begins anew with what `make` gathers from
-    /// the threads.
+    /// The copy. If there is none yet, the explanation restarts with the copy that `make` collects
+    /// from the threads.
     pub fn lend(
         self: &Arc<Self>,
         make: impl Fn(&mut Engine) -> Option<T> + 'static,
@@ -82,7 +82,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A copy that is there.
+/// An existing copy.
 struct Filled<T> {
     copied: Arc<Copied<T>>,
     empty: Option<T>,
@@ -232,10 +232,10 @@ impl Drop for Explaining {
 }
 
 impl Engine {
-    /// Says what would happen to a packet that enters at a node: it, and what nodes make of it, in
-    /// the order they were met. Nobody else notices. No packets when there is no buffer for it.
+    /// Explains what would happen to a packet that enters at a node: returns its path and that of
+    /// packets that nodes create from it, in order. Changes no state. Empty if no buffer is free.
     ///
-    /// It begins anew whenever a node needs a copy of what threads own ([`Copied`]).
+    /// It restarts whenever a node needs a copy of state owned by the threads ([`Copied`]).
     pub fn explain(
         &mut self,
         entrance: NodeIndex,

@@ -4,7 +4,8 @@
 //! of its own.
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 const NOBODY: usize = usize::MAX;
 
@@ -25,18 +26,19 @@ impl Owner {
     /// `is_there` says is gone.
     #[inline(always)]
     pub fn claim(&self, by: usize, is_there: impl FnOnce(usize) -> bool) -> usize {
-        let now = self.0.load(Relaxed);
+        let now = self.0.load(Acquire);
         if now == by || (now != NOBODY && is_there(now)) {
             return now;
         }
-        match self.0.compare_exchange(now, by, Relaxed, Relaxed) {
+        match self.0.compare_exchange(now, by, Acquire, Relaxed) {
             Ok(_) => by,
             Err(other) => other,
         }
     }
-    /// Gives it to a thread, or to the first that asks.
+    /// Gives it to a thread, or to the first that asks. If the owning thread calls this, the next
+    /// owner sees all that it has written.
     pub fn set(&self, thread: Option<usize>) {
-        self.0.store(thread.unwrap_or(NOBODY), Relaxed);
+        self.0.store(thread.unwrap_or(NOBODY), Release);
     }
 }
 

@@ -306,7 +306,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
         self.used += 1;
         Ok(index)
     }
-    /// Replaces an object that is there.
+    /// Replaces an existing object.
     pub fn replace(&mut self, index: u32, value: T) {
         if let Some(old) = self.slots.swap(index, Some(value)) {
             retire(old);

@@ -29,7 +29,7 @@ impl<T> UnsafeCell<T> {
     pub const fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }
-    /// Lends its address to who changes it.
+    /// Lends its address to the code that changes it.
     #[inline(always)]
     pub fn with_mut<R>(&self, change: impl FnOnce(*mut T) -> R) -> R {
         change(self.0.get())

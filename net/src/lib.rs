@@ -23,6 +23,7 @@ pub mod mfib;
 pub mod nd;
 pub mod neighbor;
 pub mod path_mtu;
+pub mod prelude;
 pub mod punt;
 pub mod reassembly;
 mod router;
@@ -35,7 +36,8 @@ pub mod tunnel;
 pub use interface::api::InterfaceReply;
 pub use interface::{Interface, InterfaceIndex, Interfaces};
 pub use router::{
-    Assembly, Configuration, Feature, OnThreads, Origin, Parts, Register, Router, Trial, refuse,
+    Assembly, Configuration, Feature, Finder, OnThreads, Origin, Parts, Register, Router, Trial,
+    refuse,
 };
 
 /// The features of this crate, in the order in which they register.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use control::api::{Api, Clients};
 use control::cli::{self, Cli};
 use control::config::Stanza;
-use control::configuration::{Collection, Configured};
+use control::configuration::{Collection, Configured, Lines};
 use control::events::{EventLog, Topic};
 use control::feature::{Owner, Refused, Registered};
 use control::log::Log;
@@ -83,9 +83,11 @@ pub struct Router {
     pub published: Published,
     /// Configurations of features, in the order in which they registered.
     pub configured: Configured<Self>,
+    /// Finders of commands in the configuration, by the path of the commands.
+    pub finders: Registered<(&'static str, Finder)>,
     /// Stanzas of the startup configuration that belong to features.
     pub stanzas: Vec<Stanza>,
-    /// Built-in features that are there, with their owners.
+    /// Loaded built-in features, with their owners.
     pub features: Vec<(Owner, Feature)>,
     states: HashMap<TypeId, (Owner, Box<dyn Any>)>,
 }
@@ -96,6 +98,10 @@ pub(crate) const BY_COUNTER: Columns = Columns::growing("counter", MOST_COUNTERS
 
 /// Called with a peer of a tunnel: the interface and the next hop.
 pub type OnPeer = fn(&mut Router, (InterfaceIndex, IpAddr));
+
+/// Puts in the commands of the configuration about the same thing as a command: the one with which
+/// it shares a key. An error of a command that makes or changes more than that.
+pub type Finder = fn(&Router, &str, &mut Lines<'_>) -> Result<(), cli::Error>;
 
 /// Moves what a feature has on threads that are about to end. The text of an error is its own.
 pub type OnThreads = fn(&mut Router, &Range<usize>) -> Result<(), String>;
@@ -184,7 +190,7 @@ pub fn refuse(why: impl Display) -> Refused {
     Refused(why.to_string())
 }
 
-/// The error of a command that waited in vain for a data-plane thread.
+/// Returns the error of a command for which a data-plane thread did not answer.
 pub fn no_answer(why: NoAnswer) -> cli::Error {
     cli::Error::new(why.to_string())
 }
@@ -232,6 +238,7 @@ impl Router {
             on_start: Registered::default(),
             host_devices: Registered::default(),
             configured: Vec::new(),
+            finders: Registered::default(),
             stanzas: Vec::new(),
             features: Vec::new(),
             states: HashMap::new(),
@@ -294,8 +301,8 @@ impl Router {
     pub fn is_trial(&self) -> bool {
         self.state::<Trial>().is_some()
     }
-    /// Does what is due: what the data plane reports, processes and timers, one turn of them;
-    /// returns when the next turn is, as [`Processes::run_due`].
+    /// Handles reports of the data plane and runs one turn of due processes and timers; returns
+    /// when the next turn is, as [`Processes::run_due`] does.
     pub fn run_due(&mut self) -> Option<f64> {
         self.handle_events();
         let now = self.now();

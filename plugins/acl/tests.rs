@@ -801,6 +801,15 @@ fn echoes_and_errors_about_a_session_pass_and_other_icmp_does_not() {
     assert_eq!(cross(&mut bench, "pg1", std::slice::from_ref(&answer)), 0);
     assert_eq!(cross(&mut bench, "pg0", std::slice::from_ref(&ask)), 1);
     assert_eq!(cross(&mut bench, "pg1", std::slice::from_ref(&answer)), 1);
+    // A query of the other side is none of its answers, whatever its identifier.
+    for kind in [8, 13, 15, 17] {
+        let mut query = ping4("16.0.0.1", "10.0.0.2", b"x");
+        query[20] = kind;
+        for n in [1, 3, 4, 255, 256] {
+            assert_eq!(cross(&mut bench, "pg1", &vec![query.clone(); n]), 0, "{kind}");
+        }
+    }
+    assert_eq!(cross(&mut bench, "pg1", &vec![answer; 9]), 9);
     let error = |about: &[u8]| {
         let rest = [&[3, 1, 0, 0, 0, 0, 0, 0][..], &about[..28]].concat();
         ip4("16.9.9.9", "10.0.0.2", Protocol::ICMP, &rest)

@@ -1,4 +1,4 @@
-//! Peers that do not finish connections are denied for a while.
+//! Tests of denying peers that leave connections half-open.
 
 use auto_sdl::*;
 use control::api::Retval;
@@ -13,7 +13,7 @@ fn bench() -> Bench {
     b
 }
 
-/// A connection of a peer in table 0 that was not finished.
+/// A half-open connection of a peer in table 0.
 fn unfinished(b: &mut Bench, peer: &str) {
     let of = Unfinished { fib: 0, peer: peer.parse().unwrap() };
     b.control(|router, _| {

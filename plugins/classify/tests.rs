@@ -448,7 +448,7 @@ fn sessions_come_and_go_among_thousands() {
             add_session(r, table, &session(100_000 + n)).unwrap();
         }
         assert_eq!(add_session(r, table, &session(200_000)), Err(Error::Sessions));
-        // One that is there can still be changed.
+        // An existing one can still be changed.
         add_session(r, table, &session(100_000)).unwrap();
     });
 }

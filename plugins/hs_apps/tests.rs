@@ -1,4 +1,4 @@
-//! A command line over HTTP.
+//! Tests of the command line over HTTP.
 
 use host_stack::FEATURE as SESSION;
 use hs_apps::FEATURE;
@@ -56,8 +56,8 @@ fn it_is_off_until_it_is_asked_for_and_prints_itself() {
     assert!(told.contains("http cli server uri http://0.0.0.0/80 appns web secret 7"), "{told}");
     assert!(!b.run("show configuration hs_apps").contains('7'));
     for (line, why) in [
-        ("http cli server", "listens on http://0.0.0.0/80"),
-        ("http cli server uri https://0.0.0.0/443", "no TLS"),
+        ("http cli server", "already listens on http://0.0.0.0/80"),
+        ("http cli server uri https://0.0.0.0/443", "TLS is not supported"),
         ("http cli server uri http://0.0.0.0/81 appns default", "is in namespace `web'"),
         ("http cli server uri http://0.0.0.0/99 listener del", "does not listen"),
         ("http cli server uri udp:/x", "no transport"),

@@ -1,4 +1,4 @@
-//! Files over HTTP.
+//! Tests of static files over HTTP.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use http_core::{Response, Ticket};
 use http_static::*;
 use net::testing::whole::Bench;
 
-/// A folder with files, which goes when this does.
+/// A folder with files, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Drop for Folder {
     }
 }
 
-/// A server's thread, and what it says is found.
+/// The thread of a server, and the files that it has found.
 struct Thread {
     asks: SyncSender<Ask>,
     put: SyncSender<(String, Response)>,
@@ -185,9 +185,9 @@ fn endings_have_types() {
 fn servers_are_added_and_removed_and_print_themselves() {
     let mut b = Bench::plugged(&[SESSION, FEATURE]);
     for (line, why) in [
-        ("http static server", "www-root or url-handlers"),
+        ("http static server", "set www-root or url-handlers"),
         ("http static server www-root /nowhere/at/all", "www-root /nowhere/at/all: "),
-        ("http static server url-handlers uri https://0.0.0.0/443", "no TLS"),
+        ("http static server url-handlers uri https://0.0.0.0/443", "TLS is not supported"),
         ("http static server url-handlers uri tcp://x/80", "not an address"),
         ("http static server url-handlers max-age x", "x"),
         ("http static listener del", "no server runs at tcp://0.0.0.0/80"),
@@ -199,7 +199,9 @@ fn servers_are_added_and_removed_and_print_themselves() {
     assert_eq!(b.run("show configuration http_static"), "");
     let main = "http static server uri http://0.0.0.0:80 www-root /tmp max-age 5";
     b.set(main);
-    assert!(b.attempt("http static server www-root /").unwrap_err().contains("a server runs"));
+    assert!(
+        b.attempt("http static server www-root /").unwrap_err().contains("a server already runs")
+    );
     let other = "http static listener add uri tcp://::/81 url-handlers cache-size 1024";
     b.set(other);
     let told = b.run("show configuration http_static");

@@ -1,4 +1,4 @@
-//! Profiles on a whole router: made, saved and refused; messages that are none are counted.
+//! Tests on a whole router: profiles are created, saved and refused; bad messages are counted.
 
 use graph::testing::Caught;
 use ikev2::*;
@@ -83,6 +83,54 @@ fn profiles_are_shown_without_their_keys() {
 }
 
 #[test]
+fn the_tunnel_of_a_profile_carries_nothing_without_keys() {
+    let mut rig = rig();
+    for line in [
+        "set ip neighbor pg1 10.0.1.2 02:00:00:00:00:b2",
+        "create ipip tunnel src 10.0.1.1 dst 10.0.1.2",
+        "set interface state ipip0 up",
+        "enable ip4 interface ipip0",
+        "ip route add 30.0.0.0/8 via ipip0",
+        "ikev2 profile add p",
+        "ikev2 profile add q",
+    ] {
+        rig.run(line);
+    }
+    settle(&mut rig);
+    let goes = |rig: &mut Rig| {
+        let packet = net::testing::packets::udp4("10.0.0.2", "30.1.1.1", 7, b"data");
+        let out = send(rig, "ip4-input", &[packet]);
+        out.iter().any(|caught| caught.at == "sent")
+    };
+    assert!(goes(&mut rig));
+    for line in ["ikev2 profile set p tunnel ipip0", "ikev2 profile set q tunnel ipip0"] {
+        rig.set(line);
+        assert!(!goes(&mut rig), "{line}");
+    }
+    rig.expect(&[("esp4-encrypt-tun", "no_protection", 2)]);
+    rig.set("ikev2 profile del p");
+    assert!(!goes(&mut rig), "another one names it");
+    rig.set("ikev2 profile unset q tunnel");
+    assert!(goes(&mut rig));
+    // No profile names a tunnel that takes the place of a deleted one.
+    rig.set("ikev2 profile set q tunnel ipip0");
+    for line in [
+        "delete ipip tunnel ipip0",
+        "create ipip tunnel src 10.0.1.1 dst 10.0.1.2",
+        "set interface state ipip0 up",
+        "enable ip4 interface ipip0",
+        "ip route add 30.0.0.0/8 via ipip0",
+        "ikev2 profile add r",
+        "ikev2 profile set r udp-encap",
+    ] {
+        rig.run(line);
+    }
+    settle(&mut rig);
+    assert!(goes(&mut rig));
+    assert!(!rig.run("show ikev2 profile").contains("ipip0"));
+}
+
+#[test]
 fn wrong_words_are_named_and_change_nothing() {
     let mut rig = rig();
     rig.set("ikev2 profile add p");
@@ -100,7 +148,7 @@ fn wrong_words_are_named_and_change_nothing() {
         ("ikev2 initiate sa-init q", "no profile `q'"),
         ("ikev2 initiate sa-init p", "no responder"),
         ("ikev2 initiate del-sa 12", "no association"),
-        ("ikev2 initiate rekey-child-sa xyz", "base 16"),
+        ("ikev2 initiate rekey-child-sa xyz", "hexadecimal"),
         ("ikev2 set sleep interval 0", "at least 0.001"),
     ] {
         let said = rig.attempt(line).unwrap_err();

@@ -85,6 +85,22 @@ fn fields_of_the_outer_header_are_copied_as_asked() {
     }
 }
 
+/// As clients of the original set neighbours of tunnels; they are reached as all that is behind it.
+#[test]
+fn a_neighbour_of_a_tunnel_is_behind_it_whatever_its_address_of_layer_2() {
+    let mut rig = rig(FEATURE);
+    make(&mut rig, wanted("10.0.1.1", "20.0.0.1"));
+    rig.set("set interface ip address ipip0 10.77.0.1/24");
+    rig.set("set ip neighbor ipip0 10.77.0.2 02:00:00:00:77:02");
+    settle(&mut rig);
+    let packet = || udp4(HOST4, "10.77.0.2", 7, b"data");
+    let out = sent(&mut rig, "ip4-input", packet());
+    let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
+    assert_eq!((outer.protocol, inner), (Protocol::IP4, &changed4(packet(), |h| h.ttl -= 1)[..]));
+    rig.set("set ip neighbor del ipip0 10.77.0.2 02:00:00:00:77:02");
+    assert_eq!(sent(&mut rig, "ip4-input", packet()).len(), out.len(), "nor whether it has one");
+}
+
 #[test]
 fn packets_of_far_ends_come_in_by_the_tunnel() {
     for (own, far, at, node, wrap) in [

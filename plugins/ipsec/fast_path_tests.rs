@@ -137,7 +137,7 @@ fn any(n: u64) -> Vec<u8> {
     packet
 }
 
-/// Leaves of a sealed packet its inside and nothing that is there by chance. Numbers are given in
+/// Leaves of a sealed packet its inside and nothing that varies by chance. Numbers are given in
 /// the order in which packets are sealed, which the fast path may change among those that go node
 /// by node.
 fn unseal(bytes: &mut Vec<u8>, keys: &Keys) {

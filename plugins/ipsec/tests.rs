@@ -160,6 +160,34 @@ fn protected_tunnels_carry_what_they_did_without() {
 }
 
 #[test]
+fn a_far_end_may_leave_the_header_of_a_protected_tunnel_out() {
+    for kind in ["ipip", "gre"] {
+        let mut rig = rig();
+        rig.run(&format!("create {kind} tunnel src 10.0.1.1 dst 20.0.0.1"));
+        let suite = &suites()[0];
+        for line in [
+            &format!("ipsec sa add 1 spi 1001 {suite}"),
+            &format!(
+                "ipsec sa add 2 spi 1001 {suite} tunnel-src 20.0.0.1 tunnel-dst 10.0.1.1 inbound"
+            ),
+            &format!("ipsec tunnel protect {kind}0 input-sa 2 output-sa 1"),
+            &format!("set interface state {kind}0 up"),
+            &format!("ip route add 30.0.0.0/8 via {kind}0"),
+            &format!("enable ip4 interface {kind}0"),
+        ] {
+            rig.set(line);
+        }
+        settle(&mut rig);
+        // The sealed packet has no header of the tunnel, which received packets may have.
+        let out = udp4(HOST4, "30.1.1.1", 7, b"data");
+        let sealed = only(send(&mut rig, "ip4-input", &[out]));
+        let back = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &sealed[20..]);
+        let again = only(send(&mut rig, "ip4-receive", &[back]));
+        assert_eq!((again[9], again.len()), (50, sealed.len()), "{kind}");
+    }
+}
+
+#[test]
 fn nothing_leaves_by_an_interface_that_nobody_protects() {
     let mut rig = rig();
     assert_eq!(rig.run("ipsec itf create"), "ipsec0\n");
@@ -933,4 +961,196 @@ fn words_of_commands_come_in_any_order() {
     );
     let said = rig.run("ipsec policy spd 1 outbound action bypass sa 2");
     assert!(said.contains("sa requires action protect"), "{said}");
+}
+
+/// Plain packets of the far ends of tunnels, for `10.0.1.1` and `2001:db8:1::1`, and what makes the
+/// tunnel.
+fn plain_tunnels() -> [(&'static str, &'static str, &'static str, Vec<u8>); 5] {
+    let inner = udp4("30.1.1.1", "20.9.9.9", 7, b"data");
+    let gre = |kind: [u8; 2]| [&[0, 0, kind[0], kind[1]], &inner[..]].concat();
+    let in4 = |protocol, data: &[u8]| ip4("20.0.0.1", "10.0.1.1", protocol, data);
+    let in6 = |protocol, data: &[u8]| ip6("2a01::1", "2001:db8:1::1", protocol, data);
+    [
+        ("create ipip tunnel src 10.0.1.1 dst 20.0.0.1", "ipip0", "", in4(Protocol::IP4, &inner)),
+        (
+            "create gre tunnel src 10.0.1.1 dst 20.0.0.1",
+            "gre0",
+            "",
+            in4(Protocol::GRE, &gre([8, 0])),
+        ),
+        (
+            "create ipip tunnel src 2001:db8:1::1 dst 2a01::1",
+            "ipip0",
+            "",
+            in6(Protocol::IP4, &inner),
+        ),
+        (
+            "create gre tunnel src 2001:db8:1::1 dst 2a01::1",
+            "gre0",
+            "",
+            in6(Protocol::GRE, &gre([8, 0])),
+        ),
+        (
+            "create ipip tunnel src 10.0.1.1 p2mp",
+            "ipip0",
+            "create teib ipip0 peer 30.0.0.9 nh 20.0.0.1",
+            in4(Protocol::IP4, &inner),
+        ),
+    ]
+}
+
+#[test]
+fn a_protected_tunnel_takes_no_packet_that_nothing_opened() {
+    for (create, name, more, plain) in plain_tunnels() {
+        let mut rig = rig();
+        rig.run(create);
+        rig.set(&format!("set interface state {name} up"));
+        rig.set(&format!("enable ip4 interface {name}"));
+        more.lines().for_each(|line| rig.set(line));
+        rig.set(&format!("ipsec sa add 1 spi 1001 {ESP}"));
+        rig.set(&format!("ipsec sa add 2 spi 1001 {ESP} inbound"));
+        settle(&mut rig);
+        let node = if plain[0] >> 4 == 6 { "ip6-receive" } else { "ip4-receive" };
+        let goes = |rig: &mut Rig| {
+            let out = send(rig, node, std::slice::from_ref(&plain));
+            out.iter().any(|caught| caught.at == "sent" && caught.bytes[23] == 17)
+        };
+        assert!(goes(&mut rig), "{create}");
+        let next_hop = if more.is_empty() { "" } else { "nh 30.0.0.9" };
+        rig.set(&format!("ipsec tunnel protect {name} input-sa 2 output-sa 1 {next_hop}"));
+        settle(&mut rig);
+        assert!(!goes(&mut rig), "{create}");
+        let counted = rig.graph.moved_counters();
+        let is_it = |(node, name, count): &(String, &str, u64)| {
+            node.ends_with("-input")
+                && (name.ends_with("no tunnel") || name.ends_with("missing tunnel"))
+                && *count == 1
+        };
+        assert!(counted.iter().any(is_it), "{counted:?}");
+        rig.set(&format!("ipsec tunnel protect {name} {next_hop} del"));
+        assert!(goes(&mut rig), "{create}");
+        // One that is to be protected, while nothing does.
+        let tunnel = rig.interface(name);
+        rig.control(|router| ipsec::hold(router, tunnel, true));
+        assert!(!goes(&mut rig), "{create}");
+        rig.control(|router| ipsec::hold(router, tunnel, false));
+        assert!(goes(&mut rig), "{create}");
+    }
+}
+
+#[test]
+fn a_far_end_that_becomes_known_later_is_held_to_the_same() {
+    let mut rig = rig();
+    rig.run("create ipip tunnel src 10.0.1.1 p2mp");
+    rig.set("set interface state ipip0 up");
+    rig.set("enable ip4 interface ipip0");
+    let tunnel = rig.interface("ipip0");
+    rig.control(|router| ipsec::hold(router, tunnel, true));
+    rig.set("create teib ipip0 peer 30.0.0.9 nh 20.0.0.1");
+    settle(&mut rig);
+    let inner = udp4("30.1.1.1", "20.9.9.9", 7, b"data");
+    let plain = ip4("20.0.0.1", "10.0.1.1", Protocol::IP4, &inner);
+    let out = send(&mut rig, "ip4-receive", &[plain]);
+    assert!(out.iter().all(|caught| caught.at != "sent"), "{out:?}");
+}
+
+#[test]
+fn a_held_tunnel_sends_nothing_until_it_is_protected() {
+    let frame = [[2; 6], [4; 6]].concat().into_iter().chain(*b"\x88\xb5frame").collect::<Vec<_>>();
+    for (create, name) in [
+        ("create ipip tunnel src 10.0.1.1 dst 20.0.0.1", "ipip0"),
+        ("create gre tunnel src 10.0.1.1 dst 20.0.0.1", "gre0"),
+        ("create gre tunnel src 10.0.1.1 dst 20.0.0.1 teb", "gre0"),
+    ] {
+        let mut rig = rig();
+        rig.run(create);
+        rig.set(&format!("set interface state {name} up"));
+        let carries_frames = create.ends_with("teb");
+        if !carries_frames {
+            rig.set(&format!("enable ip4 interface {name}"));
+            rig.set(&format!("ip route add 30.0.0.0/8 via {name}"));
+        }
+        rig.set(&format!("ipsec sa add 1 spi 1001 {ESP}"));
+        rig.set(&format!("ipsec sa add 2 spi 1001 {ESP} inbound"));
+        settle(&mut rig);
+        let tunnel = rig.interface(name);
+        let out = |rig: &mut Rig| {
+            let caught = match carries_frames {
+                true => rig.graph.send(
+                    &format!("{name}-output"),
+                    std::slice::from_ref(&frame),
+                    move |p| p.set_tx(tunnel.0),
+                ),
+                false => send(rig, "ip4-input", &[udp4(HOST4, "30.1.1.1", 7, b"data")]),
+            };
+            let sent: Vec<_> = caught.iter().filter(|c| c.at == "sent").collect();
+            sent.first().map(|caught| caught.bytes[23])
+        };
+        let clear = out(&mut rig);
+        assert!(clear.is_some_and(|protocol| protocol != 50));
+        rig.control(|router| ipsec::hold(router, tunnel, true));
+        settle(&mut rig);
+        assert_eq!(out(&mut rig), None, "{create}");
+        let counted = rig.graph.moved_counters();
+        let is_it = |(node, name, count): &(String, &str, u64)| {
+            node == "esp4-encrypt-tun" && *name == "no_protection" && *count == 1
+        };
+        assert!(counted.iter().any(is_it), "{counted:?}");
+        rig.set(&format!("ipsec tunnel protect {name} input-sa 2 output-sa 1"));
+        assert_eq!(out(&mut rig), Some(50), "{create}");
+        rig.set(&format!("ipsec tunnel protect {name} del"));
+        assert_eq!(out(&mut rig), None, "{create}");
+        rig.control(|router| ipsec::hold(router, tunnel, false));
+        assert_eq!(out(&mut rig), clear, "{create}");
+    }
+}
+
+#[test]
+fn fragments_without_ports_do_not_pass_by_a_policy_for_ports() {
+    let fast = "ipsec { ipv4-outbound-spd-fast-path on ipv6-outbound-spd-fast-path on }";
+    let cached = "ipsec { ipv4-outbound-spd-flow-cache on }";
+    for startup in ["", fast, cached] {
+        for is_6 in [false, true] {
+            let mut rig = rig_with(startup);
+            let (family, input) = if is_6 { ("ip6", "ip6-input") } else { ("ip4", "ip4-input") };
+            for line in [
+                "ipsec spd add 1",
+                "set interface ipsec spd pg1 1",
+                &format!(
+                    "ipsec policy add spd 1 priority 9 outbound {family} protocol 17 \
+                     remote-port-range 7 - 7 action bypass"
+                ),
+                &format!("ipsec policy add spd 1 priority 1 outbound {family} action discard"),
+            ] {
+                rig.set(line);
+            }
+            settle(&mut rig);
+            let whole = datagram(is_6, 1600);
+            for _ in 0..2 {
+                let pieces = fragments(&whole);
+                assert_eq!(all_sent(&send(&mut rig, input, &pieces[..1])).len(), 1);
+                assert_eq!(all_sent(&send(&mut rig, input, &pieces[1..])).len(), 0, "{startup}");
+            }
+            // One for all ports, and one that protects.
+            rig.set(&format!(
+                "ipsec policy add spd 1 priority 5 outbound {family} protocol 17 action bypass"
+            ));
+            assert_eq!(all_sent(&send(&mut rig, input, &fragments(&whole))).len(), 2);
+        }
+    }
+}
+
+#[test]
+fn an_association_that_is_bound_goes_on_with_its_numbers() {
+    let mut rig = protected_rig(ESP, true, false);
+    let number = |rig: &mut Rig| {
+        let sealed = only(send(rig, "ip4-input", &[datagram(false, 100)]));
+        u32::from_be_bytes(*sealed[24..].first_chunk().unwrap())
+    };
+    for (n, line) in (1..).zip(["bind unbind 1", "bind unbind 1", "bind 1 0", "bind unbind 1"]) {
+        assert_eq!(number(&mut rig), n);
+        // There is no worker 0 here.
+        let done = rig.run(&format!("ipsec sa {line}"));
+        assert_eq!(done.contains("no such worker"), line == "bind 1 0", "{done}");
+    }
 }

@@ -115,7 +115,23 @@ fn unknown_addresses_are_flooded_or_not_as_the_domain_says() {
     assert_eq!(outputs(&send(&mut b, "pg0", &[plain(mac(1), mac(2))])), ["pg3"]);
     b.set("set interface l3 pg1");
     assert_eq!(b.run("show mode pg1 pg3").unwrap(), "l3 pg1\nl2 bridge pg3 bd_id 1 uu-fwd shg 0\n");
+    let shown = b.run("show interface address pg1 pg3").unwrap();
+    assert!(shown.ends_with(":\n  L2 bridge bd-id 1 idx 1 shg 0 uu-fwd\n"), "{shown}");
+    assert_eq!(shown.matches("  L2 ").count(), 1, "{shown}");
     assert!(b.run("show bridge-domain 1 detail").unwrap().contains("uu-fwd"));
+}
+
+#[test]
+fn where_nothing_is_looked_up_frames_are_flooded_as_those_for_groups() {
+    let mut b = bridge();
+    let one = [plain(mac(9), mac(1))];
+    b.set("set bridge-domain forward 1 disable");
+    b.set("set bridge-domain uu-flood 1 disable");
+    assert_eq!(outputs(&send(&mut b, "pg0", &one)), ["pg1", "pg2", "pg3"]);
+    b.set("set bridge-domain flood 1 disable");
+    assert!(send(&mut b, "pg0", &one).is_empty());
+    b.set("set bridge-domain uu-flood 1");
+    assert_eq!(outputs(&send(&mut b, "pg0", &one)), ["pg1", "pg2", "pg3"]);
 }
 
 #[test]
@@ -497,6 +513,7 @@ fn announcements_and_probes_go_to_all_and_their_hosts_are_heard_of() {
         (reply, true),
         (discovery("::", "ff02::1:ff00:5", solicitation, "2001:db8:9::5"), false),
         (discovery("2001:db8:9::7", "ff02::1", advertisement, "2001:db8:9::7"), true),
+        (discovery("fe80::7", "ff02::1", advertisement, "2001:db8:9::7"), false),
     ] {
         let mut b = bridge();
         b.set("set bridge-domain arp term 1");

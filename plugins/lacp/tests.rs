@@ -193,7 +193,7 @@ fn a_bond_carries_packets_by_members_whose_other_ends_agree() {
     assert_eq!(other, (pg1.0 as u16, bond, MacAddr::ZERO), "one like this end, of no system");
     assert!(first.actor.has(state::DEFAULTED | state::EXPIRED));
     let frame = out.iter().find(|c| c.tx == pg2.0 && c.bytes[12..14] == [0x88, 9]).unwrap();
-    assert_eq!(frame.bytes[..12], [SLOW_PROTOCOLS.0, [2, 0, 0, 0, 0, 0xac]].concat());
+    assert_eq!(frame.bytes[..12], [SLOW_PROTOCOLS.0, PG1.0].concat(), "the bond's address");
     assert_eq!(frame.bytes.len(), 124);
     let active = |b: &mut Bench| {
         let sw_if_index = InterfaceIndex(u32::MAX);

@@ -544,6 +544,9 @@ fn frames_travel_below_labels_and_come_out_behind_a_control_word() {
         assert!(out.is_empty(), "{label}: IPv4 is not enabled on the tunnel");
         bench.expect(&[("ip4-not-enabled", "not_enabled", 1)]);
     }
+    set(&mut bench, "mpls local-label add eos 57 via l2-input-on mpls-tunnel0");
+    assert!(bench.send("mpls-input", &[labelled(&[(57, 0, 9)], &frame)]).is_empty());
+    bench.expect(&[("ip4-not-enabled", "not_enabled", 1)]);
 }
 
 #[test]

@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 
 use nat44_ed::FEATURE;
 use net::InterfaceIndex;
-use net::testing::packets::{changed4, udp4};
+use net::testing::packets::{changed4, ip4, udp4};
 use net::testing::whole::{Bench, HOST, PG0, PG1};
 use wire::ethernet::{self, EtherType};
 use wire::upper::Upper;
-use wire::{MacAddr, Protocol, checksum, ip4};
+use wire::{MacAddr, Protocol, checksum};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::translation::between;
@@ -34,7 +34,7 @@ pub(super) fn pass(b: &mut Bench, on: InterfaceIndex, packets: &[Vec<u8>]) -> Ve
 
 #[track_caller]
 pub(super) fn check(packet: &[u8]) {
-    let (header, _) = ip4::Header::ref_from_prefix(packet).unwrap();
+    let (header, _) = wire::ip4::Header::ref_from_prefix(packet).unwrap();
     assert!(header.is_checksum_valid(), "the sum of the IP header");
     let upper = Upper::of(packet).unwrap();
     if upper.protocol == Protocol::UDP && !upper.is_fragment {
@@ -46,7 +46,7 @@ pub(super) fn check(packet: &[u8]) {
 
 /// Ends of a UDP packet.
 pub(super) fn ends(p: &[u8]) -> [(Ipv4Addr, u16); 2] {
-    let (header, _) = ip4::Header::ref_from_prefix(p).unwrap();
+    let (header, _) = wire::ip4::Header::ref_from_prefix(p).unwrap();
     let port = |at: usize| u16::from_be_bytes([p[at], p[at + 1]]);
     [(header.src_addr(), port(20)), (header.dst_addr(), port(22))]
 }
@@ -218,6 +218,81 @@ fn a_connection_opened_again_is_another_session_from_its_acknowledgment_on() {
     assert!(shown.contains("total pkts 2,"), "{shown}");
 }
 
+/// An ICMP message, with its checksum.
+pub fn icmp(src: &str, dst: &str, message: &[u8]) -> Vec<u8> {
+    let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
+    let mut message = message.to_vec();
+    let sum = checksum::Sum::ZERO.add_bytes(&message).checksum();
+    message[2..4].copy_from_slice(sum.as_bytes());
+    let len = 20 + message.len() as u16;
+    [wire::ip4::Header::new(src, dst, Protocol::ICMP, len).as_bytes(), &message].concat()
+}
+
+/// Pings of an inside host to an outside address are answered, and a datagram gets an ICMP error, as
+/// long as the address is the router's; pings of far ends are dropped.
+#[track_caller]
+pub fn is_the_routers_own(b: &mut Bench, addr: &str, is_own: bool) {
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let ping = |from: &str| [icmp(from, addr, &[8, 0, 0, 0, 0x77, 1, 0, 1])];
+    let out = pass(b, pg0, &ping("10.0.0.2"));
+    let is_answer = |p: &Vec<u8>| p[9] == Protocol::ICMP.0 && p[20] == 0;
+    let answered = out.iter().any(|p| is_answer(p) && ends(p)[0].0.to_string() == addr);
+    assert_eq!(answered, is_own, "{out:?}");
+    assert!(pass(b, pg1, &ping("10.0.1.2")).is_empty());
+    let out = pass(b, pg0, &[udp(end("10.0.0.2", 4000), end(addr, 7777))]);
+    let told = out.iter().any(|p| p[9] == Protocol::ICMP.0 && p[20..22] == [3, 3]);
+    assert_eq!(told, is_own, "{out:?}");
+}
+
+#[test]
+fn addresses_outside_are_the_routers_own_for_hosts_inside() {
+    let mut b = bench(&[
+        "nat44 add address 10.0.1.50",
+        "nat44 add static mapping tcp local 10.0.0.3 80 external 10.0.1.51 80",
+    ]);
+    for addr in ["10.0.1.50", "10.0.1.51"] {
+        is_the_routers_own(&mut b, addr, true);
+    }
+    b.set("nat44 add address 10.0.1.50 del");
+    assert!(!b.cli("show ip fib 10.0.1.50/32").contains("10.0.1.50/32"));
+    b.set("nat44 plugin disable");
+    assert!(!b.cli("show ip fib 10.0.1.51/32").contains("10.0.1.51/32"));
+}
+
+#[test]
+fn a_pool_without_an_address_is_noted_and_an_address_that_another_host_has_is_not() {
+    for (more, noted) in [(&[][..], 1), (&["nat44 add address 192.0.2.1"], 0)] {
+        let mut b = bench(&[&["nat set logging level 1"], more].concat());
+        // Of a protocol without ports, an address is one host's to a far end.
+        let gre = |host: &str| ip4(host, "10.0.1.2", Protocol::GRE, &[0; 8]);
+        let (pg0, packets) = (b.pg0, [gre("10.0.0.2"), gre("10.0.0.3")]);
+        let sent = pass(&mut b, pg0, &packets);
+        assert_eq!(sent.iter().filter(|p| p[9] == Protocol::GRE.0).count(), more.len());
+        let events = b.router.event_log.newest(usize::MAX).into_iter().map(|event| event.text);
+        assert_eq!(events.filter(|text| text.contains("all ports are in use")).count(), noted);
+    }
+}
+
+#[test]
+fn a_connection_begins_with_a_syn_and_not_with_an_answer() {
+    let mut b = bench(&[
+        "nat44 add address 192.0.2.1",
+        "nat44 add static mapping local 10.0.0.3 external 192.0.2.3",
+    ]);
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 80));
+    for (flags, begins) in [(0x12, 0), (0x10, 0), (0x11, 0), (0x04, 0), (0x02, 1), (0xc2, 1)] {
+        let port = 4000 + u16::from(flags);
+        let out = [tcp(end("10.0.0.2", port), server, flags)];
+        assert_eq!(pass(&mut b, pg0, &out).len(), begins, "{flags:#x}");
+        let back = [tcp(server, end("192.0.2.3", port), flags)];
+        assert_eq!(pass(&mut b, pg1, &back).len(), begins, "{flags:#x}");
+    }
+    b.expect(&[
+        ("nat44-ed-in2out-slowpath", "non-SYN packet try to create session", 4),
+        ("nat44-ed-out2in-slowpath", "non-SYN packet try to create session", 4),
+    ]);
+}
+
 #[test]
 fn fragments_are_translated_in_any_order() {
     let mut b = bench(&["nat44 add address 192.0.2.1"]);
@@ -233,7 +308,7 @@ fn fragments_are_translated_in_any_order() {
     let out = pass(&mut b, pg0, &[last, first]);
     assert_eq!(out.len(), 2);
     for p in &out {
-        let (header, _) = ip4::Header::ref_from_prefix(p).unwrap();
+        let (header, _) = wire::ip4::Header::ref_from_prefix(p).unwrap();
         assert_eq!(header.src_addr(), "192.0.2.1".parse::<Ipv4Addr>().unwrap());
     }
 }
@@ -244,7 +319,7 @@ fn an_icmp_error_quotes_the_host_s_own_packet() {
     let (pg0, pg1) = (b.pg0, b.pg1);
     let sent = udp(end("10.0.0.2", 4000), end("10.0.1.2", 53));
     let out = pass(&mut b, pg0, std::slice::from_ref(&sent));
-    let header = ip4::Header::new(
+    let header = wire::ip4::Header::new(
         "10.0.1.3".parse().unwrap(),
         "192.0.2.1".parse().unwrap(),
         Protocol::ICMP,
@@ -254,7 +329,7 @@ fn an_icmp_error_quotes_the_host_s_own_packet() {
     let sum = checksum::Sum::ZERO.add_bytes(&icmp).checksum();
     icmp[2..4].copy_from_slice(sum.as_bytes());
     let back = pass(&mut b, pg1, &[[header.as_bytes(), &icmp].concat()]);
-    let (header, _) = ip4::Header::ref_from_prefix(&back[0]).unwrap();
+    let (header, _) = wire::ip4::Header::ref_from_prefix(&back[0]).unwrap();
     assert_eq!(header.src_addr().to_string(), "10.0.1.3", "a router on the way");
     assert_eq!(header.dst_addr().to_string(), "10.0.0.2");
     let quoted = &back[0][28..];

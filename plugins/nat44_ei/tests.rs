@@ -7,10 +7,10 @@ use nat44_ei::FEATURE;
 use net::testing::whole::Bench;
 use proptest::prelude::*;
 use translation::ports::PortSet;
-use wire::{Protocol, checksum, ip4};
-use zerocopy::{FromBytes, IntoBytes};
+use wire::{checksum, ip4};
+use zerocopy::FromBytes;
 
-use super::nat44_ed::{end, ends, pass, udp};
+use super::nat44_ed::{end, ends, icmp, is_the_routers_own, pass, udp};
 use super::translation::between;
 
 /// Hosts behind `pg0`, the world behind `pg1`.
@@ -141,17 +141,47 @@ fn a_host_with_all_its_sessions_gives_up_the_oldest_and_one_host_too_many_has_no
 }
 
 #[test]
+fn a_host_may_have_all_sessions_unless_told_otherwise() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    let (pg0, pg1, server) = (b.pg0, b.pg1, end("10.0.1.2", 53));
+    let packets: Vec<_> = (0..250).map(|n| udp(end("10.0.0.2", 2000 + n), server)).collect();
+    let out = pass(&mut b, pg0, &packets);
+    let outside: HashSet<_> = out.iter().map(|p| ends(p)[0]).collect();
+    assert_eq!(outside.len(), packets.len());
+    assert_eq!(pass(&mut b, pg1, &[udp(server, ends(&out[0])[0])]).len(), 1, "the first is there");
+    // Sessions that ended are forgotten: their flows do not pile up behind those there are.
+    for round in 0..20 {
+        b.wait(400.0);
+        let host = end("10.0.0.2", 5000 + round);
+        assert_eq!(pass(&mut b, pg0, &[udp(host, server)]).len(), 1);
+    }
+    let shown = b.cli("show nat44 ei sessions");
+    assert!(shown.contains("10.0.0.2: 1 dynamic translations"), "{shown}");
+}
+
+#[test]
+fn addresses_outside_are_the_routers_own_while_there_is_an_interface_outside() {
+    let mut b = bench(&["nat44 ei add address 10.0.1.50"]);
+    is_the_routers_own(&mut b, "10.0.1.50", true);
+    b.set("nat44 ei add static mapping tcp local 10.0.0.3 80 external 10.0.1.51 80");
+    is_the_routers_own(&mut b, "10.0.1.51", true);
+    assert!(b.cli("show ip fib 10.0.1.51/32").contains("10.0.1.51/32"));
+    b.set("nat44 ei add static mapping tcp local 10.0.0.3 80 external 10.0.1.51 80 del");
+    assert!(!b.cli("show ip fib 10.0.1.51/32").contains("10.0.1.51/32"));
+    b.set("nat44 ei add address 10.0.1.50 del");
+    is_the_routers_own(&mut b, "10.0.1.50", false);
+    b.set("nat44 ei add address 10.0.1.50");
+    b.set("set interface nat44 ei out pg1 del");
+    assert!(!b.cli("show ip fib 10.0.1.50/32").contains("10.0.1.50/32"));
+    b.set("set interface nat44 ei out pg1");
+    b.set("nat44 ei plugin disable");
+    assert!(!b.cli("show ip fib 10.0.1.50/32").contains("10.0.1.50/32"));
+}
+
+#[test]
 fn an_echo_and_an_error_about_a_packet_come_back_to_the_host() {
     let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
     let (pg0, pg1) = (b.pg0, b.pg1);
-    let icmp = |src: &str, dst: &str, message: &[u8]| {
-        let (src, dst) = (src.parse().unwrap(), dst.parse().unwrap());
-        let mut message = message.to_vec();
-        let sum = checksum::Sum::ZERO.add_bytes(&message).checksum();
-        message[2..4].copy_from_slice(sum.as_bytes());
-        let len = 20 + message.len() as u16;
-        [ip4::Header::new(src, dst, Protocol::ICMP, len).as_bytes(), &message].concat()
-    };
     let out = pass(&mut b, pg0, &[icmp("10.0.0.2", "10.0.1.2", &[8, 0, 0, 0, 0x77, 1, 0, 1])]);
     let id = [out[0][24], out[0][25]];
     // All queries have identifiers, not only echoes (RFC 5508 section 3).

@@ -114,7 +114,10 @@ fn bindings_are_set_shown_and_refused() {
     bench.run(&line).unwrap();
     assert!(bench.run("show npt66").unwrap().contains(INSIDE));
     assert_eq!(bench.run("show npt66").unwrap().lines().count(), 1);
-    assert!(bench.run(&line).unwrap_err().contains(INSIDE));
+    bench.run(&line).unwrap();
+    assert_eq!(bench.run("show npt66").unwrap().lines().count(), 1, "it is there already");
+    let other = format!("set npt66 binding interface pg1 internal {INSIDE} external 2001:db9::/48");
+    assert!(bench.run(&other).unwrap_err().contains(INSIDE));
     bench.run(&format!("{line} del")).unwrap();
     assert!(bench.run(&format!("{line} del")).unwrap_err().contains(INSIDE));
     let pg1 = bench.pg1;
@@ -127,7 +130,8 @@ fn bindings_are_set_shown_and_refused() {
         };
         local.call(router, &message(true, pg1, 48)).unwrap();
         let refused = |m: &Npt66BindingAddDel, router: &mut _| local.call(router, m).err();
-        assert_eq!(refused(&message(true, pg1, 48), router), Some(Retval::VALUE_EXIST));
+        assert_eq!(refused(&message(true, pg1, 48), router), None);
+        assert_eq!(refused(&message(true, pg1, 47), router), Some(Retval::VALUE_EXIST));
         assert_eq!(refused(&message(false, pg1, 47), router), Some(Retval::NO_SUCH_ENTRY));
         assert_eq!(refused(&message(true, pg1, 65), router), Some(Retval::INVALID_VALUE));
         assert_eq!(refused(&message(true, pg1, 129), router), Some(Retval::INVALID_VALUE));

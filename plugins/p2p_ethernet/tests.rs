@@ -57,6 +57,39 @@ fn frames_of_a_host_belong_to_its_sub_interface() {
 }
 
 #[test]
+fn what_is_sent_goes_to_the_host_without_asking_for_anybody() {
+    let mut b = net::testing::whole::Bench::plugged(&[FEATURE]);
+    b.cli("p2p_ethernet pg1 02:00:00:00:00:11 sub-id 7");
+    for line in [
+        "set interface state pg1.7 up",
+        "set interface ip address pg1.7 10.7.0.1/24",
+        "set interface ip address pg1.7 2001:db8:7::1/64",
+        "ip route add 60.0.0.0/8 via pg1.7",
+        "ip route add 61.0.0.0/8 via 10.7.0.9 pg1.7",
+        "ip route add 2001:60::/32 via pg1.7",
+    ] {
+        b.set(line);
+    }
+    b.wait(0.0);
+    let from = |ethertype: [u8; 2], packet: &[u8]| {
+        let mine = net::testing::whole::PG0.0;
+        [&mine[..], &OTHER.0, &ethertype, packet].concat()
+    };
+    let four = |dst: &str| from([8, 0], &packets::udp4("10.0.0.2", dst, 80, &[1; 20]));
+    let six = |dst: &str| from([0x86, 0xdd], &packets::udp6("2001:db8::2", dst, 80, &[1; 20]));
+    let sent = [four("60.1.1.1"), four("61.1.1.1"), four("10.7.0.9"), six("2001:60::1")];
+    for _ in 0..2 {
+        let out = b.receive(b.pg0, &sent);
+        assert_eq!(out.len(), sent.len());
+        assert!(out.iter().all(|c| c.bytes[..6] == HOST.0), "{out:?}");
+        // Its own answer to a question changes nothing, nor does that it is forgotten.
+        b.set("set ip neighbor pg1.7 10.7.0.9 02:00:00:00:00:44");
+        b.set("set ip neighbor del pg1.7 10.7.0.9 02:00:00:00:00:44");
+        b.wait(0.0);
+    }
+}
+
+#[test]
 fn the_port_has_the_feature_while_there_are_sub_interfaces() {
     let mut b = Bench::plugged(FEATURE);
     let pg0 = b.pg0;

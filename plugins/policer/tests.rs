@@ -482,12 +482,18 @@ fn sessions_of_the_classifier_choose_policers() {
 
 #[test]
 fn sessions_say_the_colour_that_policers_are_aware_of() {
+    for color in ["opaque-index exceed-color", "exceed-color"] {
+        sorted_by_colour(color);
+    }
+}
+
+fn sorted_by_colour(exceeds: &str) {
     let mut bench = bench(
         1,
         "policer add name one type 1r3c color-aware cir 1000 cb 9000 eb 9000 exceed-action \
          mark-and-transmit AF21",
     );
-    sort(&mut bench, 0, "opaque-index exceed-color");
+    sort(&mut bench, 0, exceeds);
     let out = bench.send("ip4-input", &packets(2));
     assert_eq!(out.iter().map(|c| dscp(&c.bytes)).collect::<Vec<_>>(), [18, 18]);
     assert!(wire::checksum::Sum::ZERO.add_bytes(&out[0].bytes[..20]).is_valid());

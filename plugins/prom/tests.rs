@@ -1,4 +1,4 @@
-//! Statistics for Prometheus.
+//! Tests of statistics for Prometheus.
 
 use http_core::{Answer, Outcome, read};
 use net::testing::whole::Bench;
@@ -59,9 +59,9 @@ fn settings_are_checked_and_print_themselves() {
     for (line, why) in [
         ("prom", "expected enable or a setting"),
         ("prom enable min-scrape-interval -1", "0 to 86400"),
-        ("prom stat-name-prefix 9x", "begins with a letter"),
-        ("prom stat-patterns { ^/if.* }", "no part of a path"),
-        ("prom patterns add (", "no part of a path"),
+        ("prom stat-name-prefix 9x", "begin with a letter"),
+        ("prom stat-patterns { ^/if.* }", "not a substring of a path"),
+        ("prom patterns add (", "not a substring of a path"),
     ] {
         let error = b.attempt(line).unwrap_err();
         assert!(error.contains(why), "{line}: {error}");

@@ -62,7 +62,7 @@ fn marks(b: &mut Bench, mark: u8) -> [u8; 2] {
 #[test]
 fn marks_of_ip_are_recorded_and_mapped() {
     let mut b = bench();
-    b.set("qos egress map id 7 [ip][0-255]=3 [ip][9]=200 [vlan][9]=1");
+    b.set("qos egress map id 7 [ip][0-255]=3[ip][9]=200 [vlan][9]=1");
     b.set("qos mark ip pg1 id 7");
     assert_eq!(marks(&mut b, 9), [9, 9], "nothing is recorded");
     b.set("qos record ip pg0");
@@ -165,7 +165,9 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
     assert!(error(&mut b, "qos store vlan pg0 value 3").contains("vlan"));
     assert!(error(&mut b, "qos store ip pg0").contains("value"));
     assert!(error(&mut b, "qos mark ip pg1 id 9").contains('9'));
-    assert!(error(&mut b, "qos egress map id 1 [ip][300]=4").contains("[ip][300]=4"));
+    for wrong in ["[ip][300]=4", "[ip][3]=4[ip]", "x[ip][3]=4", "[ip]", "[]"] {
+        assert!(error(&mut b, &format!("qos egress map id 1 {wrong}")).contains(wrong));
+    }
     assert!(error(&mut b, "qos egress map id 1 delete").contains('1'));
     b.set("qos egress map id 1 [ip][1]=4");
     b.set("qos mark ip pg1 id 1");

@@ -73,7 +73,8 @@ fn who_asks_is_answered_and_not_too_often() {
     b.cli("ip6 nd pg0 ra-send-unicast");
     b.graph.run();
     let out = b.receive(b.pg0, &[looking("::", false)]);
-    assert_eq!(told(&out[0].bytes).0, ip6("ff02::1"));
+    let (dst, ..) = told(&out[0].bytes);
+    assert_eq!((dst, &out[0].bytes[..6]), (ip6("ff02::1"), &HOST.0[..]), "to who asked alone");
     let shown = b.cli("show ip6 interface pg0");
     for line in [
         "    ND router advertisements sent 7\n",

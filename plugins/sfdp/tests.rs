@@ -189,36 +189,105 @@ fn left(b: &mut Bench) -> (u8, u32) {
     (all[0].state.0, all[0].remaining_time.round() as u32)
 }
 
+/// Sends a segment from `pg0`, or from outside; whether it passes.
+fn step(b: &mut Bench, v: usize, is_outside: bool, flags: Flags, numbers: [u32; 2]) -> bool {
+    let (ends, ports) = match is_outside {
+        true => ([OUT[v], IN[v]], [80, 4000]),
+        false => ([IN[v], OUT[v]], [4000, 80]),
+    };
+    !through(b, is_outside, &[segment(ends, ports, flags, numbers)]).is_empty()
+}
+
+/// Services that follow a connection, and both of them.
+const FOLLOWING: [&str; 4] = [
+    "sfdp-l4-lifecycle",
+    "sfdp-tcp-check",
+    "sfdp-l4-lifecycle sfdp-tcp-check",
+    "sfdp-tcp-check sfdp-l4-lifecycle",
+];
+
+/// A segment: whether of the far side, its flags and numbers, and the state and timeout after it.
+type Step = (bool, Flags, [u32; 2], (u8, u32));
+
+/// The handshake.
+const HANDSHAKE: [Step; 3] = [
+    (false, SYN, [100, 0], (0, 5)),
+    (true, SYN_ACK, [900, 101], (0, 5)),
+    (false, ACK, [101, 901], (1, 3600)),
+];
+
 #[test]
-fn the_life_of_a_connection_is_that_of_its_session() {
-    for v in 0..2 {
-        let mut b = chained("sfdp-l4-lifecycle");
-        let (go, back) = ([IN[v], OUT[v]], [OUT[v], IN[v]]);
-        for (from_outside, flags, numbers, expected) in [
-            (false, SYN, [100, 0], (0, 5)),
-            (true, SYN_ACK, [900, 101], (1, 3600)),
-            (false, ACK, [101, 901], (1, 3600)),
-            (false, FIN_ACK, [101, 901], (1, 3600)),
-            (true, ACK, [901, 102], (1, 3600)),
-            (true, FIN_ACK, [901, 102], (1, 3600)),
-            (false, ACK, [102, 902], (2, 5)),
-            (true, RST, [902, 102], (2, 5)),
-            (false, SYN, [700, 0], (0, 5)),
-        ] {
-            let ports = if from_outside { [80, 4000] } else { [4000, 80] };
-            let ends = if from_outside { back } else { go };
-            let sent = through(&mut b, from_outside, &[segment(ends, ports, flags, numbers)]);
-            assert_eq!((sent.len(), left(&mut b)), (1, expected), "{flags}");
-            b.wait(1.0);
+fn a_connection_lasts_from_its_handshake_to_the_first_fin_and_ends_with_the_last() {
+    for services in FOLLOWING {
+        for (v, first) in [(0, false), (0, true), (1, false), (1, true)] {
+            let mut b = chained(services);
+            let [mine, other] = if first { [901, 101] } else { [101, 901] };
+            let steps = [
+                (first, FIN_ACK, [mine, other], (1, 5)),
+                (!first, ACK, [other, mine + 1], (1, 5)),
+                (!first, ACK, [other, mine + 1], (1, 5)),
+                (!first, FIN_ACK, [other, mine + 1], (1, 5)),
+            ];
+            for (is_outside, flags, numbers, expected) in HANDSHAKE.into_iter().chain(steps) {
+                assert!(step(&mut b, v, is_outside, flags, numbers));
+                assert_eq!(left(&mut b), expected, "{services} {flags}");
+                b.wait(1.0);
+            }
+            assert!(step(&mut b, v, first, ACK, [mine + 1, other + 1]));
+            b.wait(0.01);
+            assert_eq!(dump(&mut b).len(), 0, "{services}");
+            assert!(step(&mut b, v, false, SYN, [700, 0]));
+            assert_eq!(left(&mut b), (0, 5));
+            assert!(b.cli("show sfdp tenant").contains("sessions created 2 removed 1"));
         }
-        b.wait(4.5);
-        assert_eq!(dump(&mut b).len(), 0);
-        assert!(b.cli("show sfdp tenant").contains("sessions created 1 removed 1"));
     }
 }
 
 #[test]
-fn a_packet_one_way_does_not_keep_a_session_alive_and_a_reset_ends_it_soon() {
+fn a_reset_of_either_side_ends_a_session_whatever_its_state() {
+    for services in FOLLOWING {
+        for (v, known, is_outside) in [(0, 1, true), (1, 2, false), (0, 3, false), (1, 3, true)] {
+            let mut b = chained(services);
+            for (from, flags, numbers, _) in HANDSHAKE.into_iter().take(known) {
+                assert!(step(&mut b, v, from, flags, numbers));
+            }
+            assert!(step(&mut b, v, is_outside, RST, [901, 101]));
+            b.wait(0.01);
+            assert_eq!(dump(&mut b).len(), 0, "{services}");
+        }
+    }
+}
+
+#[test]
+fn what_begins_without_a_syn_ends_with_the_packet_or_is_blocked() {
+    for services in FOLLOWING {
+        for (v, flags) in [(0, ACK), (1, SYN_ACK), (0, FIN_ACK), (1, RST)] {
+            let mut b = chained(services);
+            assert!(step(&mut b, v, false, flags, [5, 5]), "{services} {flags}");
+            b.wait(0.01);
+            assert_eq!(dump(&mut b).len(), 0, "{services} {flags}");
+            set(&mut b, "set sfdp tcp-check fsol-non-syn security");
+            b.graph.moved_counters();
+            // It is blocked for its timeout, whatever comes meanwhile.
+            assert!(!step(&mut b, v, false, flags, [5, 5]));
+            assert_eq!(left(&mut b), (0, 30));
+            b.wait(10.0);
+            assert!(!step(&mut b, v, true, ACK, [5, 6]));
+            assert!(!step(&mut b, v, false, SYN, [5, 6]));
+            b.expect(&[
+                (LOOKUP[v], "flow miss", 1),
+                (LOOKUP[v], "local flow", 2),
+                ("sfdp-drop", "drop", 3),
+            ]);
+            assert_eq!(left(&mut b), (0, 20));
+            let shown = b.cli("show sfdp tcp session-table");
+            assert!(shown.contains("blocked"), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_one_way_does_not_keep_a_session_alive() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);
     for _ in 0..3 {
@@ -226,15 +295,6 @@ fn a_packet_one_way_does_not_keep_a_session_alive_and_a_reset_ends_it_soon() {
         b.wait(2.0);
     }
     assert_eq!(dump(&mut b).len(), 0);
-    let syn = segment([IN[0], OUT[0]], [4000, 80], SYN, [1, 0]);
-    let reset = segment([OUT[0], IN[0]], [80, 4000], RST, [0, 0]);
-    through(&mut b, false, &[syn]);
-    through(&mut b, true, &[reset]);
-    assert_eq!(left(&mut b), (2, 5));
-    // The shorter of two timeouts is that of what is closed.
-    set(&mut b, "set sfdp timeout tenant 1 security 2");
-    through(&mut b, true, &[segment([OUT[0], IN[0]], [80, 4000], RST, [0, 0])]);
-    assert_eq!(left(&mut b), (2, 2));
 }
 
 #[test]
@@ -251,88 +311,19 @@ fn a_timeout_that_is_changed_is_that_of_packets_from_then_on() {
 }
 
 #[test]
-fn what_begins_without_a_handshake_is_blocked_by_the_check() {
+fn other_protocols_pass_the_check_and_flags_of_connections_are_listed() {
     let mut b = chained("sfdp-tcp-check");
-    let (go, back) = ([IN[0], OUT[0]], [OUT[0], IN[0]]);
-    let odd = segment(go, [4000, 80], ACK, [5, 5]);
-    assert_eq!(through(&mut b, false, &[odd.clone(), odd.clone()]).len(), 0);
-    b.expect(&[
-        ("sfdp-lookup-ip4", "flow miss", 1),
-        ("sfdp-lookup-ip4", "local flow", 1),
-        ("sfdp-tcp-check", "drop", 2),
-    ]);
-    assert_eq!(left(&mut b), (0, 30));
-    assert!(b.cli("show sfdp tcp session-table").contains("10.0.0.2:4000 -> 10.0.1.2:80 blocked"));
+    set(&mut b, "set sfdp tcp-check fsol-non-syn security");
+    let ask = datagram([IN[0], OUT[0]], 9);
+    assert_eq!(through(&mut b, false, std::slice::from_ref(&ask)).len(), 1);
+    assert_eq!(through(&mut b, true, &[answer(&ask)]).len(), 1);
     set(&mut b, "kill sfdp session all");
-    set(&mut b, "set sfdp tcp-check fsol-non-syn remove");
-    assert_eq!(through(&mut b, false, &[odd]).len(), 0);
-    b.wait(0.01);
-    assert_eq!(dump(&mut b).len(), 0);
-    let steps = [
-        (false, SYN, [1, 0]),
-        (true, SYN_ACK, [9, 2]),
-        (false, ACK, [2, 10]),
-        (true, RST, [10, 2]),
-    ];
-    for (step, (from_outside, flags, numbers)) in steps.into_iter().enumerate() {
-        let (ends, ports) = if from_outside { (back, [80, 4000]) } else { (go, [4000, 80]) };
-        let sent = through(&mut b, from_outside, &[segment(ends, ports, flags, numbers)]);
-        assert_eq!(sent.len(), 1, "{flags}");
-        if step == 2 {
-            assert_eq!(left(&mut b), (1, 3600));
-            let flags = b.talk(|local, router| local.dump(router, &SfdpTcpSessionDump {}));
-            assert_eq!(flags[0].flags, SfdpTcpCheckSessionFlags::ESTABLISHED);
-        }
+    for (from, flags, numbers, _) in HANDSHAKE {
+        assert!(step(&mut b, 0, from, flags, numbers));
     }
-    b.wait(0.01);
-    assert_eq!(dump(&mut b).len(), 0, "it was reset");
-}
-
-#[test]
-fn the_check_and_the_life_of_a_session_agree_in_one_chain() {
-    for v in 0..2 {
-        let mut b = chained("sfdp-l4-lifecycle sfdp-tcp-check");
-        let (go, back) = ([IN[v], OUT[v]], [OUT[v], IN[v]]);
-        let send = |b: &mut Bench, from_outside: bool, flags, numbers| {
-            let ports = if from_outside { [80, 4000] } else { [4000, 80] };
-            let ends = if from_outside { back } else { go };
-            through(b, from_outside, &[segment(ends, ports, flags, numbers)]).len()
-        };
-        // What begins without a SYN is blocked for its timeout, whatever comes meanwhile.
-        assert_eq!(send(&mut b, false, ACK, [5, 5]), 0);
-        assert_eq!(left(&mut b), (0, 30));
-        b.wait(10.0);
-        assert_eq!(send(&mut b, true, ACK, [5, 6]), 0);
-        assert_eq!(send(&mut b, false, FIN_ACK, [5, 6]), 0);
-        assert_eq!(left(&mut b), (0, 20));
-        set(&mut b, "kill sfdp session all");
-        set(&mut b, "set sfdp tcp-check fsol-non-syn remove");
-        assert_eq!(send(&mut b, false, RST, [5, 5]), 0);
-        b.wait(0.01);
-        assert_eq!(dump(&mut b).len(), 0);
-        // A handshake, a FIN of either end, and another SYN.
-        for (from_outside, flags, numbers, expected) in [
-            (false, SYN, [100, 0], Some((0, 5))),
-            (true, SYN_ACK, [900, 101], Some((1, 5))),
-            (false, ACK, [101, 901], Some((1, 3600))),
-            (true, FIN_ACK, [901, 101], Some((1, 3600))),
-            (false, ACK, [101, 902], Some((1, 3600))),
-            (false, FIN_ACK, [101, 902], Some((1, 3600))),
-            (true, ACK, [902, 102], None),
-            (false, SYN, [700, 0], Some((0, 5))),
-        ] {
-            assert_eq!(send(&mut b, from_outside, flags, numbers), 1, "{flags}");
-            if expected.is_none() {
-                b.wait(0.01);
-                assert_eq!(dump(&mut b).len(), 0);
-                continue;
-            }
-            assert_eq!(Some(left(&mut b)), expected, "{flags}");
-        }
-        assert_eq!(send(&mut b, true, RST, [0, 701]), 1);
-        b.wait(0.01);
-        assert_eq!(dump(&mut b).len(), 0, "it was reset");
-    }
+    let all = b.talk(|local, router| local.dump(router, &SfdpTcpSessionDump {}));
+    assert_eq!(all[0].flags, SfdpTcpCheckSessionFlags::ESTABLISHED);
+    assert!(b.cli("show sfdp tcp session-table").contains("10.0.1.2:80 established"));
 }
 
 #[test]

@@ -279,9 +279,10 @@ fn messages_set_and_tell_what_is_sampled() {
         assert_eq!(local.call(router, &SflowHeaderBytesGet {}).unwrap().header_bytes, 128);
         local.call(router, &SflowHeaderBytesSet { header_bytes: 100 }).unwrap();
         assert_eq!(local.call(router, &SflowHeaderBytesGet {}).unwrap().header_bytes, 128);
-        for (header_bytes, is_fit) in [(63, false), (64, true), (256, true), (257, false)] {
-            let done = local.call(router, &SflowHeaderBytesSet { header_bytes });
-            assert_eq!(done.err(), (!is_fit).then_some(Retval::INVALID_VALUE));
+        for (header_bytes, nearest) in [(0, 64), (64, 64), (255, 256), (9999, 256)] {
+            local.call(router, &SflowHeaderBytesSet { header_bytes }).unwrap();
+            let now = local.call(router, &SflowHeaderBytesGet {}).unwrap();
+            assert_eq!(now.header_bytes, nearest);
         }
         assert_eq!(local.call(router, &SflowDirectionGet {}).unwrap().direction, 1);
         for (direction, is_fit) in [(0, false), (2, true), (3, true), (4, false)] {
@@ -302,12 +303,12 @@ fn messages_set_and_tell_what_is_sampled() {
         "sflow polling-interval 1\n",
         "sflow header-bytes 256\n",
         "sflow drop-monitoring enable\n",
-        "sflow enable pg0\ninterfaces enabled: 1\n",
+        "sflow enable pg0\nStatus\n  interfaces enabled: 1\n",
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     for (line, word) in [
-        ("sflow header-bytes 63", "63"),
+        ("sflow enable-disable pg0", "already"),
         ("sflow direction up", "up"),
         ("sflow enable-disable pg0.7", "parent"),
         ("sflow drop-monitoring maybe", "maybe"),

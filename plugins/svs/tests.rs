@@ -66,7 +66,9 @@ fn the_longest_prefix_of_a_source_chooses_the_table() {
     assert_eq!(tables(&mut b, &sources[..3]), [20, 20, 20]);
     b.set("svs enable disable ip4 100 pg0");
     assert_eq!(tables(&mut b, &sources[..3]), [0, 0, 0]);
-    assert!(b.run("show svs").contains("0.0.0.0/0 -> table-id 20"));
+    let shown = b.run("show svs");
+    assert!(shown.contains("0.0.0.0/0 -> table-id 20"));
+    assert!(shown.starts_with("Source VRF select interface to fib-index mappings:\n ipv4\n"));
     let told = b.run("show configuration svs");
     assert!(told.contains("svs enable enable ip6 table-id 100 pg0"), "{told}");
 }

@@ -8,7 +8,7 @@ use tracepath::TracepathDump;
 fn bench() -> Bench {
     let plugins = [tracepath::FEATURE, tracenode::FEATURE];
     let mut bench = Bench::featuring(&plugins, 1, |_| (), |_| ());
-    assert_eq!(bench.run("show trace paths").unwrap(), "No packets in trace buffer\n");
+    assert_eq!(bench.run("show trace paths").unwrap(), "\nNo trace paths found\n");
     bench.run("tracenode feature pg0").unwrap();
     bench.run("trace add trace-filtering 3").unwrap();
     bench.send("ip4-input", &vec![udp4(HOST4, "16.0.0.1", 9, b"data"); 3]);
@@ -21,9 +21,19 @@ fn paths_are_shown_and_drawn() {
     let mut run = |line: &str| bench.run(line).unwrap();
     let packets = |text: &str| text.matches("Packet ").count();
     let text = run("show trace paths");
-    assert!(text.starts_with("Path 0: 3 packets\n  trace-filtering -> ip4-lookup"), "{text}");
+    let first =
+        "\nFound 1 unique paths across all threads (showing top 1):\n\n  [0] Count: 3  ID: 0x";
+    assert!(text.starts_with(first), "{text}");
+    assert!(text.contains("Threads: [0]\n      Path: trace-filtering -> ip4-lookup"), "{text}");
+    let text = run("show trace paths max 0");
+    assert!(text.contains("No trace paths"), "{text}");
     let text = run("show trace path 0 max 2");
-    assert!(text.starts_with("Path 0: 3 packets\n") && packets(&text) == 2, "{text}");
+    let rule = "=".repeat(20);
+    let first = format!("\n{rule} Path [0] {rule}\nPath: trace-filtering -> ip4-lookup");
+    assert!(text.starts_with(&first) && packets(&text) == 2, "{text}");
+    assert!(text.contains("Threads: [0]  Count: 3\n\n--- Thread 0 "), "{text}");
+    assert!(text.contains("\nLimiting display to 2 packets."), "{text}");
+    assert!(run("show trace path").starts_with("path index required."));
     let text = run("show trace paths graphviz");
     let edge = "\n  \"trace-filtering\" -> \"ip4-lookup\" [label=\"3\"]\n";
     assert!(text.contains(edge), "{text}");
@@ -34,8 +44,8 @@ fn paths_are_shown_and_drawn() {
     std::fs::remove_file(file).unwrap();
     let json = bench.connected(|rig| rig.cli.run(&mut rig.router, "show trace paths"));
     assert_eq!(json.output.to_json()[0]["packets"], 3);
-    let error = bench.run("show trace path 1").unwrap_err();
-    assert!(error.contains("no path 1"), "{error}");
+    let text = bench.run("show trace path 1").unwrap();
+    assert_eq!(text, "No traces found for requested path indices\n");
 }
 
 #[test]

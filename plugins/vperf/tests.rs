@@ -1,4 +1,4 @@
-//! Measures the host stack from inside: runs of the client against the server.
+//! Tests of the client against the server.
 
 use control::cli::{Output, Run, Step};
 use net::testing::whole::Bench;
@@ -10,7 +10,7 @@ fn bench(threads: usize) -> Bench {
     b
 }
 
-/// Runs a command while the router works; its text.
+/// Runs a command while the router works, and returns its output.
 fn run(b: &mut Bench, line: &str) -> String {
     let (mut run, mut out) = (Run::new(line), Output::none());
     for _ in 0..20_000 {
@@ -61,12 +61,12 @@ fn datagrams_of_the_router_to_itself_arrive() {
 fn what_cannot_be_is_refused_with_the_word_failed() {
     let mut b = bench(1);
     for (line, why) in [
-        ("vperf client", "failed: tcp://0.0.0.0:1234 is no address of a host"),
+        ("vperf client", "failed: tcp://0.0.0.0:1234 is not the address of a host"),
         ("vperf client nclients 0", "failed: nclients must be 1 to 65536"),
-        ("vperf client bytes 1 run-time 1", "failed: bytes or run-time"),
-        ("vperf client run-time nan", "failed: times are seconds from 0 on"),
+        ("vperf client bytes 1 run-time 1", "failed: bytes and run-time exclude each other"),
+        ("vperf client run-time nan", "failed: times must not be negative"),
         ("vperf client appns x uri tcp://10.0.0.2/1", "failed: no such namespace `x'"),
-        ("vperf server fifo-size 1", "failed: a FIFO has 1 KB to 1 GB"),
+        ("vperf server fifo-size 1", "failed: the size of a FIFO must be 1 KB to 1 GB"),
         ("vperf server stop", "failed: server not running"),
         (
             "vperf client uri tcp://192.0.2.1/1",

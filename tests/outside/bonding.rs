@@ -153,3 +153,34 @@ fn open_vswitch_agrees() {
         Links::new().agree_with::<Switch>();
     }
 }
+
+#[test]
+fn a_member_is_captured_by_itself() {
+    if !is_root() || !has("ping") {
+        return skip("root, and ping");
+    }
+    let (here, there) = (Host::alone(), Host::alone());
+    here.run(&format!("ip link add v0 type veth peer name p0 netns {}", there.namespace()));
+    here.run("ip link set v0 up");
+    there.run("ip link set p0 up");
+    there.run("ip address add 10.1.0.2/24 dev p0");
+    let setup = [
+        "create bond mode active-backup",
+        "create host-interface name v0",
+        "bond add BondEthernet0 host-v0",
+        "set interface ip address BondEthernet0 10.1.0.1/24",
+        "set interface state host-v0 up",
+        "set interface state BondEthernet0 up",
+    ];
+    let router = Daemon::start_in(here.namespace(), "", &setup);
+    for interface in ["host-v0", "BondEthernet0", "any"] {
+        let file = router.folder().join(format!("{interface}.pcap"));
+        router.tell(&format!("pcap trace rx max 500 intfc {interface} file {}", file.display()));
+        let text = there.attempt("ping -n -c 4 -i 0.2 -W 5 10.1.0.1").1;
+        assert!(text.contains("4 received"), "{text}");
+        router.tell("pcap trace off");
+        let echoes = |frame: &&Vec<u8>| frame.len() == 98 && frame[23] == 1;
+        let all = tests::capture::frames(&file);
+        assert_eq!(all.iter().filter(echoes).count(), 4, "{interface}");
+    }
+}

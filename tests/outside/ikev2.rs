@@ -1,5 +1,5 @@
-//! strongSwan as the other end of IKEv2 and ESP, beginning and answering, with a shared key and with
-//! certificates of an authority. Its ESP is its own (kernel-libipsec), and so always over UDP.
+//! strongSwan as the other end of IKEv2 and ESP, beginning and answering, with a shared key and
+//! with certificates of an authority. Its ESP is its own (kernel-libipsec), and so always over UDP.
 
 use std::fmt::Write;
 use std::fs;
@@ -226,7 +226,7 @@ fn keys_are_replaced_under_traffic_and_nothing_is_lost() {
     assert!(lab.swanctl("--rekey --ike t").0);
     lab.assert_carries(100);
     assert!(rekeyed(&lab) >= 2, "{}", lab.log());
-    assert!(lab.is_up() && lab.router.tell("show logging").contains("is replaced"));
+    assert!(lab.is_up() && lab.router.tell("show logging").contains("is rekeyed"));
     // From this side.
     let shown = lab.router.tell("show ikev2 sa details");
     let spi = shown.rsplit("spi(i) ").next().and_then(|rest| rest.split(' ').next()).unwrap();

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod af_xdp;
+mod agents;
 mod bfd;
 mod bindings;
 mod bonding;
@@ -19,6 +20,7 @@ mod eight_workers;
 mod every_message;
 mod fates;
 mod files;
+mod fleet;
 mod flows;
 mod fragments;
 mod goldens;

@@ -112,3 +112,35 @@ fn messages_and_their_types_are_the_originals() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Modules all of whose messages agents want to see before they start.
+const CORE: &str = "af_packet arp bond gre interface ip ip6_nd ip_neighbor ipfix_export ipip ipsec \
+    l2 memclnt punt rd_cp span sr tapv2 teib vlib vpe vxlan vxlan_gpe";
+/// Messages of these that no agent knows yet.
+const NEWER: [&str; 5] = [
+    "gre_tunnel_dump_reply",
+    "gre_tunnel_dump_v2",
+    "gre_tunnel_dump_v2_reply",
+    "gre_tunnel_details_v2",
+    "gre_tunnel_v2_dump_reply",
+];
+
+#[test]
+fn every_message_that_agents_want_to_see_is_there() {
+    let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {
+        skip("FERROVIA_REFERENCE names no declarations to compare with");
+        return;
+    };
+    let ours = described();
+    let mut missing = Vec::new();
+    for module in CORE.split_whitespace() {
+        let file = ours.iter().find(|file| file.json["module"] == module).expect(module);
+        let text = fs::read_to_string(Path::new(&reference).join("spec/api").join(&file.path));
+        let known: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        let here = by_name(&file.json);
+        let messages = by_name(&known).into_iter().filter(|((kind, _), _)| kind == "messages");
+        let absent = messages.filter(|(key, it)| here.get(key) != Some(it));
+        missing.extend(absent.map(|((_, name), _)| name).filter(|n| !NEWER.contains(&&**n)));
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}

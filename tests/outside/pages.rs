@@ -148,6 +148,7 @@ pages! {
     coming_from_vpp "coming-from-vpp.md"
     upgrading "upgrading.md"
     servers_on_the_router "host-stack.md"
+    a_fleet "fleet.md"
     sizing "sizing.md"
     platforms "platforms.md"
 }

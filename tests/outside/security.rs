@@ -23,19 +23,22 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         &["privileges::sockets_belong_to_the_group_also_those_that_commands_make"],
     ),
     (
-        "Who may connect to `cli.sock`",
+        "A user who can connect to `cli.sock`",
         &["security::who_gives_commands_has_the_rights_of_the_daemon"],
     ),
-    ("Who may connect to `api.sock`", &["security::any_command_is_a_message"]),
+    ("A user who can connect to `api.sock`", &["security::any_command_is_a_message"]),
     ("Clients of `api.sock` read secrets", &["security::clients_of_the_api_read_secrets_back"]),
-    ("Who may connect to `stats.sock`", &["turns::readers_of_the_statistics_never_write_to_them"]),
+    (
+        "A user who can connect only to `stats.sock`",
+        &["turns::readers_of_the_statistics_never_write_to_them"],
+    ),
     ("A command line on TCP", &["security::a_command_line_on_tcp_asks_nobody"]),
     (
         "`statseg { prometheus PORT }`",
         &["security::counters_are_served_on_this_machine_unless_an_address_says_otherwise"],
     ),
     (
-        "An unnamed folder for sockets",
+        "A default folder for sockets",
         &[
             "security::a_folder_of_somebody_else_is_not_used",
             "socket::tests::folders_of_others_are_not_used",
@@ -57,13 +60,13 @@ const STATEMENTS: &[(&str, &[&str])] = &[
     ("A token without `read-only`", &["http::commands_statistics_and_configurations_go_over_http"]),
     ("A `read-only` token sees", &["security::a_read_only_token_sees_what_there_is"]),
     (
-        "A `read-only` token gives no command",
+        "A `read-only` token runs no command",
         &[
             "http::files_of_tokens_say_who_may_only_look",
             "http::src::routes::tests::endpoints_are_there_once_and_looking_changes_nothing",
         ],
     ),
-    ("A socket in the file system", &["security::a_socket_of_http_asks_for_no_token"]),
+    ("A Unix socket for HTTP", &["security::a_socket_of_http_asks_for_no_token"]),
     (
         "A page of another site",
         &["http::src::guard::tests::pages_of_others_and_names_of_others_are_refused"],
@@ -75,7 +78,7 @@ const STATEMENTS: &[(&str, &[&str])] = &[
     ("Paths of requests", &["http::strangers_are_refused"]),
     // Host stack.
     (
-        "The session layer is off",
+        "The session layer and its applications are off",
         &[
             "control::tests::layer::while_it_is_disabled_requests_are_refused",
             "hs_apps::tests::it_is_off_until_it_is_asked_for_and_prints_itself",
@@ -92,7 +95,10 @@ const STATEMENTS: &[(&str, &[&str])] = &[
             "hs_apps::tests::a_path_is_a_command_that_shows_or_it_is_refused",
         ],
     ),
-    ("A web page that an administrator", &["cli_over_http::pages_of_browsers_are_not_answered"]),
+    (
+        "A web page opened by an administrator",
+        &["cli_over_http::pages_of_browsers_are_not_answered"],
+    ),
     (
         "`http static server` serves regular files",
         &["http_static::tests::only_files_beneath_the_folder_are_served"],
@@ -103,11 +109,11 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         &["apps::tests::without_being_enabled_there_is_no_socket_and_only_the_group_may_connect"],
     ),
     (
-        "A program cannot write the memory",
+        "A program cannot write to memory",
         &["tests::the_routers_region_cannot_be_mapped_for_writing_and_none_is_cut_short"],
     ),
     (
-        "A program that writes nonsense",
+        "A program that writes garbage",
         &[
             "apps::tests::positions_that_cannot_be_end_the_session_and_many_the_attachment",
             "apps::tests::rings_that_cannot_be_end_the_attachment_and_nothing_else",
@@ -122,9 +128,23 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "Who guesses the secret",
+        "Each wrong secret",
         &["apps::tests::a_namespace_is_for_those_who_know_its_secret_and_guesses_take_time"],
     ),
+    (
+        "A program gets no more than its share",
+        &[
+            "apps::tests::attacks::the_programs_bell_is_not_for_writing_so_nothing_fills_it",
+            "apps::tests::attacks::descriptors_that_take_long_to_close_keep_nobody_waiting",
+            "apps::tests::attacks::a_program_that_writes_as_fast_as_it_is_read_has_its_share_of_a_turn",
+            "data::tests::bounds::one_application_leaves_sessions_for_the_next",
+        ],
+    ),
+    (
+        "Descriptors that arrive",
+        &["apps::tests::attacks::descriptors_that_take_long_to_close_keep_nobody_waiting"],
+    ),
+    ("Text from peers", &["log::tests::no_text_begins_an_entry_of_its_own"]),
     (
         "Private keys of certificates",
         &["control::tests::layer::a_certificate_goes_with_its_key_only"],
@@ -150,24 +170,21 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         "Such a file never",
         &["private_file::tests::only_files_of_the_kind_are_replaced_and_no_links_followed"],
     ),
-    ("No file that the daemon makes", &["security::no_file_is_for_everybody_to_write"]),
+    ("No file that the daemon creates", &["security::no_file_is_for_everybody_to_write"]),
     ("The daemon leaves no core", &["security::no_core_is_left"]),
-    (
-        "What is said to change nothing",
-        &["ferrovia::src::every_command::no_command_of_a_trial_touches_files"],
-    ),
+    ("Dry runs", &["ferrovia::src::every_command::no_command_of_a_trial_touches_files"]),
     // Privileges.
-    ("All threads give up", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),
-    ("Threads that move packets", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),
+    ("All threads drop", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),
+    ("Data-plane threads keep", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),
     ("`unix { capabilities", &["privileges::the_configuration_says_what_is_kept"]),
     (
         "A plugin in a file",
         &["files::both_samples_come_and_go_a_hundred_times_and_no_packet_is_lost"],
     ),
     // Limits.
-    ("Of the command line's sessions", &["sockets::idle_clients_keep_nobody_away"]),
+    ("The command line has at most 256", &["sockets::idle_clients_keep_nobody_away"]),
     (
-        "Clients that send nonsense",
+        "Clients that send garbage",
         &[
             "clients::nonsense_harms_only_who_sends_it",
             "clients::a_thousand_half_open_clients_and_one_that_does_not_read_harm_nobody",
@@ -175,13 +192,13 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "Clients in shared memory",
+        "Clients that write garbage into",
         &[
             "api::server::tests::who_writes_nonsense_into_shared_memory_is_hung_up_on",
             "api::server::tests::clients_that_die_at_any_step_hold_up_nobody_and_leave_nothing",
         ],
     ),
-    ("Of HTTP there are 128", &["http::half_open_connections_disturb_nobody"]),
+    ("HTTP has at most 128", &["http::half_open_connections_disturb_nobody"]),
     (
         "Neighbours and packets",
         &[
@@ -190,7 +207,7 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "Work that a command",
+        "Long work started by",
         &[
             "turn::tests::others_have_their_turn_though_there_is_always_more_to_do",
             "turns::endless_requests_without_pauses_hold_up_nobody",
@@ -205,14 +222,27 @@ const STATEMENTS: &[(&str, &[&str])] = &[
             "targets::any_machine_shares_memory_or_is_refused",
         ],
     ),
-    ("Packets that are malformed", &["targets::any_frame_is_forwarded_or_dropped_once"]),
+    ("Malformed packets", &["targets::any_frame_is_forwarded_or_dropped_once"]),
+    (
+        "An unauthenticated peer",
+        &[
+            "machine::attacks::a_source_has_its_share_of_places_and_no_more",
+            "work::tests::associations_come_first_and_sources_take_turns",
+            "machine::parts::tests::who_proved_nothing_gets_less_room",
+        ],
+    ),
+    (
+        "A tunnel that IPsec",
+        &[
+            "ipsec::tests::a_protected_tunnel_takes_no_packet_that_nothing_opened",
+            "ipsec::tests::a_held_tunnel_sends_nothing_until_it_is_protected",
+            "ikev2::tests::the_tunnel_of_a_profile_carries_nothing_without_keys",
+        ],
+    ),
     // Not protected.
     ("Administrators are not", &["security::who_gives_commands_has_the_rights_of_the_daemon"]),
     ("Commands over TCP", &["security::a_command_line_on_tcp_asks_nobody"]),
-    (
-        "What ARP and neighbour",
-        &["neighbor::tests::what_is_said_to_all_changes_only_what_is_known"],
-    ),
+    ("ARP and neighbour", &["neighbor::tests::what_is_said_to_all_changes_only_what_is_known"]),
 ];
 
 #[test]
@@ -238,7 +268,7 @@ fn group() -> u32 {
     line.split(':').next().unwrap().parse().unwrap()
 }
 
-/// Somebody without rights, in this group: `Ok` when the socket takes a connection.
+/// Whether a process without privileges, in this group, can connect to the socket.
 fn connects(path: &Path, group: u32) -> bool {
     const SCRIPT: &str = "
 import socket, sys
@@ -285,7 +315,7 @@ fn others_connect_to_no_socket() {
     }
 }
 
-/// Gives a command as somebody without rights who is in the group of the sockets.
+/// Runs a command without privileges, as a member of the group of the sockets.
 fn tell_as_member(daemon: &Daemon, line: &str) -> Output {
     let fvctl = daemon.folder().join("fvctl");
     if !fvctl.exists() {
@@ -337,7 +367,7 @@ fn clients_of_the_api_read_secrets_back() {
     assert!(has(&cookie) || has(&reversed), "{answer:x?}");
 }
 
-/// A port that nobody has.
+/// A free port.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -375,8 +405,8 @@ fn counters_are_served_on_this_machine_unless_an_address_says_otherwise() {
     }
 }
 
-/// What a router says that is to use the folder of sockets that `make` has made, as a user without
-/// rights unless it is root's.
+/// Output of a router whose folder of sockets was set up by the shell command `make`; `as_user`
+/// is the command to change the user with.
 fn refused_in(make: &str, as_user: &str) -> String {
     let script = format!(
         "set -e; mount -t tmpfs none /run; touch /run/ferrovia

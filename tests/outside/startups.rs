@@ -1,5 +1,5 @@
-//! Start-up files as they are found (`tests/startup`): checked, started, and what they say in vain;
-//! and what `--check` finds.
+//! Startup files as operators have them (`tests/startup`) are checked and started; ignored words
+//! are reported, and `--check` finds mistakes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -254,8 +254,8 @@ fn the_client_waits_as_long_as_it_is_told() {
     }
 }
 
-/// A file of the original's words (`FERROVIA_REFERENCE/spec/startup-words.txt`): a stanza a line, then its
-/// words with their values as formats, with tabs between.
+/// A file of the original's words (`FERROVIA_REFERENCE/spec/startup-words.txt`): a stanza a line,
+/// then its words with their values as formats, with tabs between.
 #[test]
 fn every_word_of_the_original_is_read() {
     let Some(reference) = std::env::var_os("FERROVIA_REFERENCE") else {

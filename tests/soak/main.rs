@@ -1,9 +1,9 @@
-//! Everything at once: translation, an access list, a tunnel and a bridge carry packets, while clients
-//! of the command line and of the binary API, configurations, workers, plugins and captures come and
-//! go. Each packet that came in has to go out.
+//! Soak test of everything at once: translation, an access list, a tunnel and a bridge forward
+//! packets, while CLI and API clients connect and disconnect, and configurations, workers, plugins
+//! and captures change. Each received packet has to be sent.
 //!
-//! `FERROVIA_SOAK` says for how many seconds; it is over when there were as many lines of commands and
-//! messages as `FERROVIA_SOAK_LINES` and `FERROVIA_SOAK_MESSAGES` say, too.
+//! It runs for at least `FERROVIA_SOAK` seconds, `FERROVIA_SOAK_LINES` commands and
+//! `FERROVIA_SOAK_MESSAGES` messages.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use ferrovia_client::messages::{AddressUnion, FibPath, FibPathType, IpRouteAddDe
 use ferrovia_client::{Client, stats};
 use tests::{Daemon, eventually};
 
-/// Interfaces where packets come in, and where they go out.
+/// Receiving and transmitting interfaces.
 const WAYS: [(u32, u32); 4] = [(0, 1), (2, 3), (4, 5), (6, 7)];
 /// Clients that give commands, and those that send messages.
 const CLIENTS: u32 = 3;
@@ -80,7 +80,7 @@ fn setup() -> String {
     text
 }
 
-/// What all parts share.
+/// State shared by all threads of the test.
 struct Soak<'a> {
     daemon: &'a Daemon,
     is_over: AtomicBool,
@@ -311,7 +311,7 @@ fn every_packet_goes_through_while_everything_changes() {
     });
     daemon.tell("packet-generator disable");
     daemon.tell("set workers 1");
-    // One that nobody confirms may be on its way back still.
+    // An unconfirmed replacement may still be rolling back.
     let mut last = String::new();
     let is_replaced = eventually(|| {
         last = daemon.ask(&format!("configure replace {}", base.display())).error;

@@ -104,7 +104,7 @@ pub fn parse(bytes: &[u8], src: IpAddr, dst: IpAddr) -> Result<(&Header, &[u8]),
     }
     let one = if src.is_ipv4() { 4 } else { 16 };
     let addrs = rest.get(..usize::from(header.count) * one).ok_or(Malformed::Length)?;
-    // What is behind it is the padding of a short frame, for who does not cut it off.
+    // Bytes after the addresses are padding of a short frame that the caller did not remove.
     let whole = &bytes[..size_of::<Header>() + addrs.len()];
     let pseudo = pseudo(src, dst, whole.len()).ok_or(Malformed::Checksum)?;
     let is_bare = src.is_ipv4() && Sum::default().add_bytes(whole).is_valid();

@@ -196,7 +196,7 @@ pub fn schedule(cpu: &Cpu) -> Result<Option<(Policy, u32)>, String> {
     Ok(Some((policy, priority)))
 }
 
-/// Says in the log and in `show health` what the configuration asks for in vain.
+/// Reports words of the configuration that have no effect, in the log and in `show health`.
 fn notice_ignored(config: &Config, router: &mut Router) {
     let log = router.log.class("config", "ignored");
     for notice in &config.notices {

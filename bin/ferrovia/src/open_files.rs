@@ -18,19 +18,13 @@ struct Row {
     file: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<12}File", "Descriptor")?;
-        self.0.iter().try_for_each(|row| writeln!(f, "{:<12}{}", row.descriptor, row.file))
-    }
+fn write_table(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<12}File", "Descriptor")?;
+    rows.iter().try_for_each(|row| writeln!(f, "{:<12}{}", row.descriptor, row.file))
 }
 
 pub fn register(cli: &mut Cli<Router>) {
-    cli.command(|_: &mut Router, _: ShowFiles| Ok(Output::of(Table(open()))));
+    cli.command(|_: &mut Router, _: ShowFiles| Ok(Output::rows(open(), write_table)));
 }
 
 /// All of them in order, but for the one that this looks with.

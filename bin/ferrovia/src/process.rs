@@ -52,7 +52,7 @@ pub fn panics() -> Vec<String> {
     std::mem::take(&mut PANICS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Files that are there as long as the daemon runs.
+/// Files that exist as long as the daemon runs.
 pub struct Surroundings {
     pidfile: Option<PathBuf>,
 }
@@ -95,7 +95,7 @@ fn mode_of(unix: &Unix) -> u32 {
     if unix.runtime_dir().starts_with("/tmp") && unix.runtime_dir.is_none() { 0o700 } else { 0o777 }
 }
 
-/// Whether nobody else has the folder of the sockets where none is named.
+/// Checks that no other user controls the default folder of the sockets.
 fn is_trusted(unix: &Unix) -> Result<(), String> {
     let folder = unix.runtime_dir();
     if unix.runtime_dir.is_some() || !folder.exists() {

@@ -77,7 +77,7 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         is_listening.set(true);
         configure::resume(&mut router.borrow_mut());
         let work = start(&server, &router, &config.unix, &log).await;
-        // Whoever gives a socket to a group needs rights that the thread that serves it has not.
+        // Giving a socket to a group needs privileges that are dropped below.
         let given = |path: &Path| process::give_to_group(&config.unix, path);
         let http = http_api::bind(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;
         process::give_up(&config.unix, &log)?;

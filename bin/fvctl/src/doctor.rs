@@ -20,7 +20,7 @@ pub enum State {
     Good,
     /// Worth knowing.
     Note,
-    /// To be mended.
+    /// A problem to be repaired.
     Bad,
 }
 

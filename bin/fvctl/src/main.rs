@@ -153,7 +153,11 @@ fn own(socket: Option<&str>, words: &[&str], json: bool) -> Option<io::Result<bo
 fn with_input(words: &[&str], mut input: impl BufRead) -> io::Result<String> {
     let is = |word: &str, whole: &str| !word.is_empty() && whole.starts_with(word);
     let place = match words {
-        [a, b, "-", ..] if is(a, "configure") && (is(b, "check") || is(b, "replace")) => 2,
+        [a, b, "-", ..]
+            if is(a, "configure") && ["check", "replace", "patch"].iter().any(|w| is(b, w)) =>
+        {
+            2
+        }
         [a, b, c, "-"] if is(a, "show") && is(b, "configuration") && is(c, "diff") => 3,
         _ => return Ok(words.join(" ")),
     };

@@ -7,7 +7,7 @@ use super::session::{Kind, Session};
 use super::state::lock;
 use super::{Done, io};
 
-/// Attributes by number, those that do more than being remembered.
+/// Numbers of attributes that have an effect; others are only stored.
 pub mod op {
     pub const GET_NREAD: u32 = 0;
     pub const GET_NWRITE: u32 = 1;
@@ -35,7 +35,7 @@ pub mod op {
     pub const SET_COOKIE: u32 = 47;
 }
 
-/// The value of an attribute that is a number.
+/// The value of a numeric attribute.
 ///
 /// # Errors
 /// `EBADFD`, `ENOTSUP`.
@@ -69,7 +69,7 @@ pub fn number(handle: u32, which: u32) -> Done<u32> {
     })
 }
 
-/// Sets an attribute that is a number.
+/// Sets a numeric attribute.
 ///
 /// # Errors
 /// `EBADFD`, `ENOTSUP`.
@@ -84,7 +84,7 @@ pub fn set_number(handle: u32, which: u32, value: u32) -> Done<()> {
         op::SET_VRF | op::SET_DSCP | op::SET_IP_PKTINFO => {
             session.options.insert(which, value);
         }
-        // Set and get of the others stand beside each other.
+        // The numbers of set and get of the other attributes are adjacent.
         _ if which % 2 == 1 && (op::GET_TX_FIFO_LEN..=op::SET_TCP_USER_MSS).contains(&which) => {
             session.options.insert(which - 1, value);
         }
@@ -100,7 +100,7 @@ fn failure(session: &Session) -> i32 {
     }
 }
 
-/// Why a session has ended; 0 if it has not.
+/// The error that ended a session; 0 if it has not ended.
 ///
 /// # Errors
 /// `EBADFD`.
@@ -108,7 +108,7 @@ pub fn error(handle: u32) -> Done<i32> {
     Ok(failure(lock().at(handle)?))
 }
 
-/// Bytes to read, room to write, or bytes that are not sent: a number that is the result.
+/// Number of readable bytes, free space for writing, or number of unsent bytes.
 ///
 /// # Errors
 /// `EBADFD`, and why the session has ended.
@@ -125,14 +125,14 @@ pub fn count(handle: u32, which: u32) -> Done<usize> {
         op::GET_NREAD => pipe.available(link),
         op::GET_NWRITE => pipe.space(link),
         _ => {
-            // What the router has taken is no longer counted.
+            // Frees what the router has taken.
             pipe.space(link)?;
             Ok(pipe.tx.len())
         }
     }
 }
 
-/// An end of a session.
+/// The local or remote endpoint of a session.
 ///
 /// # Errors
 /// `EBADFD`, `ENOTCONN`.
@@ -143,7 +143,7 @@ pub fn end(handle: u32, which: u32) -> Done<SocketAddr> {
     end.ok_or(libc::ENOTCONN)
 }
 
-/// Gives a session an own end.
+/// Sets the local endpoint of a session.
 ///
 /// # Errors
 /// `EBADFD`.
@@ -152,7 +152,7 @@ pub fn set_end(handle: u32, local: SocketAddr) -> Done<()> {
     Ok(())
 }
 
-/// The program's word of a session, after setting it if there is a new one.
+/// The program's value of a session, after setting it if `new` is given.
 ///
 /// # Errors
 /// `EBADFD`.

@@ -1,38 +1,38 @@
-//! Settings of the library: `vcl.conf`, then the environment.
+//! Settings of the library from `vcl.conf` and the environment.
 #![forbid(unsafe_code)]
 
 use std::env;
 use std::path::PathBuf;
 
-/// Where the settings are unless `VCL_CONFIG` names another file.
+/// Default configuration file; `VCL_CONFIG` overrides it.
 const FILE: &str = "/etc/vpp/vcl.conf";
-/// Where the router listens unless something names another socket.
+/// Default app socket of the router.
 const SOCKET: &str = "/run/vpp/app_ns_sockets/default";
-/// Bytes of FIFOs unless something else is said.
+/// Default FIFO size in bytes.
 const FIFO: u32 = 1 << 22;
 
 /// Settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Path of the app socket; an abstract name behind `@`.
+    /// Path of the app socket; `@` marks an abstract name.
     pub socket: PathBuf,
-    /// Namespace; empty for that of the socket.
+    /// Namespace; empty for the socket's own.
     pub namespace: String,
-    /// Its secret.
+    /// Secret of the namespace.
     pub secret: u64,
-    /// Whether sessions are with programs of the same namespace.
+    /// Whether sessions with programs of the same namespace are allowed.
     pub is_local: bool,
-    /// Whether sessions are with hosts.
+    /// Whether sessions with hosts are allowed.
     pub is_global: bool,
-    /// Received bytes that the router keeps for a session.
+    /// Size of the router's receive FIFO of a session in bytes.
     pub rx_fifo: u32,
-    /// Bytes to send that it keeps.
+    /// Size of its transmit FIFO in bytes.
     pub tx_fifo: u32,
     /// Seconds to wait for answers of the router.
     pub app_timeout: f64,
     /// Seconds to wait for a session.
     pub session_timeout: f64,
-    /// Whether failures are explained on standard error.
+    /// Whether errors are printed to standard error.
     pub is_verbose: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for Config {
     }
 }
 
-/// A number, decimal or hexadecimal, with K, M or G behind it.
+/// Parses a decimal or hexadecimal number with an optional suffix K, M or G.
 fn number(text: &str) -> Option<u64> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(hex, 16).ok();
@@ -82,7 +82,7 @@ impl Config {
         config.apply_environment(|name| env::var(name).ok());
         config
     }
-    /// Obeys a file: what stands in `vcl { }`, without words that it does not know.
+    /// Applies the settings in `vcl { }` of a file; unknown words are ignored.
     fn apply(&mut self, text: &str) {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
         let text = lines.collect::<Vec<_>>().join(" ").replace('{', " { ").replace('}', " } ");
@@ -96,7 +96,7 @@ impl Config {
                 "app-scope-local" => self.is_local = true,
                 "app-scope-global" => self.is_global = true,
                 _ => {
-                    // One that has no value is no value of another: none of these is a word here.
+                    // The value may be missing; then the next word is no setting either.
                     let value = words.peek().copied().unwrap_or_default();
                     if self.set(word, value) {
                         words.next();
@@ -105,7 +105,7 @@ impl Config {
             }
         }
     }
-    /// Obeys a word with a value; false if it is unknown.
+    /// Applies a setting; false if it is unknown.
     fn set(&mut self, word: &str, value: &str) -> bool {
         let seconds = |old: f64| value.parse().ok().filter(|n: &f64| *n >= 0.0).unwrap_or(old);
         match word {

@@ -1,9 +1,9 @@
 //! Waiting for several sessions: epoll, select, poll.
 //!
-//! A set has a list of sessions that may be ready: those that were added or changed, and those
-//! that were ready at the last look and are level-triggered. What a session is ready for is
-//! computed from its positions when it is looked at: no event is missed, none is reported twice.
-//! Edges are changes that the router has announced.
+//! A set has a list of sessions that may be ready: those that were added or changed, and
+//! level-triggered ones that were ready at the last check. The readiness of a session is computed
+//! from its positions when it is checked, so no event is lost or reported twice. Edges are changes
+//! that the router has announced.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use super::{Done, wait};
 /// Bits that are always reported.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 
-/// A set of sessions.
+/// An epoll set.
 #[derive(Default)]
 pub struct Epoll {
     members: BTreeMap<u32, Member>,
@@ -26,7 +26,7 @@ struct Member {
     events: u32,
     data: u64,
     is_listed: bool,
-    /// Changes of the session, and what it was ready for, at its last report.
+    /// The session's change count and readiness when it was last reported.
     told: Option<(u64, u32)>,
 }
 
@@ -34,7 +34,7 @@ struct Member {
 pub struct Told {
     /// Bits.
     pub events: u32,
-    /// The program's word.
+    /// The program's value.
     pub data: u64,
 }
 
@@ -57,7 +57,7 @@ impl State {
             None => Err(libc::EBADFD),
         }
     }
-    /// Lists a session in its sets, and those that share its pipes in theirs.
+    /// Marks a session as possibly ready in its sets, and sessions that share its pipes in theirs.
     pub fn notify(&mut self, handle: u32) {
         let is_shared = self.find(handle).is_some_and(|s| s.is_udp() && s.listener.is_some());
         self.list(handle);
@@ -84,7 +84,7 @@ impl State {
             session.sets = sets;
         }
     }
-    /// Takes a session that was closed out of its sets, or a set from its members.
+    /// Removes a closed session from its sets, or a closed set from its members.
     pub fn leave_sets(&mut self, handle: u32, gone: &Session) {
         for set in &gone.sets {
             if let Ok(set) = self.set(*set) {
@@ -99,7 +99,7 @@ impl State {
             }
         }
     }
-    /// Bits that a session is ready for.
+    /// Readiness of a session as event bits.
     pub fn readiness(&mut self, handle: u32) -> u32 {
         let target = self.find(handle).and_then(|session| session.shares).unwrap_or(handle);
         if let Ok((session, link)) = self.both(target) {
@@ -107,7 +107,7 @@ impl State {
         }
         self.find(target).map_or(0, |session| readiness(session, None))
     }
-    /// Events of a set now, `most` at most.
+    /// The current events of a set, at most `most`.
     fn collect(&mut self, handle: u32, most: usize) -> Done<Vec<Told>> {
         let mut told = Vec::new();
         let (mut left, mut again) = (self.set(handle)?.ready.len(), Vec::new());
@@ -142,7 +142,7 @@ impl State {
     }
 }
 
-/// Makes a set; its handle.
+/// Creates a set and returns its handle.
 ///
 /// # Errors
 /// `EBADFD` when the process is not attached.
@@ -153,7 +153,7 @@ pub fn create() -> Done<u32> {
     Ok(guard.add(Session { kind, ..Session::new(super::session::TCP, false) }))
 }
 
-/// Adds a session to a set, changes or removes it there.
+/// Adds a session to a set, or changes or removes it.
 ///
 /// # Errors
 /// `EEXIST`, `ENOENT`, `EINVAL`, `EBADFD`.
@@ -194,7 +194,7 @@ pub fn control(set: u32, op: i32, handle: u32, wanted: Option<(u32, u64)>) -> Do
     Ok(())
 }
 
-/// Waits for events of a set; none when the time is over.
+/// Waits for events of a set; returns none after the timeout.
 ///
 /// # Errors
 /// `EINVAL`, `EBADFD`.
@@ -208,8 +208,8 @@ pub fn wait_for(set: u32, most: usize, seconds: f64) -> Done<Vec<Told>> {
     wait::until(guard, wait::deadline(seconds), collect).1.unwrap_or_else(|| Ok(Vec::new()))
 }
 
-/// Waits until one of some sessions is ready for what is wanted of it: what each is ready for. A
-/// handle of no session is ready with `unknown`.
+/// Waits until one of several sessions is ready for the requested events, and returns the readiness
+/// of each. An invalid handle is ready with `unknown`.
 pub fn wait_for_some(wanted: &[(u32, u32)], unknown: u32, seconds: f64) -> Vec<u32> {
     let look = |state: &mut State| {
         let ready = |(handle, events): &(u32, u32)| match state.find(*handle) {

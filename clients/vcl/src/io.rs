@@ -14,19 +14,19 @@ use super::{Done, Errno, wait};
 /// Options of a read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Read {
-    /// Leaves the bytes there.
+    /// Whether the data is left in the FIFO.
     pub peeks: bool,
-    /// Returns at once.
+    /// Whether to return at once.
     pub is_nonblocking: bool,
 }
 
-/// The session whose pipes a session uses.
+/// The session that owns the pipes of a session.
 pub fn resolve(state: &mut State, handle: u32) -> Done<u32> {
     let session = state.at(handle)?;
     Ok(session.shares.unwrap_or(handle))
 }
 
-/// Does `attempt` until it does not say `EAGAIN`, or once where the session is not to block.
+/// Repeats `attempt` until its result is not `EAGAIN`, or runs it once for a nonblocking session.
 fn blocking<T>(
     handle: u32,
     is_nonblocking: bool,
@@ -45,7 +45,7 @@ fn blocking<T>(
             done => Some(done),
         }
     };
-    // What is there already needs no look at the rings.
+    // Data that has already arrived can be read without checking the rings.
     if let Some(done) = once(&mut guard) {
         return done;
     }
@@ -56,7 +56,7 @@ fn blocking<T>(
     wait::until(guard, None, once).1.unwrap_or(Err(libc::EAGAIN))
 }
 
-/// Whether bytes may go through a session.
+/// Checks that a session can transfer data.
 fn check(session: &mut Session) -> Result<(), Errno> {
     match session.kind {
         Kind::Open if !session.pipes.is_empty() => Ok(()),
@@ -67,10 +67,10 @@ fn check(session: &mut Session) -> Result<(), Errno> {
     }
 }
 
-/// Reads bytes, or one datagram, and says who sent it; 0 at the end.
+/// Reads data, or one datagram, and returns its length and the sender; 0 at the end.
 ///
 /// # Errors
-/// `EAGAIN` when there are none, `ENOTCONN`, and why the session has ended.
+/// `EAGAIN` if there is no data, `ENOTCONN`, and the error that ended the session.
 pub fn read(handle: u32, to: &mut [u8], how: Read) -> Done<(usize, Option<SocketAddr>)> {
     blocking(handle, how.is_nonblocking, |session, link| {
         if session.is_deaf {
@@ -106,7 +106,7 @@ fn broken(_: lanes::Broken) -> Errno {
     libc::EPROTO
 }
 
-/// Says that bytes were taken, where the router waits for it.
+/// Announces that data was taken, if the router waits for it.
 fn consumed(pipe: &mut Pipe, link: &mut Link, n: usize) -> Done<()> {
     let end = &mut link.ends[pipe.lane];
     pipe.rx.consume(&end.lane, pipe.line, n);
@@ -143,11 +143,10 @@ fn receive(
     Ok((n, Some(from)))
 }
 
-/// Writes bytes, as many as there is room for, or one datagram, to the peer unless another end is
-/// named.
+/// Writes as much data as fits, or one datagram, to the peer or to the given endpoint.
 ///
 /// # Errors
-/// `EAGAIN` when there is no room, `EPIPE`, `ENOTCONN`, and why the session has ended.
+/// `EAGAIN` if there is no space, `EPIPE`, `ENOTCONN`, and the error that ended the session.
 pub fn write(
     handle: u32,
     bytes: &[u8],
@@ -183,7 +182,7 @@ fn put(pipe: &mut Pipe, link: &mut Link, bytes: &[u8]) -> Done<usize> {
     let end = &mut link.ends[pipe.lane];
     let mut n = pipe.tx.write(&mut end.lane, pipe.line, bytes).map_err(broken)?;
     if n == 0 {
-        // The chunks are in streams that were closed.
+        // Frees chunks of closed streams.
         end.sweep();
         n = pipe.tx.write(&mut end.lane, pipe.line, bytes).map_err(broken)?;
     }
@@ -195,7 +194,7 @@ fn send(pipe: &mut Pipe, link: &mut Link, bytes: &[u8], to: Option<SocketAddr>) 
     if bytes.len() > talk::LONGEST {
         return Err(libc::EMSGSIZE);
     }
-    // Port 0 stands for the peer of the session.
+    // Port 0 means the peer of the session.
     let to = to.unwrap_or_else(|| (std::net::Ipv4Addr::UNSPECIFIED, 0).into());
     let end = &mut link.ends[pipe.lane];
     let head = talk::datagram(bytes.len(), to);
@@ -211,7 +210,7 @@ fn send(pipe: &mut Pipe, link: &mut Link, bytes: &[u8], to: Option<SocketAddr>) 
     Ok(bytes.len())
 }
 
-/// Pieces of received bytes in place: addresses and lengths, `most` bytes at most.
+/// Addresses and lengths of received data in place, at most `most` bytes.
 ///
 /// # Errors
 /// As [`read`].
@@ -243,13 +242,13 @@ pub fn pieces(handle: u32, count: usize, most: usize) -> Done<Vec<(*mut u8, usiz
     })
 }
 
-/// Forgets received bytes.
+/// Releases received data.
 pub fn forget(handle: u32, n: usize) {
     let mut guard = lock();
     if let Ok((session, link)) = guard.both(handle)
         && let Some(pipe) = session.pipes.first_mut()
     {
-        // A router that is gone waits for nothing.
+        // If the router is gone, nothing waits for it.
         let _ = consumed(pipe, link, n);
     }
 }

@@ -9,23 +9,23 @@ use lanes::lane::{Lane, state};
 use lanes::region::Word;
 use lanes::stream::Out;
 use lanes::talk::{self, Message};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{Errno as Kernel, write};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::{Errno as Kernel, read, write};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::config::Config;
 use super::{Done, Errno};
 
-/// A line as this side knows it.
+/// This side's state of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// Uses of the line.
+    /// Generation of the line: how often it has been used.
     pub generation: u32,
-    /// The session that has it.
+    /// The session that uses it.
     pub session: Option<u32>,
 }
 
-/// A lane and what belongs to it.
+/// A lane and its state.
 pub struct End {
     /// The lane.
     pub lane: Lane,
@@ -33,21 +33,23 @@ pub struct End {
     pub bell: OwnedFd,
     /// Lines by number.
     pub lines: Vec<Known>,
-    /// Streams that were closed, of which the router may still read.
+    /// Closed streams that the router may still read.
     graves: Vec<(u32, u32, Out)>,
 }
 
-/// The connection.
+/// The connection to the router.
 pub struct Link {
     /// The app socket.
     pub socket: Arc<OwnedFd>,
     /// The bell that the router rings.
     pub bell: Arc<OwnedFd>,
+    /// The one that threads of the process ring.
+    pub nudge: Arc<OwnedFd>,
     /// Lanes by number.
     pub ends: Vec<End>,
-    /// Whether the router has gone.
+    /// Whether the connection is lost.
     pub is_dead: bool,
-    /// Whether the sessions know that.
+    /// Whether the sessions have been notified of that.
     pub is_mourned: bool,
     token: u32,
     patience: f64,
@@ -75,17 +77,17 @@ impl End {
     pub fn post(&mut self, line: u32) -> Done<()> {
         self.lane.post(line).map_err(|_| libc::EPROTO)?;
         if self.lane.must_ring() {
-            // It can only be full of rings already.
+            // A failed write means that the bell is already ringing.
             let _ = write(&self.bell, &1u64.to_ne_bytes());
         }
         Ok(())
     }
-    /// Keeps the bytes of a closed stream until the router has them.
+    /// Keeps the data of a closed stream until the router has read it.
     pub fn bury(&mut self, line: u32, generation: u32, stream: Out) {
         self.graves.push((line, generation, stream));
         self.sweep();
     }
-    /// Frees what the router has read of closed streams.
+    /// Frees data of closed streams that the router has read.
     pub fn sweep(&mut self) {
         let Self { lane, graves, .. } = self;
         graves.retain_mut(|(line, generation, stream)| {
@@ -123,9 +125,11 @@ impl Link {
             return Err(if welcome.value < 0 { -welcome.value } else { libc::EPROTO });
         }
         let bell = files.pop().ok_or(libc::EPROTO)?;
+        let nudge = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(errno)?;
         let mut link = Self {
             socket: Arc::new(socket),
             bell: Arc::new(bell),
+            nudge: Arc::new(nudge),
             ends: Vec::new(),
             is_dead: false,
             is_mourned: false,
@@ -135,10 +139,20 @@ impl Link {
         link.answer(0)?;
         Ok(link)
     }
-    /// Asks the router for something.
+    /// Wakes the thread that waits for the router.
+    pub fn nudge(&self) {
+        // It can only be full of rings already.
+        let _ = write(&*self.nudge, &1u64.to_ne_bytes());
+    }
+    /// Takes what has rung.
+    pub fn quiet(&self) {
+        lanes::bell::quiet(&*self.bell);
+        let _ = read(&*self.nudge, &mut [0; 8]);
+    }
+    /// Sends a request to the router and waits for the answer.
     ///
     /// # Errors
-    /// The router's, `ENOTCONN` when it has gone.
+    /// The router's error; `ENOTCONN` if the connection is lost.
     pub fn ask(&mut self, request: Message) -> Done<i32> {
         if self.is_dead {
             return Err(libc::ENOTCONN);
@@ -165,7 +179,7 @@ impl Link {
             }
         }
     }
-    /// Hears what the router says unasked.
+    /// Handles unsolicited messages of the router.
     pub fn hear(&mut self) {
         let mut set = [PollFd::new(&*self.socket, PollFlags::IN)];
         while !self.is_dead && poll(&mut set, Some(&rustix::event::Timespec::default())) == Ok(1) {
@@ -187,7 +201,7 @@ impl Link {
     }
 }
 
-/// The next message and its descriptors; `None` when the router has gone.
+/// The next message and its file descriptors; `None` if the connection is closed.
 fn receive(socket: &OwnedFd, patience: f64) -> Done<Option<(Message, Vec<OwnedFd>)>> {
     let (mut bytes, mut files) = ([0; talk::MESSAGE], Vec::new());
     let timeout = super::wait::timespec(patience);

@@ -1,4 +1,4 @@
-//! Sessions that begin and end: listen, connect, accept, close.
+//! Opening and closing of sessions: listen, connect, accept, close.
 #![forbid(unsafe_code)]
 
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use super::session::{Kind, Pipe, Session, TCP, UDP};
 use super::state::{State, lock};
 use super::{Done, wait};
 
-/// Milliseconds that a close waits for the router to take datagrams.
+/// Milliseconds for which a close waits until the router has taken datagrams.
 const PATIENCE: usize = 200;
 
-/// Makes a session; its handle.
+/// Creates a session and returns its handle.
 ///
 /// # Errors
 /// `EBADFD` when the process is not attached, `ENOTSUP` for an unknown protocol.
@@ -27,10 +27,10 @@ pub fn create(proto: u8, is_nonblocking: bool) -> Done<u32> {
     Ok(guard.add(Session::new(proto, is_nonblocking)))
 }
 
-/// Gives a session its own end. One of datagrams gets those of all peers from now on.
+/// Binds a session to a local endpoint. A datagram session then receives datagrams of all peers.
 ///
 /// # Errors
-/// The router's; `EINVAL` if it has one.
+/// The router's; `EINVAL` if it is already bound.
 pub fn bind(handle: u32, local: SocketAddr) -> Done<()> {
     let mut guard = lock();
     let session = guard.at(handle)?;
@@ -47,20 +47,20 @@ pub fn bind(handle: u32, local: SocketAddr) -> Done<()> {
 /// Listens.
 ///
 /// # Errors
-/// The router's; `EINVAL` without an own end.
+/// The router's; `EINVAL` if it is not bound.
 pub fn listen(handle: u32) -> Done<()> {
     let mut guard = lock();
     let session = guard.at(handle)?;
     match session.kind {
         Kind::Fresh if session.local.is_some() => start(&mut guard, handle),
-        // Once is enough.
+        // It is listening already.
         Kind::Listening => Ok(()),
         Kind::Open if session.is_udp() => Ok(()),
         _ => Err(libc::EINVAL),
     }
 }
 
-/// Starts a listener for a session, or joins another of this process at the same place.
+/// Starts a listener for a session, or joins one of this process at the same endpoint.
 fn start(guard: &mut State, handle: u32) -> Done<()> {
     let session = guard.at(handle)?;
     let (proto, local) = (session.proto, session.local.ok_or(libc::EINVAL)?);
@@ -94,7 +94,7 @@ fn start(guard: &mut State, handle: u32) -> Done<()> {
 /// Connects.
 ///
 /// # Errors
-/// `EINPROGRESS` for a session that does not block, the router's, and why it is not to be.
+/// `EINPROGRESS` for a nonblocking session, the router's error, and the reason of a failure.
 pub fn connect(handle: u32, peer: SocketAddr) -> Done<()> {
     let mut guard = lock();
     let session = guard.at(handle)?;
@@ -120,7 +120,7 @@ pub fn connect(handle: u32, peer: SocketAddr) -> Done<()> {
         guard.words.get_or_insert_default().remove(&number);
         return Err(why);
     }
-    // A session of datagrams is there at once, but for the router's next turn.
+    // A datagram session is connected with the router's next turn.
     if is_nonblocking && proto != UDP {
         return Err(libc::EINPROGRESS);
     }
@@ -136,10 +136,10 @@ pub fn connect(handle: u32, peer: SocketAddr) -> Done<()> {
     done.1.unwrap_or(Err(libc::ETIMEDOUT))
 }
 
-/// Takes a session that came to a listener; its handle and its peer.
+/// Accepts a session from a listener; returns its handle and its peer.
 ///
 /// # Errors
-/// `EAGAIN` when there is none, `EBADFD`.
+/// `EAGAIN` if there is none, `EBADFD`.
 pub fn accept(handle: u32, is_nonblocking: bool) -> Done<(u32, Option<SocketAddr>)> {
     let mut guard = lock();
     let listener = guard.at(handle)?;
@@ -151,7 +151,7 @@ pub fn accept(handle: u32, is_nonblocking: bool) -> Done<(u32, Option<SocketAddr
         };
         let accepted = listener.accepted.pop_front()?;
         if !listener.accepted.is_empty() {
-            // Each one is an edge, for programs that take one at a time.
+            // Each session is an edge, for programs that accept one at a time.
             listener.changes += 1;
             state.notify(handle);
         }
@@ -168,7 +168,7 @@ pub fn accept(handle: u32, is_nonblocking: bool) -> Done<(u32, Option<SocketAddr
     wait::until(guard, None, take).1.unwrap_or(Err(libc::EAGAIN))
 }
 
-/// Shuts directions: 0 for reading, 1 for writing, 2 for both.
+/// Shuts down a direction: 0 for reading, 1 for writing, 2 for both.
 ///
 /// # Errors
 /// `ENOTCONN`, `EINVAL`.
@@ -192,7 +192,7 @@ pub fn shutdown(handle: u32, how: i32) -> Done<()> {
     Ok(())
 }
 
-/// Ends a session; what was written is still sent, unless `is_reset`.
+/// Closes a session. Written data is still sent, unless `is_reset`.
 ///
 /// # Errors
 /// `EBADFD`.
@@ -201,7 +201,7 @@ pub fn close(handle: u32, is_reset: bool) -> Done<()> {
     end(&mut guard, handle, is_reset)
 }
 
-/// Lets the router take datagrams that were written: with their listener they would be lost.
+/// Waits until the router has taken written datagrams, which would be lost with their listener.
 fn flush(guard: &mut State, handle: u32) {
     for _ in 0..PATIENCE {
         let Ok((session, link)) = guard.both(handle) else { return };
@@ -221,7 +221,7 @@ fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
     }
     let gone = guard.remove(handle).ok_or(libc::EBADFD)?;
     guard.leave_sets(handle, &gone);
-    // A word that is still out has no session.
+    // A request that is still pending no longer has a session.
     if let Some(words) = &mut guard.words {
         words.retain(|_, of| *of != handle);
     }
@@ -242,7 +242,7 @@ fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
         && !is_listened
     {
         let value = listener.cast_signed();
-        // A router that is gone has no listener.
+        // If the router is gone, there is no listener.
         let _ = guard
             .link()
             .and_then(|link| link.ask(Message { value, ..Message::new(talk::UNLISTEN) }));
@@ -250,7 +250,7 @@ fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
     Ok(())
 }
 
-/// Gives the pipes of a session to another that has used them.
+/// Hands the pipes of a session over to another one that shares them.
 fn bequeath(guard: &mut State, from: u32, heir: u32, pipes: Vec<Pipe>) {
     let sharers: Vec<u32> =
         guard.handles().filter(|(_, s)| s.shares == Some(from)).map(|(at, _)| at).collect();

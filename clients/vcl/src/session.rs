@@ -1,4 +1,4 @@
-//! Sessions as the process sees them, and what can be done with one now.
+//! Sessions of the process, and their readiness.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,9 +13,9 @@ use super::epoll::Epoll;
 use super::link::Link;
 use super::{Done, Errno};
 
-/// Protocols by number.
+/// Protocol number of TCP.
 pub const TCP: u8 = 0;
-/// Datagrams.
+/// Protocol number of UDP.
 pub const UDP: u8 = 1;
 
 /// Kinds of sessions.
@@ -24,13 +24,13 @@ pub enum Kind {
     Fresh,
     /// A listener.
     Listening,
-    /// The router has been asked to connect.
+    /// The connect request is pending.
     Connecting,
-    /// Bytes or datagrams go through its pipes.
+    /// Connected.
     Open,
-    /// It has failed: the error, until it is fetched.
+    /// Failed, with the error until it is fetched.
     Failed(Errno),
-    /// A set of other sessions.
+    /// An epoll set.
     Epoll(Epoll),
 }
 
@@ -42,33 +42,33 @@ pub struct Session {
     pub is_nonblocking: bool,
     /// Its kind.
     pub kind: Kind,
-    /// Its own end.
+    /// The local endpoint.
     pub local: Option<SocketAddr>,
     /// The peer.
     pub peer: Option<SocketAddr>,
-    /// Its lines: one, or for datagrams of all peers one on each thread of the router.
+    /// Its lines: one, or one per thread of the router for a session with datagrams of all peers.
     pub pipes: Vec<Pipe>,
-    /// The router's number of its listener.
+    /// Number of its listener in the router.
     pub listener: Option<u32>,
-    /// The session that listened, of one that was accepted.
+    /// The listening session, if it was accepted.
     pub parent: Option<u32>,
-    /// The session whose pipes it uses, when several have been bound to the same place.
+    /// The session whose pipes it uses, if several are bound to the same endpoint.
     pub shares: Option<u32>,
-    /// Sessions that wait to be accepted.
+    /// Sessions waiting to be accepted.
     pub accepted: VecDeque<u32>,
-    /// Sessions that were given to it so far.
+    /// Number of sessions it has been given.
     pub turns: u64,
-    /// Changes that the router has announced, for edges.
+    /// Number of changes announced by the router, for edge triggering.
     pub changes: u64,
-    /// Sets that it is in.
+    /// Epoll sets that contain it.
     pub sets: Vec<u32>,
-    /// Attributes that only have to be remembered.
+    /// Attributes that are only stored.
     pub options: BTreeMap<u32, u32>,
-    /// The program's own word.
+    /// The program's own value.
     pub cookie: u64,
-    /// Whether reading has been shut.
+    /// Whether reading has been shut down.
     pub is_deaf: bool,
-    /// Whether datagrams of each peer are to be a session.
+    /// Whether each peer of a datagram listener gets its own session.
     pub is_by_peer: bool,
 }
 
@@ -76,13 +76,13 @@ pub struct Session {
 pub struct Pipe {
     /// Its lane.
     pub lane: usize,
-    /// Its number there.
+    /// Number of the line in the lane.
     pub line: u32,
-    /// Uses of the line.
+    /// Generation of the line: how often it has been used.
     pub generation: u32,
-    /// State that this side announces.
+    /// State bits set by this side.
     pub bits: u16,
-    /// State that the router announced last.
+    /// The router's last announced state.
     pub said: Line,
     /// Received bytes.
     pub rx: In,
@@ -92,7 +92,7 @@ pub struct Pipe {
     pub is_datagrams: bool,
 }
 
-/// Both ends of a line.
+/// The two endpoints of a line.
 pub fn ends_of(region: &Region, line: u32) -> (SocketAddr, SocketAddr) {
     let (kind, ports) = (region.get(line, Word::Kind), region.get(line, Word::Ports));
     let address = |high, low| {
@@ -104,7 +104,7 @@ pub fn ends_of(region: &Region, line: u32) -> (SocketAddr, SocketAddr) {
 }
 
 impl Pipe {
-    /// Of a line that was just seen.
+    /// Creates a pipe for a newly announced line.
     pub fn new((lane, line): (usize, u32), said: Line, limit: usize, is_datagrams: bool) -> Self {
         let least = if is_datagrams { 3 * (talk::LONGEST + talk::DATAGRAM) } else { 1 };
         Self {
@@ -118,12 +118,12 @@ impl Pipe {
             is_datagrams,
         }
     }
-    /// Whether the session has ended from the other side.
+    /// Whether the router has ended the session.
     pub fn is_dead(&self) -> bool {
         self.said.has(state::DEAD)
     }
-    /// Bytes there are; first looks at the router's state, so that an end that it announces is
-    /// behind them.
+    /// Number of readable bytes. The router's state is read first, so that an announced end comes
+    /// after all data.
     pub fn available(&mut self, link: &Link) -> Done<usize> {
         let lane = &link.ends[self.lane].lane;
         let said = lane.state(self.line);
@@ -132,7 +132,7 @@ impl Pipe {
         }
         self.rx.available(lane, self.line).map_err(|_| libc::EPROTO)
     }
-    /// Room for bytes to send. Without any, the router is asked to say when there is.
+    /// Free space for writing. If there is none, the router is asked to notify when there is.
     pub fn space(&mut self, link: &mut Link) -> Done<usize> {
         let need = if self.is_datagrams { talk::LONGEST + talk::DATAGRAM } else { 1 };
         let lane = &mut link.ends[self.lane].lane;
@@ -150,25 +150,25 @@ impl Pipe {
         }
         Ok(if space < need { 0 } else { space })
     }
-    /// Shows the router this side's state.
+    /// Publishes this side's state.
     pub fn publish(&self, link: &Link) {
         let state = Line { generation: self.generation, error: 0, bits: self.bits };
         link.ends[self.lane].lane.set_state(self.line, state);
     }
-    /// Closes it. What was written is still sent, unless `is_reset`.
+    /// Closes the pipe. Written data is still sent, unless `is_reset`.
     pub fn close(mut self, link: &mut Link, is_reset: bool) {
         self.bits |= state::CLOSE | if is_reset { state::RESET } else { 0 };
         self.publish(link);
         let end = &mut link.ends[self.lane];
         end.lines[self.line as usize].session = None;
-        // Without the router it has no reader.
+        // If the router is gone, nothing reads it.
         let _ = end.post(self.line);
         end.bury(self.line, self.generation, self.tx);
     }
 }
 
 impl Session {
-    /// A fresh one.
+    /// Creates a new session.
     pub fn new(proto: u8, is_nonblocking: bool) -> Self {
         Self {
             proto,
@@ -190,11 +190,11 @@ impl Session {
             is_by_peer: false,
         }
     }
-    /// Whether it is one of datagrams.
+    /// Whether it is a datagram session.
     pub fn is_udp(&self) -> bool {
         self.proto == UDP
     }
-    /// Its end by an error.
+    /// Ends the session with an error.
     pub fn fail(&mut self, why: Errno) {
         self.changes += 1;
         match &self.kind {
@@ -206,7 +206,7 @@ impl Session {
             _ => {}
         }
     }
-    /// Notes what the router says of a line.
+    /// Records the router's state of a line.
     pub fn note(&mut self, (lane, line): (usize, u32), said: Line) {
         self.changes += 1;
         if let Some(pipe) = self.pipes.iter_mut().find(|p| p.lane == lane && p.line == line) {
@@ -215,7 +215,7 @@ impl Session {
     }
 }
 
-/// Readiness of a session, as bits of epoll.
+/// Readiness of a session as epoll bits.
 pub fn readiness(session: &mut Session, link: Option<&mut Link>) -> u32 {
     let all = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP) as u32;
     match &session.kind {
@@ -239,7 +239,7 @@ fn of_pipes(session: &mut Session, link: &mut Link) -> u32 {
         }
         if pipe.said.has(state::FINISHED) {
             mask |= libc::EPOLLIN | libc::EPOLLRDHUP;
-            // Programs of this library close a session at this event.
+            // VPP's applications close a session on this event.
             mask |= if available == 0 { libc::EPOLLHUP } else { 0 };
         }
         if pipe.bits & state::SHUT == 0 && pipe.space(link).unwrap_or(0) > 0 {

@@ -1,4 +1,4 @@
-//! All that the process has.
+//! State of the process.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lanes::lane::{State as Line, state};
 use lanes::region::Word;
-use rustix::io::{read, write};
 
 use super::config::Config;
 use super::link::{Known, Link};
@@ -16,9 +15,9 @@ use super::{Done, wait};
 
 static STATE: Mutex<State> = Mutex::new(State::new());
 
-/// Sessions and connection of the process.
+/// The sessions and the connection of the process.
 pub struct State {
-    /// The process that they are of; a child of it has none of them.
+    /// The process that owns the state; a child process does not inherit it.
     pid: u32,
     /// Settings.
     pub config: Option<Config>,
@@ -26,26 +25,26 @@ pub struct State {
     pub link: Option<Link>,
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
-    /// Sessions by the words that the router repeats.
+    /// Sessions by the opaque values that the router repeats.
     pub words: Option<HashMap<u64, u32>>,
-    /// Last word.
+    /// The last opaque value.
     pub word: u64,
     /// Whether a thread polls.
     pub is_polled: bool,
-    /// Threads that wait for that one.
+    /// Number of threads that wait for that one.
     pub waiters: u32,
-    /// An epoll descriptor with the bell, when the program has asked for one.
+    /// An epoll descriptor with the bell, if the program has asked for one.
     pub outside: Option<OwnedFd>,
-    /// Workers that have registered.
+    /// Number of registered workers.
     pub workers: u32,
 }
 
-/// The state, for one call.
+/// Locks the state for one call.
 pub fn lock() -> MutexGuard<'static, State> {
     let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = std::process::id();
     if guard.pid != pid {
-        // What a parent process has is not for its children: they attach themselves.
+        // Child processes do not inherit the state; they attach themselves.
         *guard = State::new();
         guard.pid = pid;
     }
@@ -71,7 +70,7 @@ impl State {
     /// Attaches the process.
     ///
     /// # Errors
-    /// `EEXIST` if it is attached, the kernel's and the router's.
+    /// `EEXIST` if it is attached, the kernel's and the router's errors.
     pub fn attach(&mut self, name: &str, config: Config) -> Done<()> {
         if self.link.as_ref().is_some_and(|link| !link.is_dead) {
             return Err(libc::EEXIST);
@@ -88,7 +87,7 @@ impl State {
         self.workers = self.workers.max(1);
         Ok(())
     }
-    /// Ends the attachment and all sessions.
+    /// Detaches the process and ends all sessions.
     pub fn detach(&mut self) {
         let (pid, is_polled, waiters) = (self.pid, self.is_polled, self.waiters);
         *self = Self { pid, is_polled, waiters, ..Self::new() };
@@ -97,11 +96,11 @@ impl State {
     /// The connection.
     ///
     /// # Errors
-    /// `ENOTCONN` without one.
+    /// `ENOTCONN` if the process is not attached.
     pub fn link(&mut self) -> Done<&mut Link> {
         self.link.as_mut().filter(|link| !link.is_dead).ok_or(libc::ENOTCONN)
     }
-    /// Adds a session; its handle.
+    /// Adds a session and returns its handle.
     pub fn add(&mut self, session: Session) -> u32 {
         if let Some(at) = self.free.pop() {
             self.sessions[at as usize] = Some(session);
@@ -110,7 +109,7 @@ impl State {
         self.sessions.push(Some(session));
         self.sessions.len() as u32 - 1
     }
-    /// Takes a session out.
+    /// Removes a session.
     pub fn remove(&mut self, handle: u32) -> Option<Session> {
         let gone = self.sessions.get_mut(handle as usize)?.take()?;
         self.free.push(handle);
@@ -123,7 +122,7 @@ impl State {
     pub fn at(&mut self, handle: u32) -> Done<&mut Session> {
         self.find(handle).ok_or(libc::EBADFD)
     }
-    /// A session, if there is one.
+    /// A session, if it exists.
     pub fn find(&mut self, handle: u32) -> Option<&mut Session> {
         self.sessions.get_mut(handle as usize)?.as_mut()
     }
@@ -140,19 +139,19 @@ impl State {
     pub fn handles(&self) -> impl Iterator<Item = (u32, &Session)> {
         (0..).zip(&self.sessions).filter_map(|(at, s)| s.as_ref().map(|s| (at, s)))
     }
-    /// A fresh word for a session.
+    /// Allocates an opaque value for a session.
     pub fn name(&mut self, handle: u32) -> u64 {
         self.word += 1;
         self.words.get_or_insert_default().insert(self.word, handle);
         self.word
     }
 
-    /// Takes all events out of the rings.
+    /// Processes all events in the rings.
     pub fn pump(&mut self) {
         let mut count = 0;
         let Some(link) = &self.link else { return };
         if self.outside.is_some() && !self.is_polled {
-            let _ = read(&*link.bell, &mut [0; 8]);
+            link.quiet();
         }
         for lane in 0..link.ends.len() {
             while let Some(line) = self.next(lane) {
@@ -177,7 +176,7 @@ impl State {
         }
         next.ok().flatten()
     }
-    /// Wakes threads that wait: what has come may be theirs.
+    /// Wakes waiting threads: the events may be theirs.
     pub fn tell_others(&mut self) {
         if self.waiters > 0 {
             wait::wake_all();
@@ -185,37 +184,36 @@ impl State {
         if self.is_polled
             && let Some(link) = &self.link
         {
-            // It can only be full of rings already.
-            let _ = write(&*link.bell, &1u64.to_ne_bytes());
+            link.nudge();
         }
     }
-    /// Says in all lanes that the process waits for its bell; `None` if something has come.
-    pub fn fall_asleep(&mut self) -> Option<(Arc<OwnedFd>, Arc<OwnedFd>)> {
+    /// Announces in all lanes that the process waits for its bell; `None` if there are events.
+    pub fn fall_asleep(&mut self) -> Option<[Arc<OwnedFd>; 3]> {
         let link = self.link.as_mut()?;
         let is_quiet = link.is_dead || link.ends.iter_mut().all(|end| end.lane.sleep());
         let socket = if link.is_dead { &link.bell } else { &link.socket };
-        is_quiet.then(|| (Arc::clone(&link.bell), Arc::clone(socket)))
+        is_quiet.then(|| [&link.bell, &link.nudge, socket].map(Arc::clone))
     }
-    /// Says that it does not. `has_news` says that something has come on the socket.
+    /// Announces that it no longer waits. `has_news` means that the socket is readable.
     pub fn wake_up(&mut self, has_news: bool) {
         let Some(link) = &mut self.link else { return };
         link.ends.iter_mut().for_each(|end| end.lane.wake());
-        let _ = read(&*link.bell, &mut [0; 8]);
+        link.quiet();
         if has_news {
             link.hear();
         }
         self.rearm();
     }
-    /// Keeps the bell ringing for a program that waits for its descriptor.
+    /// Rings the bell again for a program that waits for its descriptor.
     fn rearm(&mut self) {
         let Some(link) = self.link.as_mut().filter(|_| self.outside.is_some()) else { return };
-        // All of them sleep, also behind one that has news.
+        // All lanes are marked as asleep, even after one that has events.
         let news = link.ends.iter_mut().filter_map(|end| (!end.lane.sleep()).then_some(()));
         if news.count() > 0 {
-            let _ = write(&*link.bell, &1u64.to_ne_bytes());
+            link.nudge();
         }
     }
-    /// All sessions have ended with the router.
+    /// Ends all sessions after the connection to the router is lost.
     fn mourn(&mut self) {
         if let Some(link) = &mut self.link {
             link.is_mourned = true;
@@ -231,7 +229,7 @@ impl State {
         }
     }
 
-    /// Looks at a line that the router has announced.
+    /// Processes a line that the router has announced.
     fn look(&mut self, lane: usize, line: u32) {
         let Some(link) = &mut self.link else { return };
         let end = &mut link.ends[lane];
@@ -260,12 +258,12 @@ impl State {
             let bits = state::RESET | state::CLOSE;
             end.lane.set_state(line, Line { bits, ..own });
         }
-        // The router moves nothing before it knows that the line is seen.
+        // The router moves no data until the line is acknowledged.
         if end.post(line).is_err() {
             link.is_dead = true;
         }
     }
-    /// Finds or makes the session of a new line.
+    /// Finds or creates the session of a new line.
     fn begin(&mut self, lane: usize, line: u32, said: Line) -> Option<u32> {
         let limit = self.config.as_ref()?.tx_fifo as usize;
         let region = &self.link.as_ref()?.ends[lane].lane.other;
@@ -301,13 +299,13 @@ impl State {
         self.notify(handle);
         Some(handle)
     }
-    /// Makes the session of a connection that came to a listener, for one of those that listen.
+    /// Creates the session of an accepted connection, for one of the listening sessions.
     fn begin_accepted(
         &mut self,
         listener: u32,
         make: impl FnOnce(&Session) -> Session,
     ) -> Option<u32> {
-        // The one that has waited for the longest time.
+        // The session that has had the fewest turns.
         let listening = self.handles().filter(|(_, s)| s.listener == Some(listener));
         let (parent, _) = listening.min_by_key(|(_, s)| s.turns)?;
         let session = make(self.find(parent)?);

@@ -1,7 +1,7 @@
-//! Waiting: one thread of the process polls the router's bell, others wait for that one.
+//! Waiting: one thread of the process polls the router's bell, others wait for that thread.
 //!
-//! The thread that polls says in all lanes that the process sleeps. The thread that takes events
-//! out of the rings wakes the others, since these may be theirs.
+//! The polling thread announces in all lanes that the process sleeps. The thread that takes events
+//! out of the rings wakes the others, since the events may be theirs.
 #![forbid(unsafe_code)]
 
 use std::sync::{Condvar, MutexGuard, PoisonError};
@@ -11,29 +11,29 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::state::{self, State};
 
-/// Something has come, or no thread polls.
+/// Signalled when there are events, or when no thread polls.
 static COME: Condvar = Condvar::new();
 /// Longest wait at a time.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// A time as the kernel takes it; `None` for one without end.
+/// Converts a timeout for the kernel; `None` for no timeout.
 pub fn timespec(seconds: f64) -> Option<Timespec> {
     let time = Duration::try_from_secs_f64(seconds).ok()?;
     Timespec::try_from(time).ok()
 }
 
-/// When a wait of so many seconds ends; never for negative numbers.
+/// Deadline of a wait; `None` for negative times, which never end.
 pub fn deadline(seconds: f64) -> Option<Instant> {
     let time = Duration::try_from_secs_f64(seconds).ok()?;
     Instant::now().checked_add(time)
 }
 
-/// Wakes the threads that wait.
+/// Wakes all waiting threads.
 pub fn wake_all() {
     COME.notify_all();
 }
 
-/// Waits until `ready` has a result, or for the deadline.
+/// Waits until `ready` has a result, or until the deadline.
 pub fn until<T>(
     mut guard: MutexGuard<'static, State>,
     deadline: Option<Instant>,
@@ -56,13 +56,13 @@ pub fn until<T>(
             guard.waiters -= 1;
             continue;
         }
-        let Some((bell, socket)) = guard.fall_asleep() else { continue };
+        let Some(all) = guard.fall_asleep() else { continue };
         guard.is_polled = true;
         drop(guard);
-        let mut set = [PollFd::new(&*bell, PollFlags::IN), PollFd::new(&*socket, PollFlags::IN)];
-        // A signal ends the wait as a bell does: all is looked at again.
+        let mut set = all.each_ref().map(|fd| PollFd::new(&**fd, PollFlags::IN));
+        // A signal ends the wait like a bell; everything is checked again.
         let _ = poll(&mut set, Timespec::try_from(left).ok().as_ref());
-        let has_news = !set[1].revents().is_empty();
+        let has_news = !set[2].revents().is_empty();
         guard = state::lock();
         guard.is_polled = false;
         guard.wake_up(has_news);

@@ -1,4 +1,4 @@
-//! C programs over the library, through a router in this process: cut-through, TCP and UDP.
+//! Tests of C programs with the library and a router in this process: cut-through, TCP and UDP.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Drop for Rig {
     }
 }
 
-/// A program, which ends with this.
+/// A program, killed on drop.
 struct Program(Child);
 
 impl Drop for Program {
@@ -77,7 +77,7 @@ impl Rig {
         program.env("VCL_VPP_SAPI_SOCKET", self.folder.join("app_ns_sockets/default"));
         Program(program.stdout(Stdio::null()).spawn().unwrap())
     }
-    /// Lets the router work until something is so.
+    /// Runs the router until a condition is met.
     fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Bench) -> bool) {
         let start = Instant::now();
         while !is_so(&mut self.bench) {
@@ -93,7 +93,7 @@ impl Rig {
         self.until(what, |_| program.0.try_wait().unwrap().is_some());
         assert!(program.0.wait().unwrap().success(), "{what}");
     }
-    /// A server and clients, one after the other.
+    /// Runs a server and several clients, one after the other.
     fn echo(&mut self, scope: &str, (proto, at): (&str, &str), clients: &[&str]) {
         self.port += 1;
         let port = self.port;
@@ -154,7 +154,7 @@ fn the_header_says_what_the_library_has() {
     let printed = Command::new(program).output().unwrap().stdout;
     let printed = String::from_utf8(printed).unwrap();
     fs::remove_dir_all(folder).unwrap();
-    // Sizes on 64-bit machines, as programs were compiled with.
+    // Sizes on 64-bit machines, with which programs were compiled.
     for line in [
         "vppcom_endpt_t 48",
         "vppcom_endpt_t.ip 8",

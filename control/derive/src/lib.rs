@@ -36,9 +36,9 @@ use field::Field;
 /// | `#[default]`, `#[default(7)]` | what a value is that is left out |
 /// | `#[flatten]` | the arguments of a struct that derives `Arguments` |
 ///
-/// Arguments come in any order; a word that the first free position refuses is for the next one
-/// that takes it. Doc comments are the help text. `#[command("a b", "c d")]` gives a command two
-/// paths, `#[command()]` none: `Cli::command_at` says where it is.
+/// Arguments may be given in any order; a word that the first free position refuses goes to the
+/// next one that accepts it. Doc comments are the help text. `#[command("a b", "c d")]` gives a
+/// command two paths, `#[command()]` none: `Cli::command_at` sets its path.
 #[proc_macro_derive(
     Command,
     attributes(

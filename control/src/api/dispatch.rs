@@ -1,4 +1,4 @@
-//! From the bytes of a message to who answers it.
+//! From the bytes of a message to its handler.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -42,7 +42,7 @@ impl<'a, C: 'static> Local<'a, C> {
     /// The number in `retval` when it is not 0.
     ///
     /// # Panics
-    /// When no reply comes: a mistake of who answers.
+    /// If the handler of the message sends no reply, which is a programming error.
     #[track_caller]
     pub fn call<M: Call>(&self, cx: &mut C, message: &M) -> Result<M::Reply, Retval> {
         let answers = self.ask(cx, message);
@@ -61,7 +61,7 @@ impl<'a, C: 'static> Local<'a, C> {
     /// Asks for a piece of a table: rows, `retval` and the reply behind them.
     ///
     /// # Panics
-    /// When no reply comes: a mistake of who answers.
+    /// If the handler of the message sends no reply, which is a programming error.
     #[track_caller]
     pub fn stream<M: Stream>(&self, cx: &mut C, message: &M) -> (Vec<M::Details>, i32, M::Reply) {
         let mut answers = self.ask(cx, message);

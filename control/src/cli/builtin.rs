@@ -29,6 +29,15 @@ impl Command for Comment {
     }
 }
 
+/// Run the commands in braces, which `comment` ignores.
+#[derive(Command)]
+#[command("uncomment")]
+struct Uncomment {
+    /// { commands }
+    #[rest]
+    text: Option<String>,
+}
+
 /// Print the rest of the line.
 #[derive(Command)]
 #[command("echo")]
@@ -83,6 +92,12 @@ struct Quit;
 pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
     cli.add::<Help>(|_, help| Ok(Effect::Help(help.words.unwrap_or_default())));
     cli.command(|_, _: Comment| Ok(()));
+    cli.add::<Uncomment>(|_, it| {
+        let text = it.text.unwrap_or_default();
+        let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        let inside = inside.ok_or_else(|| Error::new("expected `{' and commands"))?;
+        Ok(Effect::Text(inside.to_owned()))
+    });
     cli.command(|_, echo: Echo| Ok(echo.text.unwrap_or_default() + "\n"));
     cli.add::<Exec>(|_, exec| Ok(Effect::Exec(exec.file)));
     cli.task(|_, wait: Wait| {

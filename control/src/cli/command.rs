@@ -161,6 +161,8 @@ pub(super) enum Effect<C> {
     Task(Box<dyn Task<C>>),
     /// Continue with the commands of a file.
     Exec(PathBuf),
+    /// Continue with the commands of a text.
+    Text(String),
     /// Show help for these words.
     Help(String),
     /// List all commands.

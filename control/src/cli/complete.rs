@@ -84,7 +84,7 @@ impl<C: 'static> Cli<C> {
         self.candidates(cx, line, true)
     }
 
-    /// [`Cli::complete`] for callers that must not learn the names of files.
+    /// [`Cli::complete`] for callers that must not see file names.
     pub fn complete_without_files(&self, cx: &C, line: &str) -> Vec<Candidate> {
         self.candidates(cx, line, false)
     }

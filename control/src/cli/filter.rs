@@ -112,7 +112,15 @@ impl Filters {
         let mut filters = Self::default();
         for text in written {
             let (name, pattern) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-            let pattern = unquoted(pattern.trim());
+            // As behind a shell's bar.
+            let (name, pattern) = match (name, pattern.trim()) {
+                ("grep" | "egrep", pattern) => match pattern.strip_prefix("-v ") {
+                    Some(pattern) => ("exclude", pattern.trim()),
+                    None => ("include", pattern),
+                },
+                named => named,
+            };
+            let pattern = unquoted(pattern);
             let matcher = || match pattern {
                 "" => Err(Error::bare(format!("{name} needs a pattern")).at(name)),
                 pattern => Matcher::new(pattern)

@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use serde::Serialize;
-
 use super::{Cli, Command, Error, Output};
 
 /// Most rounds of values that lead to other values, so that circles end.
@@ -52,14 +50,8 @@ struct Show {
 #[derive(Default)]
 pub(super) struct Macros(RefCell<BTreeMap<String, String>>);
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(BTreeMap<String, String>);
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|(name, value)| writeln!(f, "{name:<20} {value}"))
-    }
+fn write_table(all: &BTreeMap<String, String>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    all.iter().try_for_each(|(name, value)| writeln!(f, "{name:<20} {value}"))
 }
 
 impl Macros {
@@ -139,6 +131,6 @@ pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
             false => macros.expand(value).into_owned(),
         };
         let rows = known.iter().map(|(name, value)| (name.clone(), shown(value)));
-        Ok(Output::of(Table(rows.collect())))
+        Ok(Output::written(rows.collect(), write_table))
     });
 }

@@ -43,7 +43,7 @@ pub use output::Output;
 pub use print::{Line, Print, PrintValue, is_printable, is_word};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
-pub use source::is_open;
+pub use source::{is_open, joined};
 pub use terminal::SessionRequest;
 
 pub(crate) use error::{Place, nearest};

@@ -32,6 +32,23 @@ impl<T: Display + Serialize> Report for T {
     }
 }
 
+/// A value and the function that writes its text.
+struct Written<T, W> {
+    value: T,
+    write: W,
+}
+
+impl<T: Serialize, W: Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result> Report for Written<T, W> {
+    fn write_text(&self, out: &mut String) {
+        let text = fmt::from_fn(|f| (self.write)(&self.value, f));
+        write!(out, "{text}").expect("a String takes all text");
+    }
+
+    fn to_json(&self) -> serde_json::Result<serde_json::Value> {
+        serde_json::to_value(&self.value)
+    }
+}
+
 impl Output {
     /// Nothing to print.
     pub fn none() -> Self {
@@ -48,6 +65,34 @@ impl Output {
     /// A value that prints itself for people (`Display`) and for programs (`Serialize`).
     pub fn of(value: impl Display + Serialize + 'static) -> Self {
         Self { parts: vec![Part::Report(Box::new(value))] }
+    }
+
+    /// Rows, which are an array for programs; `write` makes the text of all.
+    pub fn rows<R: Serialize + 'static>(
+        rows: impl IntoIterator<Item = R>,
+        write: impl Fn(&[R], &mut fmt::Formatter<'_>) -> fmt::Result + 'static,
+    ) -> Self {
+        let rows: Vec<R> = rows.into_iter().collect();
+        Self::written(rows, move |rows, f| write(rows, f))
+    }
+
+    /// Rows that write themselves, a line or more each.
+    pub fn list<R: Display + Serialize + 'static>(rows: impl IntoIterator<Item = R>) -> Self {
+        Self::rows(rows, |rows, f| {
+            rows.iter().try_for_each(|row| {
+                let mut text = row.to_string();
+                end_line(&mut text);
+                f.write_str(&text)
+            })
+        })
+    }
+
+    /// A value for programs; `write` makes its text for people.
+    pub fn written<T: Serialize + 'static>(
+        value: T,
+        write: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result + 'static,
+    ) -> Self {
+        Self { parts: vec![Part::Report(Box::new(Written { value, write }))] }
     }
 
     /// Text for people, and what programs get instead; for values that do not print themselves.

@@ -264,14 +264,8 @@ impl<C: 'static> Run<C> {
                 return self.slice(Running { at, entry, task, filters }, cli, cx, out);
             }
             Effect::Help(words) => shown = cli.help(cx, &words)?,
-            Effect::Exec(path) => {
-                let nested = if self.sources.len() < MAX_FILES {
-                    Source::file(&path)
-                } else {
-                    Err(Error::new("files are nested too deeply"))
-                };
-                self.sources.push(nested.map_err(|e| e.under("exec"))?);
-            }
+            Effect::Exec(path) => self.nest("exec", || Source::file(&path))?,
+            Effect::Text(text) => self.nest("uncomment", || Ok(Source::text(text)))?,
             Effect::Commands => {
                 let mut paths = cli.paths();
                 paths.sort_unstable();
@@ -289,6 +283,18 @@ impl<C: 'static> Run<C> {
         filters.take(shown, out);
         filters.finish(out);
         Ok(Step::Again)
+    }
+
+    /// Continues with other commands first.
+    fn nest(
+        &mut self,
+        command: &str,
+        source: impl FnOnce() -> Result<Source, Error>,
+    ) -> Result<(), Error> {
+        let is_deep = self.sources.len() >= MAX_FILES;
+        let nested = if is_deep { Err(Error::new("nested too deeply")) } else { source() };
+        self.sources.push(nested.map_err(|e| e.under(command))?);
+        Ok(())
     }
 
     /// A slice of a task, which stays the current one unless it is done.

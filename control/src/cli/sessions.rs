@@ -185,35 +185,30 @@ impl Drop for Session {
     }
 }
 
-/// Output of `show cli-sessions`.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(BTreeMap<u32, Status>);
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_table(all: &BTreeMap<u32, Status>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(
+        f,
+        "{:<6}{:<24}{:<12}{:<12}{:<31}{:<10}Command",
+        "Id", "Peer", "Dialect", "Terminal", "Since", "Commands"
+    )?;
+    for (number, s) in all {
+        let (since, commands) = (Civil::from_unix(s.since).to_string(), s.commands);
         writeln!(
             f,
-            "{:<6}{:<24}{:<12}{:<12}{:<31}{:<10}Command",
-            "Id", "Peer", "Dialect", "Terminal", "Since", "Commands"
+            "{number:<6}{:<24}{:<12}{:<12}{since:<31}{commands:<10}{}",
+            s.peer, s.dialect, s.terminal, s.running
         )?;
-        for (number, s) in &self.0 {
-            let (since, commands) = (Civil::from_unix(s.since).to_string(), s.commands);
-            writeln!(
-                f,
-                "{number:<6}{:<24}{:<12}{:<12}{since:<31}{commands:<10}{}",
-                s.peer, s.dialect, s.terminal, s.running
-            )?;
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
     let all = cli.sessions.clone();
     cli.values("cli-session", move |_| all.0.borrow().open.keys().map(u32::to_string).collect());
     let all = cli.sessions.clone();
-    cli.command(move |_, _: Show| Ok(Output::of(Table(all.status().into_iter().collect()))));
+    cli.command(move |_, _: Show| {
+        Ok(Output::written(all.status().into_iter().collect(), write_table))
+    });
     let all = cli.sessions.clone();
     cli.command(move |_, Kill { session }: Kill| {
         let is_there = all.kill(session, "ended by `kill cli-session'");

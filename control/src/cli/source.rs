@@ -1,9 +1,11 @@
 //! Commands out of a text or a file, one after the other.
 //!
-//! A command ends with its line unless a `{` is open. Lines whose first character is `#` are
-//! comments, and so is ` # …` at the end of a line; blank lines and a byte order mark are skipped.
+//! A command ends with its line unless a `{` is open or the line ends with a backslash. Lines whose
+//! first character is `#` are comments, and so is ` # …` at the end of a line; blank lines and a
+//! byte order mark are skipped.
 //! A file is read as it is consumed.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,8 @@ pub(super) struct Source {
     line: u32,
     /// Line at `at`.
     next_line: u32,
+    /// The last command, if its lines had to be joined.
+    joined: String,
 }
 
 /// Outcome of looking for a command in what has been read.
@@ -41,7 +45,15 @@ enum Scan {
 
 impl Source {
     pub fn text(text: String) -> Self {
-        Self { bytes: text.into_bytes(), at: 0, file: None, ended: true, line: 0, next_line: 1 }
+        Self {
+            bytes: text.into_bytes(),
+            at: 0,
+            file: None,
+            ended: true,
+            line: 0,
+            next_line: 1,
+            joined: String::new(),
+        }
     }
 
     /// Opens a regular file.
@@ -101,7 +113,8 @@ impl Source {
                 b'}' if !comment => depth = depth.saturating_sub(1),
                 b'\n' => {
                     lines += 1;
-                    if depth == 0 {
+                    let so_far = &self.bytes[start..start + offset];
+                    if depth == 0 && (comment || !ends_joined(so_far)) {
                         let end = start + offset;
                         return Scan::Found { start, end, used: end + 1, lines };
                     }
@@ -126,10 +139,17 @@ impl Source {
         first.is_some_and(|b| *b != b'#')
     }
 
-    fn command(&self, start: usize, end: usize) -> Result<&str, Error> {
+    fn command(&mut self, start: usize, end: usize) -> Result<&str, Error> {
         let text = str::from_utf8(&self.bytes[start..end]);
         let text = text.map_err(|_| Error::bare("input is not UTF-8 text"))?;
-        Ok(without_comment(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)))
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        match joined(text) {
+            Cow::Borrowed(text) => Ok(without_comment(text)),
+            Cow::Owned(text) => {
+                self.joined = text;
+                Ok(without_comment(&self.joined))
+            }
+        }
     }
 
     fn read_more(&mut self) -> Result<(), Error> {
@@ -179,8 +199,37 @@ fn without_comment(text: &str) -> &str {
     text
 }
 
-/// True when `text` ends inside `{ }`: the command goes on with the next line.
+/// Whether the last line of `text` ends with a backslash, and blanks at most.
+fn ends_joined(text: &[u8]) -> bool {
+    let mut line = text.iter().rev().take_while(|b| **b != b'\n');
+    line.find(|b| !is_blank(**b)) == Some(&b'\\')
+}
+
+/// `text` in one line, with blanks for the backslashes that end lines or stand alone.
+pub fn joined(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return text.into();
+    }
+    let mut joined = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        match ends_joined(line.trim_end_matches('\n').as_bytes()) {
+            true => {
+                let end = line.rfind('\\').unwrap_or(line.len());
+                joined.push_str(&line[..end]);
+                joined.push(' ');
+            }
+            false => joined.push_str(line),
+        }
+    }
+    joined.replace(" \\ ", "   ").into()
+}
+
+/// True when the command goes on with the next line: it ends inside `{ }` or with a backslash.
 pub fn is_open(text: &str) -> bool {
+    let is_comment = text.trim_ascii_start().starts_with('#');
+    if !is_comment && ends_joined(text.as_bytes()) {
+        return true;
+    }
     let open = text.bytes().fold(0_usize, |depth, byte| match byte {
         b'{' => depth + 1,
         b'}' => depth.saturating_sub(1),

@@ -308,7 +308,7 @@ struct Lead {
     /// another number
     #[positional]
     other: Option<u16>,
-    /// what is known of it
+    /// description
     #[positional]
     about: Option<String>,
 }
@@ -397,9 +397,26 @@ fn comments_may_end_lines_and_a_byte_order_mark_begin_a_text() {
 }
 
 #[test]
+fn lines_that_end_with_a_backslash_go_on() {
+    assert_eq!(run("show \\\n  errors\nshow ethernet\\\r\n 4"), "3 errors\nethernet Some(4)\n");
+    assert_eq!(run("show errors \\  \n\nshow \\ errors"), "3 errors\n3 errors\n");
+    assert_eq!(run("# not this one \\\nshow errors\nshow errors \\"), "3 errors\n3 errors\n");
+    assert_eq!(run("echo C:\\ b\\c"), "C:\\ b\\c\n");
+}
+
+#[test]
+fn what_is_uncommented_runs() {
+    assert_eq!(run("uncomment { show errors\nshow ethernet 4 }"), "3 errors\nethernet Some(4)\n");
+    assert_eq!(run("uncomment show errors"), "uncomment: expected `{' and commands\n");
+    let deep = "uncomment {".repeat(40) + &"}".repeat(40);
+    assert_eq!(run(&deep), "uncomment: nested too deeply\n");
+}
+
+#[test]
 fn output_passes_filters() {
     assert_eq!(run("show errors | count"), "1\n");
     assert_eq!(run("show errors | include nothing\nshow errors | exclude 4"), "3 errors\n");
+    assert_eq!(run("show errors | grep 4\nshow errors | grep -v \"4\""), "3 errors\n");
     assert_eq!(run("help show | include errors").lines().count(), 1);
     assert_eq!(run("exec /x | count"), "exec: the output cannot be filtered\n");
     assert_eq!(
@@ -622,7 +639,7 @@ fn exec_says_where_it_failed() {
     let own = file("own", "");
     std::fs::write(&own.0, format!("exec {own}")).unwrap();
     let text = run(&format!("exec {own}"));
-    assert!(text.ends_with("exec: files are nested too deeply\n"), "{text}");
+    assert!(text.ends_with("exec: nested too deeply\n"), "{text}");
     let empty = file("empty", "\n");
     assert_eq!(run(&format!("exec {empty}\nsh err")), "3 errors\n");
     let quits = file("quits", "quit\nsh err");

@@ -1,4 +1,4 @@
-//! Notices of what the configuration asks for in vain.
+//! Notices about words of the configuration that have no effect.
 
 use std::fmt;
 

@@ -3,6 +3,7 @@
 //! `show configuration` prints the commands of all features in an order that a freshly started
 //! router accepts. Learned state and defaults are not included.
 
+mod hash;
 pub mod undo;
 
 use std::any::Any;
@@ -12,6 +13,8 @@ use serde::Serialize;
 
 use crate::cli::{Cli, Command, Error, Line, Output, Print, Step, Task};
 use crate::secret::Secrets;
+
+pub use hash::{CHANGED, Hash, NoHash};
 
 /// Commands of a feature after which others get their turn.
 const SLICE: usize = 500;
@@ -100,6 +103,20 @@ impl Row {
     pub fn shown(&self) -> String {
         self.secrets.hide(&self.command, 0).into_owned()
     }
+}
+
+/// A part of the configuration: commands with those that take them back, in the order in which they
+/// can run.
+///
+/// # Errors
+/// That of `commands`.
+pub fn part<C: 'static>(
+    cx: &C,
+    commands: impl FnOnce(&mut Lines<'_>) -> Result<(), Error>,
+) -> Result<Vec<Row>, Error> {
+    let mut found = Collected { with_undo: true, ..Collected::default() };
+    commands(&mut Lines { context: cx, feature: "", found: &mut found, left: SLICE })?;
+    Ok(found.in_order())
 }
 
 /// The commands of a configuration, filled by features.
@@ -221,7 +238,7 @@ impl<C: 'static> Collection<C> {
 
     /// The commands, in the order in which they can run, once complete.
     pub fn rows(self) -> Vec<Row> {
-        Rows::from(self.found).0
+        self.found.in_order()
     }
 
     /// Goes on with the current feature, or the next one; whether there is more.
@@ -250,7 +267,7 @@ impl<C: 'static> Task<C> for Collection<C> {
         if self.advance(cx) {
             return Step::Again;
         }
-        out.append(Output::of(Rows::from(std::mem::take(&mut self.found))));
+        out.append(Output::rows(std::mem::take(&mut self.found).in_order(), write_rows));
         Step::Done(Ok(()))
     }
 }
@@ -263,29 +280,23 @@ impl<C: 'static> Task<C> for Hiding<C> {
         if self.0.advance(cx) {
             return Step::Again;
         }
-        let mut rows = Rows::from(std::mem::take(&mut self.0.found));
-        rows.0.iter_mut().for_each(|row| row.command = row.shown());
-        out.append(Output::of(rows));
+        let mut rows = std::mem::take(&mut self.0.found).in_order();
+        rows.iter_mut().for_each(|row| row.command = row.shown());
+        out.append(Output::rows(rows, write_rows));
         Step::Done(Ok(()))
     }
 }
 
-/// Commands in the order in which they can run.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl From<Collected> for Rows {
-    fn from(mut found: Collected) -> Self {
-        found.rows.iter_mut().for_each(|stage| stage.sort_by_key(|(place, _)| *place));
-        Self(found.rows.into_iter().flatten().map(|(_, row)| row).collect())
+impl Collected {
+    /// The rows in the order in which they can run.
+    fn in_order(mut self) -> Vec<Row> {
+        self.rows.iter_mut().for_each(|stage| stage.sort_by_key(|(place, _)| *place));
+        self.rows.into_iter().flatten().map(|(_, row)| row).collect()
     }
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| writeln!(f, "{}", row.command))
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| writeln!(f, "{}", row.command))
 }
 
 /// Adds `show configuration` for the features that the context lists.

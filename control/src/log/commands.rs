@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{ClassLevel, DEFAULT_RATE, Entry, Level, Log};
+use super::{ClassLevel, DEFAULT_RATE, Level, Log};
 use crate::cli::{Cli, Command, Error, Output, Print, Word};
 use crate::configuration::Lines;
 
@@ -92,16 +92,6 @@ struct TestLog {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Entries(Vec<Entry>);
-
-impl fmt::Display for Entries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|entry| writeln!(f, "{entry}"))
-    }
-}
-
-#[derive(Serialize)]
 struct Configuration {
     size: usize,
     level: Level,
@@ -146,7 +136,7 @@ impl Log {
     /// Adds the commands that show and set this log.
     pub fn register<C: 'static>(&self, cli: &mut Cli<C>) {
         let log = self.clone();
-        cli.command(move |_, _: Show| Ok(Output::of(Entries(log.entries()))));
+        cli.command(move |_, _: Show| Ok(Output::list(log.entries())));
         let log = self.clone();
         cli.command(move |_, _: ShowConfiguration| Ok(Output::of(log.shown())));
         let log = self.clone();

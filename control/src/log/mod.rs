@@ -25,6 +25,8 @@ use crate::config::{ClassLevel, Logging};
 use crate::wall::{self, Civil};
 use throttle::{Throttle, Verdict};
 
+/// Bytes of an entry's text at most.
+const LONGEST: usize = 64 << 10;
 /// Entries kept when nothing else is configured.
 const DEFAULT_SIZE: usize = 512;
 /// Entries a second of one class when nothing else is configured.
@@ -141,7 +143,7 @@ impl Log {
         Logger { log: self.clone(), class }
     }
 
-    /// A class that is there, by name.
+    /// An existing class, by name.
     fn find(&self, name: &str, subclass: &str) -> Option<Logger> {
         let ring = self.0.borrow();
         let class = ring.classes.iter().position(|c| (c.name, c.subclass) == (name, subclass))?;
@@ -245,7 +247,7 @@ impl Ring {
             let entry = Entry { time: now, level: Level::Warn, class: class.clone(), text };
             self.put(entry, keep, print);
         }
-        self.put(Entry { time: now, level, class, text: text.to_string() }, keep, print);
+        self.put(Entry { time: now, level, class, text: plain(text.to_string()) }, keep, print);
     }
 
     fn put(&mut self, entry: Entry, keep: bool, print: bool) {
@@ -275,6 +277,18 @@ impl ClassLevel {
         self.syslog_level = from.syslog_level.or(self.syslog_level);
         self.rate_limit = from.rate_limit.or(self.rate_limit);
     }
+}
+
+/// Text of an entry, without control characters: behind an end of line it is indented, so that no
+/// peer writes entries of its own.
+fn plain(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST));
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let plain = |c: char| if c.is_control() { '?' } else { c };
+    let lines = text.lines().map(|line| line.chars().map(plain).collect::<String>());
+    lines.collect::<Vec<_>>().join("\n  ")
 }
 
 impl Display for Entry {

@@ -61,6 +61,14 @@ fn a_class_that_logs_too_much_is_cut_off() {
 }
 
 #[test]
+fn no_text_begins_an_entry_of_its_own() {
+    let log = Log::new();
+    log.class("ours", "default").warn("x\n2026/11/28 error main/fake down\u{1b}[2J");
+    let entry = log.0.borrow().entries.back().unwrap().text.clone();
+    assert_eq!(entry, "x\n  2026/11/28 error main/fake down?[2J");
+}
+
+#[test]
 fn the_configuration_prints_as_clients_expect() {
     let log = Log::new();
     log.class("plugin", "other");

@@ -17,7 +17,7 @@ use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
 use super::terminal::{self, Terminal};
-use crate::cli::{Error, Output, SHOWN, Session, Step, is_open};
+use crate::cli::{Error, Output, SHOWN, Session, Step, is_open, joined};
 use crate::turn::Turn;
 use dialect::Dialect;
 use framed::is_cancel;
@@ -357,7 +357,8 @@ impl<C: 'static> Dialog<C> {
             self.block.push('\n');
             return self.acknowledge();
         }
-        let text = std::mem::take(&mut self.block);
+        let block = std::mem::take(&mut self.block);
+        let text = joined(&block);
         if text.trim().is_empty() {
             return self.acknowledge();
         }
@@ -401,10 +402,18 @@ impl<C: 'static> Dialog<C> {
         self.answer_done(number, result);
     }
 
-    /// Tells the client that the next command may come.
+    /// Signals that the next command may be sent. `vppctl` ends at the first such signal, so lines
+    /// from a pipe are all answered before it.
     fn acknowledge(&mut self) {
         match self.dialect {
-            Dialect::Plain => self.out.bytes.push(0),
+            Dialect::Plain => {
+                while matches!(self.events.front(), Some(Event::Byte(0 | b'\r'))) {
+                    self.events.pop_front();
+                }
+                if self.events.is_empty() {
+                    self.out.bytes.push(0);
+                }
+            }
             Dialect::Terminal | Dialect::Lines => self.prompts = true,
             Dialect::Framed | Dialect::Undecided => {}
         }

@@ -40,7 +40,7 @@ impl<C> Job<C> {
             Due::Now => tokio::task::yield_now().await,
             Due::At(time) => sleep_until(time).await,
             Due::Change => {
-                // Looking in vain is harmless.
+                // A check that finds nothing is harmless.
                 let _ = timeout(LOOK, self.server.0.changed.notified()).await;
             }
         }

@@ -215,8 +215,20 @@ fn commands_sent_before_the_terminal_type_wait_for_it() {
     let mut client = Client::new(&path);
     client.send(b"show hello\n\0\xff\xfa\x18\x00VPPCTL\xff\xf0quit\n");
     assert_eq!(client.until("\0"), "hello\r\n\0");
-    assert_eq!(client.until("\0"), "\0");
     assert!(client.is_closed());
+}
+
+#[test]
+fn lines_out_of_a_pipe_are_answered_whole() {
+    let path = serve("pipe.sock");
+    let mut client = Client::vppctl(&path);
+    client.send(b"show hello\nshow bogus\n\nsh lin 2\n\0");
+    assert_eq!(
+        client.until("\0"),
+        "hello\r\nshow: unknown input `bogus'\r\na line of text\r\na line of text\r\n\0"
+    );
+    assert_eq!(client.command("show \\"), "\0");
+    assert_eq!(client.command("hello"), "hello\r\n\0");
 }
 
 #[test]
@@ -442,7 +454,7 @@ async fn texts_run_beside_sessions_over_tcp() {
         assert_eq!(reply.retval(), -1);
         let endless = server.run("test forever");
         assert!(tokio::time::timeout(Duration::from_millis(50), endless).await.is_err());
-        assert_eq!(client.await.unwrap()[36..], *b"hello\r\n\0\0");
+        assert_eq!(client.await.unwrap()[36..], *b"hello\r\n\0");
     });
     work.await;
     assert_eq!(cx.borrow().cancelled, 1, "a dropped run tells its task");

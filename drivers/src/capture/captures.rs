@@ -22,6 +22,8 @@ use crate::host::background::Background;
 const DROPS: [&str; 3] = ["error-drop", "ip4-icmp-error", "ip6-icmp-error"];
 /// Node of received frames.
 const RX: &str = "ethernet-input";
+/// Node that changes the receive interface of a member to its bond.
+const BONDS: &str = "bond-input";
 /// Node of what leaves by a tunnel, in its headers.
 const TUNNELLED: &str = "adj-midchain-tx";
 /// Seconds between two looks at captures that may have ended by themselves.
@@ -271,6 +273,9 @@ impl Places {
     }
     fn points(&self, router: &Router, spots: Vec<Option<Spot>>, lanes: Arc<Lanes>) -> Points {
         let is_late = |i: &&net::Interface| i.is_sub() || i.kind != Carries::Ethernet;
+        let is_member = |i: &u32| {
+            router.engine.features_of(*i).iter().any(|(_, features)| features.contains(&BONDS))
+        };
         Points {
             spots,
             interfaces: self.wanted.interfaces.iter().map(|i| i.0).collect(),
@@ -278,6 +283,7 @@ impl Places {
                 true => HashSet::new(),
                 false => router.interfaces.iter().filter(is_late).map(|i| i.index.0).collect(),
             },
+            members: self.wanted.interfaces.iter().map(|i| i.0).filter(is_member).collect(),
             reasons: self.reasons.clone(),
             chooser: self.chooser.clone(),
             most_bytes: self.wanted.most_bytes,
@@ -288,7 +294,8 @@ impl Places {
     fn spots(&self, router: &Router) -> Result<Vec<Option<Spot>>, Error> {
         let (engine, wanted) = (&router.engine, &self.wanted);
         let mut spots = Spots(Vec::new());
-        let spot = |place| Spot { place, interface: None, is_ethernet: false, is_late: false };
+        let (interface, is_late, is_early) = (None, false, false);
+        let spot = |place| Spot { place, interface, is_ethernet: false, is_late, is_early };
         if wanted.rx
             && let Some(input) = engine.index_of(RX)
         {
@@ -298,6 +305,10 @@ impl Places {
                 }
             }
             spots.put(input, Spot { is_ethernet: true, ..spot(Place::Rx) });
+            if let Some(bonds) = engine.index_of(BONDS) {
+                let early = Spot { is_early: true, is_ethernet: true, ..spot(Place::Rx) };
+                spots.put(bonds, early);
+            }
         }
         if wanted.tx {
             for i in router.interfaces.iter().filter(|i| !i.is_sub()) {
@@ -368,7 +379,7 @@ pub(super) fn follow(router: &mut Router, _: InterfaceIndex, change: Change) {
     }
 }
 
-/// Looks whether captures have ended by themselves: threads need not copy packets for those.
+/// Checks whether captures have ended by themselves, so that threads stop copying packets for them.
 fn look(router: &mut Router, _: u64) {
     router.with(|captures: &mut Captures, router| {
         let nobody = Error::NoReader.to_string();

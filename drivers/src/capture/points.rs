@@ -24,6 +24,8 @@ pub struct Spot {
     /// Whether only packets of interfaces count that `ethernet-input` does not know: tunnels,
     /// and sub-interfaces.
     pub is_late: bool,
+    /// Whether only packets of bond members count: the next node counts them as the bond's.
+    pub is_early: bool,
 }
 
 /// The choice among the packets at these places.
@@ -65,6 +67,8 @@ pub struct Points {
     pub interfaces: HashSet<u32>,
     /// Interfaces whose packets `ethernet-input` does not know as theirs.
     pub late: HashSet<u32>,
+    /// Members of bonds among `interfaces`.
+    pub members: HashSet<u32>,
     /// Only packets dropped for the reasons that these counters count; for any if there is none.
     pub reasons: HashSet<u32>,
     /// Only those that it chooses.
@@ -84,6 +88,9 @@ impl Points {
     /// The interface a packet belongs to; `None` if it is not wanted.
     fn interface(&self, spot: &Spot, p: &Buffer<'_>) -> Option<u32> {
         if spot.is_late && !self.late.contains(&p.rx()) {
+            return None;
+        }
+        if spot.place == Place::Rx && spot.is_early != self.members.contains(&p.rx()) {
             return None;
         }
         let own = spot.interface.unwrap_or(if spot.place == Place::Tx { p.tx() } else { p.rx() });

@@ -79,34 +79,28 @@ struct Row {
     progress: Progress,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "no captures");
-        }
-        for row in &self.0 {
-            let state = match &row.progress.ended {
-                Some(why) => format!("ended: {why}"),
-                None => "running".to_owned(),
-            };
-            writeln!(f, "{}: {state}", row.name)?;
-            writeln!(f, "  of {}", row.what)?;
-            if !row.interfaces.is_empty() {
-                writeln!(f, "  interfaces {}", row.interfaces.join(", "))?;
-            }
-            if !row.filter.is_empty() {
-                writeln!(f, "  filter {}", row.filter)?;
-            }
-            let Progress { packets, bytes, files, .. } = row.progress;
-            writeln!(f, "  to {}, files {files}", row.to)?;
-            writeln!(f, "  packets {packets}, bytes {bytes}, lost {}", row.lost)?;
-        }
-        Ok(())
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no captures");
     }
+    for row in rows {
+        let state = match &row.progress.ended {
+            Some(why) => format!("ended: {why}"),
+            None => "running".to_owned(),
+        };
+        writeln!(f, "{}: {state}", row.name)?;
+        writeln!(f, "  of {}", row.what)?;
+        if !row.interfaces.is_empty() {
+            writeln!(f, "  interfaces {}", row.interfaces.join(", "))?;
+        }
+        if !row.filter.is_empty() {
+            writeln!(f, "  filter {}", row.filter)?;
+        }
+        let Progress { packets, bytes, files, .. } = row.progress;
+        writeln!(f, "  to {}, files {files}", row.to)?;
+        writeln!(f, "  packets {packets}, bytes {bytes}, lost {}", row.lost)?;
+    }
+    Ok(())
 }
 
 fn show(router: &Router) -> Result<Output, Error> {
@@ -124,7 +118,7 @@ fn show(router: &Router) -> Result<Output, Error> {
             progress,
         }
     };
-    Ok(Output::of(Rows(all.iter().map(row).collect())))
+    Ok(Output::rows(all.iter().map(row), write_rows))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

@@ -43,7 +43,7 @@ pub struct Limits {
 
 /// The destination of copies.
 pub enum Sink {
-    /// A file that is there only if there is a packet, in place of one of that name.
+    /// A file that is created with the first packet, and replaces a file of the same name.
     Late(PathBuf),
     /// An open file, and the following ones of a ring.
     Files(Files),

@@ -81,10 +81,6 @@ struct ShowInterface {
 struct ShowRanges;
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Entries(Vec<Entry>);
-
-#[derive(Serialize)]
 struct Entry {
     index: u32,
     matches: Vec<String>,
@@ -93,15 +89,13 @@ struct Entry {
     interfaces: [String; 0],
 }
 
-impl fmt::Display for Entries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|entry| {
-            writeln!(f, "flow-index {}", entry.index)?;
-            writeln!(f, "  match: {}", entry.matches.join(", "))?;
-            writeln!(f, "  action: {}", entry.actions.join(", "))?;
-            writeln!(f, "  interfaces: none")
-        })
-    }
+fn write_entries(rows: &[Entry], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|entry| {
+        writeln!(f, "flow-index {}", entry.index)?;
+        writeln!(f, "  match: {}", entry.matches.join(", "))?;
+        writeln!(f, "  action: {}", entry.actions.join(", "))?;
+        writeln!(f, "  interfaces: none")
+    })
 }
 
 fn entries(router: &Router, c: &ShowEntries) -> Result<Output, Error> {
@@ -117,7 +111,7 @@ fn entries(router: &Router, c: &ShowEntries) -> Result<Output, Error> {
         interfaces: [],
     };
     let shown = rules.all().filter(is_shown).take(c.max.unwrap_or(usize::MAX));
-    Ok(Output::of(Entries(shown.map(entry).collect())))
+    Ok(Output::rows(shown.map(entry), write_entries))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -135,7 +129,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowEntries| entries(router, &c));
     // No interface has a card that sorts.
-    cli.command(|_: &mut Router, _: ShowInterface| Ok(Output::of(Entries(Vec::new()))));
+    cli.command(|_: &mut Router, _: ShowInterface| Ok(Output::rows(Vec::new(), write_entries)));
     // No part of the router takes numbers for itself.
-    cli.command(|_: &mut Router, _: ShowRanges| Ok(Output::of(Entries(Vec::new()))));
+    cli.command(|_: &mut Router, _: ShowRanges| Ok(Output::rows(Vec::new(), write_entries)));
 }

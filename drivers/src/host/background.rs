@@ -11,7 +11,7 @@ use net::{InterfaceIndex, Router};
 
 use super::serving::Served;
 
-/// Interval of looks whether the kernel is done.
+/// Interval between checks whether the kernel is done.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Work on a thread of its own.
@@ -45,11 +45,11 @@ pub struct Pending<R> {
     look: Box<Look<R>>,
 }
 
-/// Looks whether the answer is there.
+/// Returns the answer if it has arrived.
 type Look<R> = dyn FnMut(&mut Router) -> Option<R>;
 
 impl<R: 'static> Pending<R> {
-    /// One that is there already.
+    /// An answer that has arrived already.
     pub fn ready(answer: R) -> Self {
         let mut answer = Some(answer);
         Self { look: Box::new(move |_| answer.take()) }
@@ -66,7 +66,7 @@ impl<R: 'static> Pending<R> {
         };
         Self { look: Box::new(look) }
     }
-    /// Looks whether the answer is there, which is given once.
+    /// Returns the answer, once, if it has arrived.
     pub fn look(&mut self, router: &mut Router) -> Option<R> {
         (self.look)(router)
     }

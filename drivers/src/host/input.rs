@@ -115,7 +115,7 @@ impl Route {
         let to = match is_ip {
             true if port.punts => Some(Next::Punt),
             true => None,
-            // Ethernet input looks whether the interface punts.
+            // Ethernet input checks whether the interface punts.
             false => Some(Next::of(intake, interface)),
         };
         Self { to }

@@ -20,10 +20,12 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use control::cli::{Arguments, Error};
+use control::socket::elsewhere;
 use net::{InterfaceIndex, Router};
 
 use crate::virtio_header::Unfit;
 
+pub use control::socket::close_elsewhere;
 pub use mac::{random_mac, stable_mac};
 
 /// The kernel's error, in words.
@@ -90,26 +92,14 @@ impl From<Unfit> for TxError {
     }
 }
 
-/// Closes sockets and devices that the kernel takes long to close on another thread. They are
-/// closed when the thread has ended.
-pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
-    elsewhere(move || drop(what))
-}
-
-/// The same for what nodes hold that were just removed: when no thread has them any more. Control
-/// does not wait for the threads.
+/// Closes, as [`close_elsewhere`] does, the files of nodes that were just removed, once no thread
+/// uses them. Control does not wait for the threads.
 pub fn close_unused(router: &mut Router, what: impl Send + 'static) -> Option<JoinHandle<()>> {
     let done = router.engine.until_done();
     elsewhere(move || {
         done.wait();
         drop(what);
     })
-}
-
-/// Does what may take long on a thread of its own; if there is none to be had, what is to be closed
-/// is dropped here.
-fn elsewhere(close: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
-    std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
 }
 
 /// Runs a process when memory that peers share with the router is lost, as long as this is kept.

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use control::socket::{SocketFile, receive_with, send_with};
+use control::socket::{Elsewhere, Listening, SocketFile, receive_with, send_with};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
-    listen, send, socket_with,
+    AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
+    connect, listen, send, shutdown, socket_with,
 };
 use wire::memif::{MESSAGE, Message};
 
@@ -27,7 +27,7 @@ pub struct Address(pub String);
 /// A socket that slaves connect to.
 #[derive(Debug)]
 pub struct Listener {
-    socket: OwnedFd,
+    socket: Listening,
     /// Goes away with the listener.
     _file: Option<SocketFile>,
 }
@@ -35,7 +35,7 @@ pub struct Listener {
 /// One connection.
 #[derive(Debug)]
 pub struct Channel {
-    socket: OwnedFd,
+    socket: Elsewhere<OwnedFd>,
 }
 
 /// State of a channel.
@@ -44,7 +44,7 @@ pub enum Heard {
     /// Nothing yet.
     Nothing,
     /// A message, and the file that came along.
-    Message(Message, Option<OwnedFd>),
+    Message(Message, Option<Elsewhere<OwnedFd>>),
     /// Bytes that are no message.
     Nonsense,
     /// The peer is gone.
@@ -95,9 +95,9 @@ impl Address {
                 (socket, Some(file))
             }
         };
-        Ok(Listener { socket, _file: file })
+        Ok(Listener { socket: Listening::new(socket), _file: file })
     }
-    /// Connects to who listens there.
+    /// Connects to the listener at a path.
     ///
     /// # Errors
     /// The kernel's; no listener.
@@ -105,7 +105,7 @@ impl Address {
         let connected = |address: &SocketAddrUnix| {
             let socket = new_socket()?;
             connect(&socket, address)?;
-            Ok(Channel { socket })
+            Ok(Channel { socket: Elsewhere::new(socket) })
         };
         match self.name() {
             Some((name, namespace)) => {
@@ -129,11 +129,19 @@ impl AsFd for Channel {
     }
 }
 
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // The peer knows at once, however long it takes to close.
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+}
+
 impl Listener {
     /// The next connection, if one waits.
     pub fn accept(&self) -> Option<Channel> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        accept_with(&self.socket, flags).ok().map(|socket| Channel { socket })
+        let socket = accept_with(&self.socket, flags).ok()?;
+        Some(Channel { socket: Elsewhere::new(socket) })
     }
 }
 
@@ -157,10 +165,13 @@ impl Channel {
         match receive_with(&self.socket, &mut bytes) {
             Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
             Ok((0, _)) | Err(_) => Heard::Closed,
-            Ok((len, file)) => match bytes.get(..len).and_then(Message::parse) {
-                Some(message) => Heard::Message(message, file),
-                None => Heard::Nonsense,
-            },
+            Ok((len, file)) => {
+                let file = file.map(Elsewhere::new);
+                match bytes.get(..len).and_then(Message::parse) {
+                    Some(message) => Heard::Message(message, file),
+                    None => Heard::Nonsense,
+                }
+            }
         }
     }
 }

@@ -131,7 +131,7 @@ pub struct Peer {
     pub interface: String,
     /// Sizes of the regions.
     pub regions: Vec<usize>,
-    /// Rings that receive and rings that send, for who looks at them.
+    /// Receive rings and transmit rings, for display.
     pub rings: [Vec<super::ring::Ring>; 2],
 }
 

@@ -5,9 +5,10 @@
 #![forbid(unsafe_code)]
 
 use std::mem::take;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use control::process::{Event, Wake};
+use control::socket::Elsewhere;
 use net::{InterfaceIndex, Router};
 use wire::memif::{Init, Message, Text};
 
@@ -159,7 +160,7 @@ impl Memifs {
                 },
             };
             done.is_busy = true;
-            match caller.session.take(&message, file)? {
+            match caller.session.take(&message, file.map(Elsewhere::into_inner))? {
                 Reply::Ack => (),
                 Reply::Init(init) => {
                     caller.waiting = Some(init);
@@ -215,11 +216,11 @@ impl Memifs {
     }
 }
 
+/// A message with its descriptor.
+type WithFile = (Message, Option<Elsewhere<OwnedFd>>);
+
 /// Next message of a peer; `None` when there is none and need not be.
-fn next(
-    channel: &Channel,
-    is_late: bool,
-) -> Result<Option<(Message, Option<std::os::fd::OwnedFd>)>, Refused> {
+fn next(channel: &Channel, is_late: bool) -> Result<Option<WithFile>, Refused> {
     match channel.hear() {
         Heard::Message(message, file) => Ok(Some((message, file))),
         Heard::Nothing if is_late => Err(LATE.into()),

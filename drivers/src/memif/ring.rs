@@ -77,8 +77,8 @@ impl Ring {
     pub fn set_tail(&self, tail: u16) {
         self.store(ring::TAIL, tail);
     }
-    /// Says whether the receiver wants to be woken. What the sender put in before it could see that
-    /// is seen by who looks at the ring after this.
+    /// Tells the sender whether the receiver wants to be woken. Descriptors that the sender added
+    /// before it could see that are visible to any check of the ring after this call.
     pub fn mask_interrupt(&self, is_masked: bool) {
         self.store(ring::FLAGS, if is_masked { memif::MASK_INTERRUPT } else { 0 });
         fence(Ordering::SeqCst);

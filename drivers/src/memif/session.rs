@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use control::socket::Elsewhere;
 use wire::memif::{
     self, AddRegion, AddRing, DESCRIPTOR, Disconnect, Hello, Init, Message, RING_HEADER, Text,
 };
@@ -82,7 +83,7 @@ pub struct Master {
 pub enum Reply {
     /// Says that it was taken.
     Ack,
-    /// Looks whether there is such an interface, and says that it was taken.
+    /// Checks that the interface exists, and acknowledges that it was taken.
     Init(Init),
     /// Is connected, and says so.
     Connected(Linked),
@@ -96,6 +97,8 @@ impl Master {
     /// # Errors
     /// Why this connection cannot be.
     pub fn take(&mut self, message: &Message, file: Option<OwnedFd>) -> Result<Reply, Refused> {
+        // It may be anything, and take long to close.
+        let file = file.map(Elsewhere::new);
         match (message, &self.init) {
             (Message::Init(init), None) => {
                 if init.version.get() != memif::VERSION {
@@ -108,7 +111,7 @@ impl Master {
             (Message::Ack, Some(_)) => Ok(Reply::Ack),
             (Message::AddRegion(region), Some(_)) => {
                 let file = file.ok_or("region without a file")?;
-                self.add_region(region, &file)?;
+                self.add_region(region, &*file)?;
                 Ok(Reply::Ack)
             }
             (Message::AddRing(ring), Some(_)) => {
@@ -132,7 +135,7 @@ impl Master {
         self.regions.push(Arc::new(Region::open(file, said.size.get())?));
         Ok(())
     }
-    fn add_ring(&mut self, said: &AddRing, bell: OwnedFd) -> Result<(), Refused> {
+    fn add_ring(&mut self, said: &AddRing, bell: Elsewhere<OwnedFd>) -> Result<(), Refused> {
         let rings = &mut self.rings[usize::from(said.flags.get() & memif::TO_MASTER == 0)];
         if usize::from(said.index.get()) != rings.len() || rings.len() == MOST_RINGS {
             return Err("invalid ring index".into());
@@ -144,7 +147,7 @@ impl Master {
             region: said.region.get(),
             offset: said.offset.get(),
             log2: said.log2_ring_size,
-            bell: Bell::of(bell)?,
+            bell: Bell::of(bell.into_inner())?,
         });
         Ok(())
     }

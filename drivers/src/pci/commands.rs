@@ -120,10 +120,6 @@ struct ShowDevice {
 struct ShowDrivers {}
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     address: String,
     vendor: u16,
@@ -145,15 +141,13 @@ impl fmt::Display for Nothing {
     }
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<13} {:<10} {:<20} Network devices", "Address", "VID:PID", "Driver")?;
-        self.0.iter().try_for_each(|row| {
-            let id = format!("{:04x}:{:04x}", row.vendor, row.device);
-            let driver = row.driver.as_deref().unwrap_or("none");
-            writeln!(f, "{:<13} {id:<10} {driver:<20} {}", row.address, row.networks.join(" "))
-        })
-    }
+fn write_table(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<13} {:<10} {:<20} Network devices", "Address", "VID:PID", "Driver")?;
+    rows.iter().try_for_each(|row| {
+        let id = format!("{:04x}:{:04x}", row.vendor, row.device);
+        let driver = row.driver.as_deref().unwrap_or("none");
+        writeln!(f, "{:<13} {id:<10} {driver:<20} {}", row.address, row.networks.join(" "))
+    })
 }
 
 /// The error for requests to drive a device, given by bus and address.
@@ -176,7 +170,7 @@ fn show_pci(c: &ShowPci) -> Output {
         driver: device.driver,
         networks: device.networks,
     };
-    Output::of(Table(bus::all().into_iter().filter(is_shown).map(row).collect()))
+    Output::rows(bus::all().into_iter().filter(is_shown).map(row), write_table)
 }
 
 pub(super) fn unattached(device: &Word) -> Error {

@@ -1,4 +1,4 @@
-//! Answers about devices that are there and such as are not.
+//! Answers about devices that exist and devices that do not.
 
 use net::testing::Rig;
 

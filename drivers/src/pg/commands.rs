@@ -147,6 +147,7 @@ struct Row {
     rate: f64,
     shortest: usize,
     longest: usize,
+    buffer_size: u32,
     worker: usize,
     interface: String,
     node: String,
@@ -164,6 +165,7 @@ impl Row {
             rate: s.rate,
             shortest,
             longest,
+            buffer_size: s.buffer_size,
             worker: s.worker,
             interface: router.interfaces.name(s.interface.0).to_owned(),
             node: s.node.clone(),
@@ -192,9 +194,9 @@ impl fmt::Display for Streams {
         for s in &self.streams {
             let (enabled, count) = (if s.enabled { "Yes" } else { "No" }, s.count.to_string());
             let (enabled, count) = (Centred(enabled, 12), Centred(&count, 16));
-            write!(f, "{:<16}{enabled}{count}limit {}, ", s.name, s.limit)?;
+            write!(f, "{:<16}{enabled}{count}limit {}, ", s.name, s.limit as i64)?;
             write!(f, "rate {:.2e} pps, size {}-{}, ", s.rate, s.shortest, s.longest)?;
-            writeln!(f, "buffer-size {}, worker {}, ", graph::data_size(), s.worker)?;
+            writeln!(f, "buffer-size {}, worker {}, ", s.buffer_size, s.worker)?;
             if self.verbose {
                 writeln!(f, "    interface {}, node {}", s.interface, s.node)?;
                 writeln!(f, "{}", s.packets)?;

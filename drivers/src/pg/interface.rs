@@ -199,32 +199,26 @@ struct Row {
     flow_tables: Vec<(usize, Tally)>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on = |is_on| if is_on { "enabled" } else { "disabled" };
-        for row in &self.0 {
-            writeln!(f, "Interface: {} (sw_if_index {})", row.interface, row.index)?;
-            writeln!(f, "  hw-addr: {}", row.mac)?;
-            writeln!(f, "  mode: {}", row.mode.word())?;
-            match row.gso_size {
-                Some(size) => writeln!(f, "  gso: enabled, size {size}")?,
-                None => writeln!(f, "  gso: disabled")?,
-            }
-            writeln!(f, "  csum-offload: {}", on(row.checksum_offload))?;
-            writeln!(f, "  coalesce: {}", on(row.coalesce))?;
-            for (thread, tally) in &row.flow_tables {
-                writeln!(f, "    thread {thread} {tally}")?;
-            }
-            if row.mac_filter {
-                writeln!(f, "  mac-filter: enabled")?;
-            }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let on = |is_on| if is_on { "enabled" } else { "disabled" };
+    for row in rows {
+        writeln!(f, "Interface: {} (sw_if_index {})", row.interface, row.index)?;
+        writeln!(f, "  hw-addr: {}", row.mac)?;
+        writeln!(f, "  mode: {}", row.mode.word())?;
+        match row.gso_size {
+            Some(size) => writeln!(f, "  gso: enabled, size {size}")?,
+            None => writeln!(f, "  gso: disabled")?,
         }
-        Ok(())
+        writeln!(f, "  csum-offload: {}", on(row.checksum_offload))?;
+        writeln!(f, "  coalesce: {}", on(row.coalesce))?;
+        for (thread, tally) in &row.flow_tables {
+            writeln!(f, "    thread {thread} {tally}")?;
+        }
+        if row.mac_filter {
+            writeln!(f, "  mac-filter: enabled")?;
+        }
     }
+    Ok(())
 }
 
 /// The interfaces there are, and what they do. Streams are for trials: they end.
@@ -279,7 +273,7 @@ fn show(router: &mut Router, c: Show) -> Result<Output, Error> {
             flow_tables: flow_tables.map_err(|e| Error::new(e.to_string()))?,
         });
     }
-    Ok(Output::of(Rows(rows)))
+    Ok(Output::rows(rows, write_rows))
 }
 
 fn create_by_command(router: &mut Router, c: Create) -> Result<(), Error> {

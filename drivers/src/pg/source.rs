@@ -10,7 +10,7 @@ use super::replay::Replay;
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A description.
-    Template(Template),
+    Template(Box<Template>),
     /// A capture file.
     Replay(Replay),
 }

@@ -20,7 +20,7 @@ pub const USAGE: &str = "[name <name>] [limit <packets>] [rate <packets/s>] [siz
 pub struct Spec {
     /// Name.
     pub name: Option<String>,
-    /// Most packets; 0 for no end.
+    /// Most packets; 0, or a negative number as unsigned, for no end.
     pub limit: Option<u64>,
     /// Packets a second; 0 for as many as go.
     pub rate: Option<f64>,
@@ -40,6 +40,8 @@ pub struct Spec {
     pub worker: Option<usize>,
     /// Most packets in a frame.
     pub max_frame: Option<usize>,
+    /// Bytes of a buffer, which are noted and shown: buffers have one size.
+    pub buffer_size: Option<u32>,
     /// File to replay.
     pub pcap: Option<PathBuf>,
     /// Packets to make.
@@ -89,7 +91,7 @@ impl Spec {
                 "maxframe" => self.max_frame = Some(max_frame(args)?),
                 "pcap" => self.pcap = Some(args.value("file name")?),
                 "gso-size" => self.gso_size = Some(gso_size(args)?),
-                "buffer-size" => buffer_size(args)?,
+                "buffer-size" => self.buffer_size = Some(buffer_size(args)?),
                 // Buffers always go back to the pool; scripts say either.
                 "recycle" | "no-recycle" => (),
                 "data" => {
@@ -122,8 +124,8 @@ fn limit(args: &mut Args<'_>) -> Result<u64, Error> {
         return Ok(n);
     }
     let n: f64 = args.value("limit")?;
-    let is_count = n >= 0.0 && n.fract() == 0.0 && n < 2_f64.powi(63);
-    if is_count { Ok(n as u64) } else { Err(place.error("invalid limit")) }
+    let is_count = n.abs() < 2_f64.powi(63);
+    if is_count { Ok(n as i64 as u64) } else { Err(place.error("invalid limit")) }
 }
 
 fn rate(args: &mut Args<'_>) -> Result<f64, Error> {
@@ -134,8 +136,8 @@ fn rate(args: &mut Args<'_>) -> Result<f64, Error> {
 
 fn sizes(args: &mut Args<'_>) -> Result<Sizes, Error> {
     let place = *args;
-    let word = args.word().ok_or("missing size")?;
-    let range = Range::parse(word, |n: u32| n.into()).map_err(|e| match e {
+    let word = range::joined(args).ok_or("missing size")?;
+    let range = Range::parse(&word, |n: u32| n.into()).map_err(|e| match e {
         range::Error::Backwards => place.error("size range ends before it starts in"),
         _ => place.error("invalid size"),
     })?;
@@ -158,10 +160,8 @@ fn gso_size(args: &mut Args<'_>) -> Result<u16, Error> {
     (1..=MOST_GSO).contains(&size).then_some(size).ok_or_else(bad)
 }
 
-fn buffer_size(args: &mut Args<'_>) -> Result<(), Error> {
+fn buffer_size(args: &mut Args<'_>) -> Result<u32, Error> {
     let place = *args;
-    let size: usize = args.value("buffer-size")?;
-    let always = graph::data_size();
-    let bad = || place.error(format_args!("buffers are {always} bytes, not"));
-    (size == always).then_some(()).ok_or_else(bad)
+    let size = args.value("buffer-size")?;
+    (size > 0).then_some(size).ok_or_else(|| place.error("buffer-size must be positive, not"))
 }

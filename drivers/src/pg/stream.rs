@@ -44,7 +44,7 @@ pub struct Stream {
     id: u32,
     /// Name.
     pub name: String,
-    /// Most packets; 0 for no end.
+    /// Most packets; 0, or a negative number as unsigned, for no end.
     pub limit: u64,
     /// Packets a second; 0 for as many as go.
     pub rate: f64,
@@ -56,6 +56,8 @@ pub struct Stream {
     without_checksums: bool,
     /// Payload of the segments that their TCP packets may be cut into, if that is said.
     gso_size: Option<u16>,
+    /// Bytes of a buffer that the operator asked for.
+    pub buffer_size: u32,
     /// Node that they go to.
     pub node: String,
     /// Number of the worker that sends them, from 0; 0 also where there are none.
@@ -107,7 +109,7 @@ impl Recipe {
                     let low = sizes.low;
                     Error::new(format!("size {low} is less than the headers' {headers} bytes"))
                 })?;
-                Ok(Source::Template(template))
+                Ok(Source::Template(Box::new(template)))
             }
         }
     }
@@ -166,6 +168,7 @@ impl Stream {
         new.limit = spec.limit.unwrap_or(new.limit);
         new.rate = spec.rate.unwrap_or(new.rate);
         new.max_frame = spec.max_frame.unwrap_or(new.max_frame);
+        new.buffer_size = spec.buffer_size.unwrap_or(new.buffer_size);
         new.asked = spec.size.or(new.asked);
         new.source = new.recipe.source(new.asked, new.id)?;
         match &spec.node {
@@ -258,6 +261,7 @@ impl Generator {
             worker: 0,
             thread: 0,
             max_frame: graph::FRAME,
+            buffer_size: graph::data_size() as u32,
             source: recipe.source(spec.size, id)?,
             asked: None,
             recipe,

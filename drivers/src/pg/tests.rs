@@ -244,7 +244,11 @@ fn a_limit_is_kept_exactly_and_counted_again_each_time() {
 #[test]
 fn a_stream_without_limit_ends_when_told() {
     let mut b = Bench::new("unlimited");
-    b.ok("packet-generator new { name a limit 0 node catch maxframe 10 data { hex 0x01 } }");
+    b.ok("packet-generator new { name b limit -1 buffer-size 512 data { hex 0x01 } }");
+    let shown = b.ok("show packet-generator");
+    assert!(shown.contains("limit -1, ") && shown.contains("buffer-size 512, "), "{shown}");
+    b.ok("packet-generator delete b");
+    b.ok("packet-generator new { name a limit -1 node catch maxframe 10 data { hex 0x01 } }");
     b.ok("packet-generator enable-stream");
     assert_eq!(b.run().len(), 10_000);
     assert!(b.ok("show packet-generator").contains("Yes"));
@@ -651,14 +655,13 @@ fn wrong_input_changes_nothing() {
         ("new { name b node nosuch data { hex 01 } }", "unknown node `nosuch'"),
         ("new { name b node pg-input data { hex 01 } }", "node pg-input does not accept packets"),
         ("new { name b interface pg9 data { hex 01 } }", "unknown interface `pg9 data { hex 01 }'"),
-        ("new { name b limit -1 data { hex 01 } }", "invalid limit `-1 data { hex 01 }'"),
-        ("new { name b limit 1.5 data { hex 01 } }", "invalid limit `1.5 data { hex 01 }'"),
+        ("new { name b limit 1e99 data { hex 01 } }", "invalid limit `1e99 data { hex 01 }'"),
         ("new { name b rate -1 data { hex 01 } }", "invalid rate `-1 data { hex 01 }'"),
         ("new { name b rate inf data { hex 01 } }", "invalid rate `inf data { hex 01 }'"),
         ("new { name b size 9-8 data { } }", "size range ends before it starts in `9-8 data { }'"),
         ("new { name b size 0-8 data { } }", "no packet size (1 to 65549) in `0-8 data { }'"),
         ("new { name b maxframe 0 data { } }", "maxframe must be 1 to 256, not `0 data { }'"),
-        ("new { name b buffer-size 9 data { } }", "buffers are 2048 bytes, not `9 data { }'"),
+        ("new { name b buffer-size 0 data { } }", "buffer-size must be positive, not `0 data { }'"),
         (
             "new { name b size 20-20 data { UDP: ::1 -> ::2 UDP: 1 -> 2 } }",
             "size 20 is less than the headers' 48 bytes",

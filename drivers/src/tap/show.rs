@@ -39,10 +39,6 @@ struct ShowTun {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     interface: String,
     id: u32,
@@ -122,13 +118,7 @@ fn show(router: &mut Router, names: &[Word], is_shown: fn(&Tap) -> bool) -> Resu
         shown.filter_map(|tap| row(router, tap).transpose()).collect::<Result<_, _>>()
     });
     let rows = rows.unwrap_or(Ok(Vec::new())).map_err(|e| Error::new(e.to_string()))?;
-    Ok(Output::of(Table(rows)))
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| row.fmt(f))
-    }
+    Ok(Output::list(rows))
 }
 
 impl fmt::Display for Row {

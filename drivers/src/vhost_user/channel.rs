@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use control::socket::{SocketFile, receive_with_many};
+use control::socket::{Elsewhere, Listening, SocketFile, receive_with_many};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
-    listen, send, socket_with,
+    AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
+    connect, listen, send, shutdown, socket_with,
 };
 use wire::vhost_user::{HEADER, Header, MOST_BYTES, MOST_FILES, Request};
 use wire::zerocopy::FromBytes;
@@ -22,7 +22,7 @@ const BACKLOG: i32 = 8;
 /// A socket that front ends connect to.
 #[derive(Debug)]
 pub struct Listener {
-    socket: OwnedFd,
+    socket: Listening,
     /// Goes away with the listener.
     _file: SocketFile,
 }
@@ -30,7 +30,7 @@ pub struct Listener {
 /// One connection.
 #[derive(Debug)]
 pub struct Channel {
-    socket: OwnedFd,
+    socket: Elsewhere<OwnedFd>,
     /// Bytes that have come of the next request.
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
@@ -80,7 +80,7 @@ impl Listener {
             Ok(socket)
         };
         let (socket, file) = SocketFile::appear(path, is_served, bind)?;
-        Ok(Self { socket, _file: file })
+        Ok(Self { socket: Listening::new(socket), _file: file })
     }
     /// The next connection, if one waits.
     pub fn accept(&self) -> Option<Channel> {
@@ -91,6 +91,7 @@ impl Listener {
 
 impl Channel {
     fn new(socket: OwnedFd) -> Self {
+        let socket = Elsewhere::new(socket);
         Self { socket, bytes: Vec::new(), files: Vec::new() }
     }
     /// Connects to a front end that listens.
@@ -143,6 +144,8 @@ impl Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
+        // The peer knows at once, however long it takes to close.
+        let _ = shutdown(&self.socket, Shutdown::Both);
         // They may be anything, and take long to close.
         if !self.files.is_empty() {
             close_elsewhere(std::mem::take(&mut self.files));

@@ -100,7 +100,7 @@ pub struct Connection {
 /// Rings that threads use.
 pub struct Running {
     senders: Arc<[Mutex<Sender>]>,
-    /// All rings by their numbers in the machine, for who looks at them.
+    /// All rings by their numbers in the machine, for display.
     pub rings: Vec<(usize, Ring)>,
 }
 
@@ -161,7 +161,7 @@ impl Vhosts {
     pub(super) fn new(node: NodeIndex, losses: OwnedFd) -> Self {
         Self { node, list: Vec::new(), _losses: losses }
     }
-    /// Fills in a number, or looks whether the one that is asked for is free.
+    /// Chooses a free number, or checks that the requested one is free.
     fn number(&self, wanted: &mut Wanted, own: Option<InterfaceIndex>) -> Result<(), Error> {
         let is_used =
             |n: u32| self.list.iter().any(|v| v.wanted.instance == Some(n) && Some(v.index) != own);

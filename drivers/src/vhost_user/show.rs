@@ -28,10 +28,6 @@ struct Show {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     interface: String,
     index: u32,
@@ -144,14 +140,12 @@ fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
     }
     let is_shown = |v: &&Vhost| c.interfaces.is_empty() || c.interfaces.contains(&v.index);
     let row = |v| Row::of(router, v, (c.descriptors, c.verbose));
-    Ok(Output::of(Table(all.iter().filter(is_shown).filter_map(row).collect())))
+    Ok(Output::rows(all.iter().filter(is_shown).filter_map(row), write_table))
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Virtio vhost-user interfaces")?;
-        self.0.iter().try_for_each(|row| row.fmt(f))
-    }
+fn write_table(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "Virtio vhost-user interfaces")?;
+    rows.iter().try_for_each(|row| write!(f, "{row}"))
 }
 
 /// The bits that are set, with their names.

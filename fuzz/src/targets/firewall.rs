@@ -20,7 +20,7 @@ firewall interface pg0 zone inside
 firewall interface pg1 zone outside
 firewall policy inside outside default permit
 ";
-/// Packets put in before it is looked whether all buffers are back.
+/// Packets put in before checking whether all buffers are back.
 const BATCH: u64 = 512;
 /// Flows that are remembered before all sessions end.
 const MOST_FLOWS: usize = 1 << 16;

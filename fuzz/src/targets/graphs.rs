@@ -8,7 +8,7 @@ use net::reassembly::Kind;
 use super::packets;
 use crate::Target;
 
-/// Packets put in before it is looked whether all buffers are back.
+/// Packets put in before checking whether all buffers are back.
 const BATCH: u64 = 512;
 /// Buffers that packets waiting for neighbours or for their other fragments may keep.
 const MAY_WAIT: usize = 4096;

@@ -36,7 +36,7 @@ fn ends() -> Ends {
     Ends { local, remote, table: 0, interface: 1, node: 0 }
 }
 
-/// What a machine sends once all its work is done.
+/// Runs all pending computations of a machine; returns its datagrams.
 fn sent(machine: &mut Machine) -> (Vec<Vec<u8>>, usize) {
     let (mut all, mut count) = (Vec::new(), 0);
     loop {
@@ -48,7 +48,7 @@ fn sent(machine: &mut Machine) -> (Vec<Vec<u8>>, usize) {
             count += 1;
             match act {
                 Act::Send(_, bytes) => all.push(bytes),
-                Act::Compute(sa, job) => machine.done(0.0, sa, job.run()),
+                Act::Compute(sa, job, _) => machine.done(0.0, sa, job.run()),
                 _ => (),
             }
         }

@@ -36,7 +36,7 @@ const NUMBERS: [u64; 16] = [
     0x7fff_ffff_ffff_ffff,
     0xffff_ffff_ffff_ffff,
 ];
-/// Names that are there, are not, or cannot be.
+/// Names that exist, that do not exist, and that cannot exist.
 const TEXTS: [&[u8]; 10] = [
     b"",
     b"pg0",

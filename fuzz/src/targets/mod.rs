@@ -18,7 +18,7 @@ mod tunnels;
 mod vhost_user;
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use control::log::Log;
 use control::process::Processes;
@@ -45,9 +45,10 @@ fn router(threads: usize) -> Assembly {
     let workers = vec![None; threads - 1]; // numbers start from 0
     let settings = Settings { buffers: 8192, workers, ..Settings::default() };
     let mut router = Router::new(settings, Log::new()).expect("memory for a small router");
-    // Targets run at the same time, each on a thread of its own.
-    let (process, thread) = (std::process::id(), std::thread::current().id());
-    let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{process}-{thread:?}"));
+    // Targets run at the same time, and some have two routers.
+    static ROUTERS: AtomicUsize = AtomicUsize::new(0);
+    let (process, number) = (std::process::id(), ROUTERS.fetch_add(1, Ordering::Relaxed));
+    let socket = std::env::temp_dir().join(format!("ferrovia-fuzz-{process}-{number}"));
     router.insert(net::punt::Settings { socket: Some(socket) });
     let mut parts = Assembly::new(router);
     for feature in plugins::features() {

@@ -64,7 +64,7 @@ const POOLS: [[u8; 4]; 5] =
 const AFTR: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 /// Packets made of one input.
 const MOST: usize = 64;
-/// Inputs taken before it is looked whether all buffers are back.
+/// Inputs taken before checking whether all buffers are back.
 const BATCH: u64 = 256;
 /// Threads there are at first.
 const THREADS: usize = 3;

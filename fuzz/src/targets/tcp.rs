@@ -47,7 +47,7 @@ impl Bytes<'_> {
 #[derive(Default)]
 struct Room {
     unread: u32,
-    /// Bytes after the next one expected that are there.
+    /// Bytes after the next expected one that have arrived.
     kept: Vec<bool>,
     broken: Option<String>,
 }

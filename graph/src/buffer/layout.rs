@@ -162,6 +162,8 @@ impl Flags {
     pub const PORTS: Self = Self(1 << 10);
     /// Not to leave by an interface other than its receive interface.
     pub const ONE_LINK: Self = Self(1 << 11);
+    /// The packet inside the headers of a tunnel was made by this router: those headers always are.
+    pub const LOCAL_INSIDE: Self = Self(1 << 12);
     /// Number of times a route had the packet received again: two bits, 0 to 3.
     pub const ENTRIES: Self = Self(3 << 14);
     /// An MPLS label was taken off; the payload has what was in it.
@@ -173,7 +175,7 @@ impl Flags {
     /// Every bit that is a feature's.
     pub(crate) const OF_FEATURES: Self = Self(0x3f << 18 | 0xff << 24);
     /// The bits that are the router's, with what they say.
-    pub(crate) const OF_ROUTER: [(&'static str, Self); 15] = [
+    pub(crate) const OF_ROUTER: [(&'static str, Self); 16] = [
         ("chained", Self::CHAINED),
         ("traced", Self::TRACED),
         ("gso", Self::GSO),
@@ -186,6 +188,7 @@ impl Flags {
         ("l4-offset", Self::L4),
         ("ports", Self::PORTS),
         ("one-link", Self::ONE_LINK),
+        ("locally-originated-inside", Self::LOCAL_INSIDE),
         ("entries", Self::ENTRIES),
         ("popped", Self::POPPED),
         ("tunnel", Self::TUNNEL),

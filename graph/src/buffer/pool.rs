@@ -169,7 +169,7 @@ impl Pool {
     pub(crate) unsafe fn give_back(&self, index: u32) {
         let mut at = Some(index);
         while let Some(index) = at {
-            // SAFETY: a packet's buffers belong to who owns the packet.
+            // SAFETY: a packet's buffers belong to the packet's owner.
             at = unsafe { Buffer::new(self.base(), index) }.take_next();
             self.0.nodes[self.0.node_of(index)].depot().free.push(index);
         }

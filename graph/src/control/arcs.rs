@@ -116,7 +116,7 @@ impl Engine {
         self.place(arc, N::NAME)?;
         self.add(node)
     }
-    /// Puts a node that is there (or will be) on a feature arc.
+    /// Puts a node that exists (or will be) on a feature arc.
     ///
     /// # Errors
     /// A name that the arc's catalogue does not have.
@@ -137,7 +137,7 @@ impl Engine {
         }
         Ok(())
     }
-    /// Puts a node that is there (or will be) on a feature arc whose catalogue does not know it,
+    /// Puts a node that exists (or will be) on a feature arc whose catalogue does not know it,
     /// beside another one: a name of the catalogue, built or not, one that was placed so before, or
     /// the arc's end.
     ///
@@ -347,7 +347,7 @@ impl Engine {
     pub fn declare(&mut self, arc: &'static FeatureArc) {
         self.arc_number(arc);
     }
-    /// Arcs there are: name, features that are there in order, and the node at the end.
+    /// The arcs: name, existing features in order, and the node at the end.
     pub fn arcs(&self) -> impl Iterator<Item = (&'static str, &[&'static str], &'static str)> {
         self.arcs.iter().map(|spec| (spec.arc.name, spec.features.as_slice(), spec.arc.end))
     }

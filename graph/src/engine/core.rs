@@ -421,7 +421,7 @@ impl Core {
     pub(super) fn free_chain(&mut self, index: u32) {
         let mut at = Some(index);
         while let Some(index) = at {
-            // SAFETY: a packet's buffers belong to who owns the packet, and it is given up here.
+            // SAFETY: a packet's buffers belong to the packet's owner, and it is given up here.
             let mut p = unsafe { Buffer::new(self.base, index) };
             if p.flags().has(Flags::TRACED) {
                 self.trace.end();

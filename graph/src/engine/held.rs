@@ -30,7 +30,7 @@ impl Held {
         // SAFETY: the packet is this value's alone, which is borrowed for as long as the buffer.
         unsafe { Buffer::new(self.pool.base(), self.index) }
     }
-    /// Gives the index up to who goes on with it.
+    /// Releases the index to the caller.
     pub(super) fn into_index(self) -> u32 {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped, so the handle is dropped here once, and not used after.

@@ -9,7 +9,7 @@ use crate::buffer::{Buffer, Flags};
 use crate::watch::{Filter, PacketContext};
 
 impl Core {
-    /// Notes which node traced packets visit, and shows all to who watches.
+    /// Records which node traced packets visit, and shows all packets to observers.
     #[cold]
     pub(super) fn show(&mut self, node: u32, indices: &[u32], epoch: Epoch<'_>) {
         if !self.trace.is_live() && !self.watches.iter().any(|watch| watch.is_at(node)) {

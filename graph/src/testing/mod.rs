@@ -157,8 +157,8 @@ impl TestGraph {
         }
         caught
     }
-    /// Has no packet explained from now on before it is sent: for tests that send very many, with
-    /// as many sessions.
+    /// Stops explaining each packet before it is sent: for tests that send very many packets and
+    /// create as many sessions.
     pub fn send_only(&mut self) {
         self.foretells = false;
     }

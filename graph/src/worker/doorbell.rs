@@ -10,9 +10,9 @@ use rustix::io::{read, write};
 
 /// The bell of one thread.
 ///
-/// The sleeper says that it sleeps, then looks once more whether there is something to do; who
-/// brings something puts it down, then looks whether the thread sleeps. With a full fence between
-/// the two steps of each, one of them sees the other.
+/// The sleeper announces that it sleeps, then checks once more for work; a producer adds work, then
+/// checks whether the thread sleeps. With a full fence between the two steps of each side, at least
+/// one of them sees the other.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     is_sleeping: AtomicBool,

@@ -1,5 +1,5 @@
-//! Functions of features that answer certain paths of sites that have them (`url-handlers` of the
-//! static server).
+//! URL handlers: functions of features that answer requests for certain paths, for servers that
+//! enable them (`url-handlers` of the static server).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub type Respond = Arc<dyn Fn(&Request<'_>) -> Answer + Send + Sync>;
 /// Handlers by path: `/stats.prom`.
 pub type Handlers = BTreeMap<&'static str, Respond>;
 
-/// The handlers of now, for sites on data-plane threads. All clones are one.
+/// The current handlers, for sites on data-plane threads; clones share them.
 #[derive(Clone, Default)]
 pub struct Shelf(Arc<Mutex<Handlers>>);
 
@@ -26,7 +26,7 @@ impl Shelf {
     }
 }
 
-/// The list for sites on data-plane threads.
+/// The handlers, shared with sites on data-plane threads.
 pub fn handlers(router: &mut Router) -> Shelf {
     if router.state::<Shelf>().is_none() {
         router.insert(Shelf::default());

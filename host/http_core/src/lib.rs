@@ -1,7 +1,7 @@
 //! HTTP/1.1 servers (RFC 9112) on the host stack.
 //!
-//! A [`Site`] answers requests; a [`Server`] is the application that reads them and writes the
-//! answers, a part for each thread.
+//! A [`Site`] answers requests; a [`Server`] is the application on one thread that parses requests
+//! and writes responses.
 #![forbid(unsafe_code)]
 
 mod handlers;

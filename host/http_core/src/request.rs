@@ -1,11 +1,11 @@
-//! Requests: bytes to a method, a target, headers and a body.
+//! Parsing of requests.
 
-/// Bytes of a request line and its headers at most.
+/// Limit of the request line and the headers in bytes.
 pub const MOST_HEAD: usize = 8192;
-/// Headers at most.
+/// Limit of header fields.
 const MOST_HEADERS: usize = 64;
 
-/// Methods that servers here know.
+/// Request methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// GET.
@@ -25,17 +25,17 @@ pub struct Request<'a> {
     pub method: Method,
     /// Target without its query: `/show/version`.
     pub path: &'a str,
-    /// Text behind `?`; empty without one.
+    /// Query after `?`; empty if there is none.
     pub query: &'a str,
     headers: &'a [httparse::Header<'a>],
     /// Body.
     pub body: &'a [u8],
-    /// Whether another request may follow on the connection.
+    /// Whether the connection is kept open for another request.
     pub is_kept: bool,
 }
 
 impl<'a> Request<'a> {
-    /// The value of a header that is there once.
+    /// The value of a header field that occurs exactly once.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         let mut found = self.headers.iter().filter(|h| h.name.eq_ignore_ascii_case(name));
         let value = found.next()?.value;
@@ -44,29 +44,29 @@ impl<'a> Request<'a> {
         }
         std::str::from_utf8(value).ok().map(str::trim)
     }
-    /// Whether a header is there.
+    /// Whether a header field is present.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|h| h.name.eq_ignore_ascii_case(name))
     }
 }
 
-/// Reasons for which a request is not answered by the site: a status.
+/// Error status of a request that is not passed to the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub u16);
 
-/// The outcome of reading a request.
+/// Outcome of parsing a request.
 #[derive(Debug)]
 pub enum Outcome<R> {
     /// More bytes are needed.
     Partial,
-    /// It was read: so many bytes, and what came of it.
+    /// The request is complete: its length in bytes, and the result of `answer`.
     Complete(usize, R),
-    /// It cannot be read; the connection ends with this status.
+    /// The request is invalid; the connection is closed with this status.
     Refused(Refused),
 }
 
-/// Reads the first request of `bytes`, with at most `most_body` bytes of body, and has `answer`
-/// answer it.
+/// Parses the first request in `bytes`, with at most `most_body` bytes of body, and passes it to
+/// `answer`.
 pub fn read<R>(
     bytes: &[u8],
     most_body: usize,
@@ -104,7 +104,7 @@ pub fn read<R>(
     };
     let Some(body) = bytes.get(head..head + len) else { return Outcome::Partial };
     request.body = body;
-    // A request of HTTP/1.1 names its host (RFC 9112 3.2).
+    // HTTP/1.1 requires a Host header (RFC 9112 3.2).
     if is_new && request.header("host").is_none() {
         return Outcome::Refused(Refused(400));
     }
@@ -114,8 +114,8 @@ pub fn read<R>(
     Outcome::Complete(head + len, answer(&request))
 }
 
-/// Bytes of the body (RFC 9112 6.3). Two lengths, or a length beside a transfer coding, are how
-/// requests are smuggled: they are refused.
+/// Length of the body in bytes (RFC 9112 6.3). Two lengths, or a length together with a transfer
+/// coding, could be used for request smuggling and are refused.
 fn body_len(request: &Request<'_>) -> Result<usize, Refused> {
     if request.has_header("transfer-encoding") {
         let is_both = request.has_header("content-length");

@@ -1,4 +1,4 @@
-//! Responses, at once or later.
+//! Responses, immediate or deferred.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,30 +8,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Response {
     /// Status.
     pub status: u16,
-    /// Type of the body; empty without one.
+    /// Media type of the body; empty if there is no body.
     pub content_type: &'static str,
-    /// Further headers: names and values.
+    /// Additional header fields: names and values.
     pub headers: Vec<(&'static str, String)>,
     /// Body.
     pub body: Arc<[u8]>,
-    /// Length of the body where the request, a HEAD, did not ask for it.
+    /// Length of the omitted body in a response to HEAD.
     pub left_out: u64,
 }
 
 impl Response {
-    /// With a body of this type.
+    /// Creates a response with a body of the given media type.
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Arc<[u8]>>) -> Self {
         Self { status, content_type, headers: Vec::new(), body: body.into(), left_out: 0 }
     }
-    /// With a line of text that says what is wrong.
+    /// Creates an error response with a line of text.
     pub fn plain(status: u16, why: &str) -> Self {
         Self::new(status, "text/plain; charset=utf-8", format!("{why}\n").into_bytes())
     }
-    /// With the name of its status as text.
+    /// Creates a response with the reason phrase of its status as text.
     pub fn status(status: u16) -> Self {
         Self::plain(status, reason(status))
     }
-    /// Its bytes before the body.
+    /// The status line and the headers.
     pub(crate) fn head(&self, is_kept: bool) -> String {
         let Self { status, content_type, headers, body, left_out } = self;
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(*status));
@@ -39,7 +39,7 @@ impl Response {
             head += &format!("Content-Type: {content_type}\r\n");
         }
         for (name, value) in headers {
-            // A String takes all text; a value with a line break would begin another header.
+            // A line break in a value would start another header field.
             let value = value.replace(['\r', '\n'], " ");
             let _ = write!(head, "{name}: {value}\r\n");
         }
@@ -49,7 +49,7 @@ impl Response {
     }
 }
 
-/// Name of a status (RFC 9110 15).
+/// Reason phrase of a status (RFC 9110 15).
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -73,26 +73,26 @@ fn reason(status: u16) -> &'static str {
 
 /// The answer of a site.
 pub enum Answer {
-    /// At once.
+    /// An immediate response.
     Now(Response),
-    /// When the ticket is filled.
+    /// A response that another thread puts into the ticket.
     Later(Ticket),
 }
 
-/// The place of a response that comes later. All clones are one place.
+/// A placeholder for a deferred response; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Ticket(Arc<Mutex<Option<Response>>>);
 
 impl Ticket {
-    /// Fills it, on any thread.
+    /// Sets the response, from any thread.
     pub fn fill(&self, response: Response) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
     }
-    /// Whether the client still waits.
+    /// Whether the client is still waiting.
     pub fn is_awaited(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
-    /// The response, once, when the ticket is filled.
+    /// Takes the response, if it is available.
     pub fn take(&self) -> Option<Response> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,4 +1,4 @@
-//! The application that reads requests and writes the answers of a site.
+//! The application that parses requests and writes the responses of a site.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,25 +10,24 @@ use host_stack::data::session::{Failure, SessionId};
 use crate::request::{self, MOST_HEAD, Method, Outcome, Refused, Request};
 use crate::response::{Answer, Response, Ticket};
 
-/// Answers requests, on a data-plane thread: what takes long is for a [`Ticket`].
+/// Answers requests on a data-plane thread; long work needs a [`Ticket`].
 pub trait Site: Send + 'static {
-    /// The answer to a request that came at `now`, in seconds of the router's clock.
+    /// Answers a request; `now` is the router's clock in seconds.
     fn answer(&mut self, request: &Request<'_>, now: f64) -> Answer;
 }
 
-/// Bounds of a server.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Connections on a thread; a quarter of them at most from one host, which is a prefix of
-    /// 64 bits with IPv6.
+    /// Connections per thread; one host, or one IPv6 prefix of 64 bits, may have a quarter of them.
     pub connections: usize,
-    /// Bytes of the body of a request.
+    /// Size of a request body in bytes.
     pub body: usize,
-    /// Seconds for a request to come, and for 16 KB of its answer to be taken.
+    /// Seconds for receiving a request, and for sending 16 KB of its response.
     pub request: f64,
-    /// Seconds between two requests of a connection.
+    /// Seconds between two requests on a connection.
     pub idle: f64,
-    /// Seconds until a ticket is filled.
+    /// Seconds for a deferred response.
     pub ticket: f64,
 }
 
@@ -38,22 +37,22 @@ impl Default for Limits {
     }
 }
 
-/// Hosts that can fill all places.
+/// Number of hosts that can use up all connections.
 const SHARES: usize = 4;
-/// Seconds for a client to close after the last response.
+/// Seconds to wait for the client to close after the last response.
 const LINGER: f64 = 2.0;
-/// Bytes that a client takes at least in the time that a request has.
+/// Bytes of a response that the client has to accept within the time of a request.
 const PROGRESS: usize = 16 << 10;
-/// Seconds between two looks at a ticket.
+/// Interval for polling a ticket in seconds.
 const LOOK: f64 = 0.002;
 
-/// The part of a server on one thread.
+/// A server's application on one thread.
 pub struct Server<S> {
     site: S,
     limits: Limits,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
-    /// Connections by host.
+    /// Number of connections by host.
     hosts: HashMap<IpAddr, usize>,
 }
 
@@ -61,30 +60,30 @@ pub struct Server<S> {
 struct Connection {
     host: IpAddr,
     doing: Doing,
-    /// Time at which what it is doing has to be done.
+    /// Deadline of the current step.
     deadline: f64,
-    /// The response is followed by another request.
+    /// Whether another request may follow the response.
     is_kept: bool,
-    /// The response has no body.
+    /// Whether the response has no body.
     is_head: bool,
-    /// The client sends no more.
+    /// Whether the client has finished sending.
     is_finished: bool,
 }
 
 enum Doing {
-    /// A request is awaited.
+    /// Waiting for a request.
     Reading,
-    /// A ticket is.
+    /// Waiting for a deferred response.
     Waiting(Ticket),
-    /// A response is written: the head, the body, and how many bytes of both are.
+    /// Writing a response: head, body, and number of bytes written so far.
     Writing(Vec<u8>, Arc<[u8]>, usize),
-    /// The last response is written: bytes of the client are dropped until it closes, since a
-    /// connection closed with unread ones is reset, and the response with it (RFC 9112 9.6).
+    /// The last response is written: received bytes are discarded until the client closes. Closing
+    /// with unread bytes would reset the connection and could lose the response (RFC 9112 9.6).
     Draining,
 }
 
 impl<S: Site> Server<S> {
-    /// Without connections.
+    /// Creates a server without connections.
     pub fn new(site: S, limits: Limits) -> Self {
         let (connections, free, hosts) = (Vec::new(), Vec::new(), HashMap::new());
         Self { site, limits, connections, free, hosts }
@@ -138,7 +137,7 @@ impl<S: Site> Server<S> {
         stream.close();
     }
 
-    /// Goes on with a connection as far as it gets.
+    /// Processes a connection as far as possible.
     fn advance(&mut self, stream: &mut Stream<'_>) {
         loop {
             let Some(connection) = at(&mut self.connections, stream.data()) else {
@@ -206,14 +205,14 @@ impl<S: Site> Server<S> {
         }
     }
 
-    /// Reads a request, if it is whole; whether there is something to do now.
+    /// Reads a request if it is complete; returns whether there is something to do now.
     fn read(&mut self, stream: &mut Stream<'_>) -> bool {
         let now = stream.now();
         let Some(connection) = at(&mut self.connections, stream.data()) else { return false };
         let (site, limits) = (&mut self.site, self.limits);
         let len = stream.readable().min(MOST_HEAD + limits.body);
         let mut copy = Vec::new();
-        // A request that lies in one piece is read there.
+        // A contiguous request is parsed in place.
         let bytes = if stream.peek().len() < len {
             copy.resize(len, 0);
             let got = stream.copy(0, &mut copy);
@@ -275,7 +274,7 @@ impl Connection {
     }
 }
 
-/// Writes as much as there is room for; whether all is written.
+/// Writes as much as fits into the buffer; returns whether everything is written.
 fn write(stream: &mut Stream<'_>, parts: [&[u8]; 2], at: &mut usize) -> bool {
     let mut begin = 0;
     for part in parts {
@@ -292,7 +291,7 @@ fn write(stream: &mut Stream<'_>, parts: [&[u8]; 2], at: &mut usize) -> bool {
     true
 }
 
-/// The host of an address, as connections are counted.
+/// The address or prefix by which connections of a host are counted.
 fn host_of(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
@@ -318,7 +317,7 @@ impl<S: Site> Application for Server<S> {
     }
 
     fn on_readable(&mut self, stream: &mut Stream<'_>) {
-        // While an answer is awaited or written, requests wait.
+        // Further requests wait until the response is written.
         if let Some(Connection { doing: Doing::Reading | Doing::Draining, .. }) =
             at(&mut self.connections, stream.data())
         {

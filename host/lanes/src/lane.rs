@@ -1,10 +1,10 @@
-//! A lane: both regions, a ring each way, and the rules of bells.
+//! A lane: two regions, a ring in each direction, and the rules for wakeups (bells).
 //!
-//! A ring says *which* lines have changed, not how: the reader looks at the line. A line has at
-//! most one entry in a ring, so a ring of as many entries as there are lines is never full. The
-//! reader counts an entry as taken before it looks; the writer changes the line before it looks
-//! whether the last entry was taken. With a full fence between the two steps of each, no change is
-//! missed.
+//! A ring contains *which* lines have changed, not how: the reader looks at the line. A line has at
+//! most one entry in a ring, so a ring with as many entries as lines never overflows. The reader
+//! marks an entry as taken before it reads the line; the writer changes the line before it checks
+//! whether the last entry was taken. With a full fence between the two steps on each side, no
+//! change is missed.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -14,45 +14,45 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 use super::Broken;
 use super::region::{ASLEEP, Access, CHUNKS, LINES, Region, TAKEN, WRITTEN, Word};
 
-/// State of a line, as bits.
+/// State bits of a line. D and A tell which side sets them: router and program.
 pub mod state {
-    /// D: the session came to a listener.
+    /// D: the session was accepted by a listener.
     pub const ACCEPTED: u16 = 1;
-    /// D: the session that was asked for is there.
+    /// D: the requested session is connected.
     pub const CONNECTED: u16 = 1 << 1;
-    /// D: datagrams of a listener.
+    /// D: the line is for the datagrams of a listener.
     pub const DATAGRAMS: u16 = 1 << 2;
-    /// D: the session has ended, or is not to be; with an error.
+    /// D: the session has ended or failed, with an error.
     pub const DEAD: u16 = 1 << 3;
-    /// D: the peer sends no more than what is written.
+    /// D: the peer has finished sending.
     pub const FINISHED: u16 = 1 << 4;
-    /// Both: there is more to write than there is room for.
+    /// Both: the side has more to write than fits.
     pub const WANTS_ROOM: u16 = 1 << 5;
-    /// A: the program writes no more.
+    /// A: the program has finished writing.
     pub const SHUT: u16 = 1 << 6;
-    /// A: the program has closed the session when what it wrote is sent.
+    /// A: the program has closed the session; written data is still to be sent.
     pub const CLOSE: u16 = 1 << 7;
-    /// A: the program wants it to end now.
+    /// A: the program resets the session.
     pub const RESET: u16 = 1 << 8;
 }
 
-/// [`Word::State`] in parts.
+/// The fields of [`Word::State`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Uses of the line.
     pub generation: u32,
-    /// Number of an error, as the kernel's.
+    /// Error number (errno).
     pub error: u16,
     /// [`state`].
     pub bits: u16,
 }
 
 impl State {
-    /// Of a word.
+    /// Unpacks a word.
     pub fn of(word: u64) -> Self {
         Self { generation: (word >> 32) as u32, error: (word >> 16) as u16, bits: word as u16 }
     }
-    /// The word.
+    /// Packs the fields into a word.
     pub fn word(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.error) << 16 | u64::from(self.bits)
     }
@@ -65,21 +65,21 @@ impl State {
 /// One side's end of a lane.
 #[derive(Debug)]
 pub struct Lane {
-    /// The region that this side writes.
+    /// The region written by this side.
     pub own: Region,
-    /// The other side's.
+    /// The region written by the other side.
     pub other: Region,
-    /// Chunks of the own region that were never used, from here on.
+    /// First chunk of the own region that was never used.
     fresh: u32,
     free: Vec<u32>,
     written: u64,
     taken: u64,
-    /// By line: entries that were put up to the last one of the line.
+    /// By line: number of ring entries up to the last one for the line.
     posted: Vec<u64>,
-    /// Taken entries of the own ring, as last seen.
+    /// Number of taken entries of the own ring, as last read.
     seen: u64,
     naps: u64,
-    /// The nap for which the other side was rung.
+    /// The sleep for which the other side's bell was last rung.
     rung: u64,
 }
 
@@ -100,7 +100,7 @@ impl Lane {
         lane.own.store(ASLEEP, 1);
         lane
     }
-    /// The router's end, and the files of D and A for the program.
+    /// Creates the router's end, and returns the files of D and A for the program.
     ///
     /// # Errors
     /// The kernel's.
@@ -109,10 +109,10 @@ impl Lane {
         let (a, a_file) = Region::new("session-a", Access::Other)?;
         Ok((Self::of(d, a), [d_file, a_file]))
     }
-    /// The program's end.
+    /// Opens the program's end.
     ///
     /// # Errors
-    /// The kernel's; `InvalidData` when these are no regions of a lane.
+    /// The kernel's; `InvalidData` if the files are not regions of a lane.
     pub fn open(d: impl AsFd, a: impl AsFd) -> io::Result<Self> {
         Ok(Self::of(Region::open(a, Access::Own)?, Region::open(d, Access::Other)?))
     }
@@ -133,7 +133,7 @@ impl Lane {
             return Ok(());
         }
         if self.written - seen >= u64::from(LINES) {
-            // Each line has one entry at most.
+            // Each line has at most one entry.
             return Err(Broken);
         }
         self.own.store(Region::entry(self.written), u64::from(line));
@@ -161,7 +161,7 @@ impl Lane {
         Ok(Some(line as u32))
     }
 
-    /// Says that this side waits for a bell from now on; false when something has come already.
+    /// Announces that this side waits for its bell; false if there is something to do already.
     pub fn sleep(&mut self) -> bool {
         self.naps = (self.naps + 1) | 1;
         self.own.store(ASLEEP, self.naps);
@@ -172,12 +172,12 @@ impl Lane {
         }
         is_empty
     }
-    /// Says that this side is awake.
+    /// Announces that this side is awake.
     pub fn wake(&mut self) {
         self.naps = (self.naps + 1) & !1;
         self.own.store(ASLEEP, self.naps);
     }
-    /// Whether the other side waits for a bell and was not yet rung. To be asked after posts.
+    /// Whether the other side waits for its bell and has not been rung yet. Call it after posting.
     pub fn must_ring(&mut self) -> bool {
         fence(SeqCst);
         let nap = self.other.load(ASLEEP);
@@ -188,15 +188,15 @@ impl Lane {
         must
     }
 
-    /// State of a line on the other side.
+    /// The other side's state of a line.
     pub fn state(&self, line: u32) -> State {
         State::of(self.other.get(line, Word::State))
     }
-    /// Sets that of this side.
+    /// Sets this side's state of a line.
     pub fn set_state(&self, line: u32, state: State) {
         self.own.set(line, Word::State, state.word());
     }
-    /// A chunk of the own region.
+    /// Allocates a chunk of the own region.
     pub(crate) fn take_chunk(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             let fresh = self.fresh;
@@ -204,11 +204,11 @@ impl Lane {
             (fresh < CHUNKS).then_some(fresh)
         })
     }
-    /// Gives one back.
+    /// Frees a chunk.
     pub(crate) fn put_chunk(&mut self, chunk: u32) {
         self.free.push(chunk);
     }
-    /// Chunks in use.
+    /// Number of chunks in use.
     pub fn used(&self) -> usize {
         self.fresh as usize - self.free.len()
     }

@@ -1,10 +1,12 @@
-//! Memory that the router shares with a program: sessions, their streams, and bells.
+//! Memory shared between the router and a program: sessions, their streams, and bells for wakeups.
 //!
 //! A *lane* is a pair of regions between one thread of the router and a program. The router writes
-//! region D, the program region A, and each can only read the other's ([`region`]). Both have a
-//! line for each session; a change is announced by the line's number in a ring ([`lane`]). Bytes
-//! are in chunks of the writer's region, found by their position in the stream ([`stream`]).
+//! region D, the program region A, and each side can only read the other's region ([`region`]).
+//! Both regions have a line for each session; changes are announced by the line's number in a ring
+//! ([`lane`]). Data is in chunks of the writer's region, found by its position in the stream
+//! ([`stream`]).
 
+pub mod bell;
 pub mod lane;
 mod map;
 pub mod region;
@@ -16,7 +18,7 @@ mod tests;
 
 use std::fmt;
 
-/// The other side has written what cannot be.
+/// The other side has written invalid values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 

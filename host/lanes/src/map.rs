@@ -1,10 +1,11 @@
 //! Mappings of files that two processes share, and copies from and to them.
 //!
 //! Safety contract: a [`Map`] is mapped from its creation until it is dropped. Its file is sealed
-//! against changes of its size, which [`Map::new`] checks or does, so every byte of it stays there
-//! whatever the other process does. Words are only accessed as [`AtomicU64`]s, and other bytes only
-//! by [`Map::read`] and [`Map::write`], whose copies the compiler knows nothing about: on x86-64 an
-//! instruction, elsewhere atomic bytes. No reference to such bytes is ever made.
+//! against changes of its size, which [`Map::new`] sets and [`Map::open`] checks, so every byte of
+//! it remains mapped whatever the other process does. Words are only accessed as [`AtomicU64`]s,
+//! and other bytes only by [`Map::read`] and [`Map::write`], whose copies are opaque to the
+//! compiler: on x86-64 an instruction, elsewhere atomic bytes. No reference to such bytes is ever
+//! created.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,12 +17,12 @@ use rustix::fs::{
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// The side that has a mapping.
+/// Access rights of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It writes, and the other side reads.
+    /// This side writes, and the other side reads.
     Own,
-    /// It only reads.
+    /// This side only reads.
     Other,
 }
 
@@ -42,8 +43,8 @@ unsafe impl Sync for Map {}
 const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl Map {
-    /// A new file of `bytes` zero bytes, sealed, and its mapping. With [`Access::Own`] no process
-    /// can map it for writing any more.
+    /// Creates a sealed file of `bytes` zero bytes, and maps it. With [`Access::Own`], no process
+    /// can map it for writing afterwards.
     ///
     /// # Errors
     /// The kernel's.
@@ -54,16 +55,16 @@ impl Map {
             Access::Own => SIZE_SEALS.union(SealFlags::FUTURE_WRITE),
             Access::Other => SIZE_SEALS,
         };
-        // The mapping that exists goes on.
+        // The seal does not affect the existing mapping.
         let map = Self::of(&file, bytes, access)?;
         fcntl_add_seals(&file, seals)?;
         Ok((map, file))
     }
-    /// The mapping of a file from another process.
+    /// Maps a file from another process.
     ///
     /// # Errors
-    /// The kernel's; `InvalidData` when the file may be cut short, or has another size than `is`
-    /// allows.
+    /// The kernel's; `InvalidData` if the file could be truncated, or has a size that `is` does not
+    /// allow.
     pub fn open(
         file: impl AsFd,
         access: Access,
@@ -85,7 +86,7 @@ impl Map {
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, bytes, access })
     }
-    /// Bytes it has.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -108,7 +109,7 @@ impl Map {
     pub fn load(&self, word: usize) -> u64 {
         self.at(word).load(Ordering::Acquire)
     }
-    /// Sets a word. Others see what was stored before.
+    /// Sets a word, with release ordering.
     ///
     /// # Panics
     /// Outside the mapping, or if it is the other side's.
@@ -117,7 +118,8 @@ impl Map {
         assert!(self.access == Access::Own, "each side writes its own region");
         self.at(word).store(value, Ordering::Release);
     }
-    /// Copies bytes out. If the other side changes them meanwhile, what is copied is any mixture.
+    /// Copies bytes out. If the other side changes them at the same time, the result is any
+    /// mixture.
     ///
     /// # Panics
     /// Outside the mapping.
@@ -158,7 +160,7 @@ impl Drop for Map {
     }
 }
 
-/// Copies bytes of which others may change one side meanwhile.
+/// Copies bytes, one side of which another process may change at the same time.
 ///
 /// # Safety
 /// `len` bytes are readable at `from` and writable at `to`, and do not overlap.
@@ -178,7 +180,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies bytes of which others may change one side meanwhile.
+/// Copies bytes, one side of which another process may change at the same time.
 ///
 /// # Safety
 /// `len` bytes are readable at `from` and writable at `to`, and do not overlap.

@@ -1,4 +1,4 @@
-//! The bytes of a session: one stream that this side writes ([`Out`]), one that it reads ([`In`]).
+//! The data of a session: one stream that this side writes ([`Out`]), one that it reads ([`In`]).
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -12,38 +12,38 @@ use super::region::{CHUNK, Region, WINDOW, Word};
 #[derive(Debug)]
 pub struct Out {
     written: u64,
-    /// Position that the other side may know.
+    /// Position up to which data is visible to the other side.
     published: u64,
-    /// Position that the other side has taken, as last seen and checked.
+    /// Position up to which the other side has taken data, as last read and validated.
     taken: u64,
     limit: u64,
-    /// Chunks from that of `taken` on; none when all is taken.
+    /// Chunks from the one at `taken` on; empty when everything is taken.
     chunks: VecDeque<u32>,
 }
 
 impl Out {
-    /// An empty one with room for `limit` bytes, [`WINDOW`] at most.
+    /// Creates an empty stream with room for `limit` bytes, at most [`WINDOW`].
     pub fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, WINDOW) as u64;
         Self { written: 0, published: 0, taken: 0, limit, chunks: VecDeque::new() }
     }
-    /// Bytes there may be.
+    /// Limit of unread bytes.
     pub fn limit(&self) -> usize {
         self.limit as usize
     }
-    /// Bytes ever written.
+    /// Total number of bytes written.
     pub fn written(&self) -> u64 {
         self.written
     }
-    /// Bytes that are not taken, as far as is known.
+    /// Number of bytes not known to be taken.
     pub fn len(&self) -> usize {
         (self.written - self.taken) as usize
     }
-    /// Whether there are none.
+    /// Whether there are no such bytes.
     pub fn is_empty(&self) -> bool {
         self.written == self.taken
     }
-    /// Looks at what the other side has taken, and frees that; the room there is.
+    /// Frees the chunks that the other side has taken; returns the free space in bytes.
     ///
     /// # Errors
     /// [`Broken`].
@@ -64,7 +64,7 @@ impl Out {
         self.taken = taken;
         Ok((self.limit - (self.written - taken)) as usize)
     }
-    /// The same after a full fence, for a side that has announced before that it wants room.
+    /// The same after a full fence, for a side that has announced that it waits for space.
     ///
     /// # Errors
     /// [`Broken`].
@@ -72,8 +72,8 @@ impl Out {
         fence(SeqCst);
         self.space(lane, line)
     }
-    /// Puts bytes behind the last; how many there was room for. The other side does not see them
-    /// before [`Out::publish`].
+    /// Appends bytes, as many as fit, and returns their number. The other side sees them after
+    /// [`Out::publish`].
     ///
     /// # Errors
     /// [`Broken`].
@@ -89,12 +89,12 @@ impl Out {
         }
         Ok(n - rest.len())
     }
-    /// Shows the other side all that was written.
+    /// Makes all written bytes visible to the other side.
     pub fn publish(&mut self, lane: &Lane, line: u32) {
         self.published = self.written;
         lane.own.set(line, Word::Written, self.written);
     }
-    /// Forgets what was written and not published.
+    /// Discards bytes that were written but not published.
     pub fn rewind(&mut self, lane: &mut Lane) {
         let at = self.published;
         self.written = at;
@@ -109,7 +109,7 @@ impl Out {
     /// The chunk and the offset of the next byte.
     fn last(&mut self, lane: &mut Lane, line: u32) -> Option<(u32, usize)> {
         let at = self.written;
-        // The table begins at the chunk of the first byte that is not taken.
+        // The list begins at the chunk of the first byte that is not taken.
         let index = (at / CHUNK as u64 - self.taken / CHUNK as u64) as usize;
         let place = if self.is_empty() { 0 } else { index };
         if place >= self.chunks.len() {
@@ -122,7 +122,7 @@ impl Out {
         }
         self.chunks.get(place).map(|chunk| (*chunk, (at % CHUNK as u64) as usize))
     }
-    /// Gives all chunks back: the session has ended on both sides.
+    /// Frees all chunks, after the session has ended on both sides.
     pub fn clear(&mut self, lane: &mut Lane) {
         self.chunks.drain(..).for_each(|chunk| lane.put_chunk(chunk));
         (self.taken, self.published) = (self.written, self.written);
@@ -133,16 +133,16 @@ impl Out {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct In {
     taken: u64,
-    /// Position that the other side has written, as last seen and checked.
+    /// Position up to which the other side has written, as last read and validated.
     seen: u64,
 }
 
 impl In {
-    /// Bytes ever taken.
+    /// Total number of bytes taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }
-    /// Looks at what the other side has written; the bytes that are not taken.
+    /// Reads how much the other side has written; returns the number of bytes not yet taken.
     ///
     /// # Errors
     /// [`Broken`].
@@ -154,7 +154,7 @@ impl In {
         self.seen = written;
         Ok((written - self.taken) as usize)
     }
-    /// Copies bytes from `ahead` behind the first one, which stay; how many there were.
+    /// Copies bytes from offset `ahead` without taking them; returns their number.
     ///
     /// # Errors
     /// [`Broken`].
@@ -176,8 +176,7 @@ impl In {
         }
         Ok(done)
     }
-    /// The chunk, the offset in it and the length of the bytes in one piece from `ahead` behind the
-    /// first one.
+    /// Chunk, offset and length of the contiguous bytes at offset `ahead`.
     ///
     /// # Errors
     /// [`Broken`].
@@ -195,7 +194,7 @@ impl In {
         let n = (CHUNK - offset).min((self.seen - at) as usize);
         Ok(Some((of.chunk(line, at)?, offset, n)))
     }
-    /// Forgets the first bytes, of those that were seen.
+    /// Takes the first bytes, of those that [`In::available`] has counted.
     pub fn consume(&mut self, lane: &Lane, line: u32, n: usize) {
         self.taken = (self.taken + n as u64).min(self.seen);
         lane.own.set(line, Word::Taken, self.taken);

@@ -1,5 +1,5 @@
-//! Messages of the app socket, a Unix socket of sequenced packets: one struct for all of them,
-//! which starts with `FVS1`. Descriptors come along.
+//! Messages of the app socket, a Unix socket of sequenced packets. All have the same struct, which
+//! starts with `FVS1`, and may be accompanied by file descriptors.
 //!
 //! | kind | from | means | descriptors |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | [`WELCOME`] | router | attached, or an error | the program's bell |
 //! | [`LANE`] | router | one more lane | D, A, the router's bell |
 //! | [`LISTEN`], [`UNLISTEN`], [`CONNECT`] | program | requests with a token | |
-//! | [`DONE`] | router | the answer to one: a listener's number, or an error | |
+//! | [`DONE`] | router | the answer to a request: a listener's number, or an error | |
 #![forbid(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -24,18 +24,18 @@ use rustix::net::{
 pub const MAGIC: [u8; 4] = *b"FVS1";
 /// Version of the protocol.
 pub const VERSION: u8 = 1;
-/// Length of a message.
+/// Length of a message in bytes.
 pub const MESSAGE: usize = 4 + 4 + 4 + 4 + 8 + 8 + 20 + 2 * NAME;
-/// Longest name.
+/// Longest name in bytes.
 pub const NAME: usize = 64;
 
-/// A program attaches.
+/// Program: attach.
 pub const HELLO: u8 = 1;
-/// A program wants to listen.
+/// Program: start listening.
 pub const LISTEN: u8 = 2;
-/// A program ends a listener.
+/// Program: stop listening.
 pub const UNLISTEN: u8 = 3;
-/// A program wants to connect.
+/// Program: connect.
 pub const CONNECT: u8 = 4;
 /// The answer to [`HELLO`].
 pub const WELCOME: u8 = 128;
@@ -48,25 +48,25 @@ pub const DONE: u8 = 130;
 pub const LOCAL: u8 = 1;
 /// HELLO: sessions with hosts.
 pub const GLOBAL: u8 = 1 << 1;
-/// LISTEN: a session for each peer that sends datagrams, not one for all.
+/// LISTEN: one session for each peer that sends datagrams, instead of one for all peers.
 pub const BY_PEER: u8 = 1;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its kind.
+    /// Message type.
     pub kind: u8,
     /// LISTEN, CONNECT: 0 for TCP, 1 for UDP.
     pub transport: u8,
-    /// Bits by kind.
+    /// Flags, depending on the type.
     pub flags: u8,
-    /// Number of the request, and of its answer.
+    /// Number of the request, repeated in its answer.
     pub token: u32,
-    /// Number of a listener; an error (negative, as the kernel's) in answers.
+    /// Number of a listener; in answers, or a negative errno.
     pub value: i32,
-    /// HELLO: the secret. LISTEN, CONNECT: the program's word.
+    /// HELLO: the secret. LISTEN, CONNECT: the program's opaque value.
     pub number: u64,
-    /// HELLO: bytes of received and of sent data to keep. LISTEN: backlog.
+    /// HELLO: sizes of the receive and the transmit FIFO in bytes. LISTEN: backlog.
     pub sizes: [u32; 2],
     /// Address and port.
     pub end: SocketAddr,
@@ -77,7 +77,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// One of a kind, all else zero.
+    /// Creates a message of a type with all other fields zero.
     pub fn new(kind: u8) -> Self {
         Self {
             kind,
@@ -92,7 +92,7 @@ impl Message {
             namespace: String::new(),
         }
     }
-    /// Its bytes. Names are cut.
+    /// Encodes the message. Long names are truncated.
     pub fn to_bytes(&self) -> [u8; MESSAGE] {
         let mut bytes = [0; MESSAGE];
         let mut at = 0;
@@ -117,7 +117,7 @@ impl Message {
         }
         bytes
     }
-    /// Reads one; `None` if it is none.
+    /// Parses a message; `None` if it is malformed.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; MESSAGE] = bytes.try_into().ok()?;
         let (head, rest) = bytes.split_first_chunk::<8>()?;
@@ -149,7 +149,7 @@ impl Message {
     }
 }
 
-/// An address as 16 bytes.
+/// Encodes an address as 16 bytes.
 pub fn octets(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
@@ -157,7 +157,7 @@ pub fn octets(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The address of 16 bytes.
+/// Decodes an address from 16 bytes.
 pub fn address_of(octets: [u8; 16], is_ip6: bool) -> IpAddr {
     if is_ip6 {
         Ipv6Addr::from(octets).into()
@@ -171,12 +171,12 @@ fn text_of(field: &[u8]) -> Option<String> {
     std::str::from_utf8(&field[..end]).ok().map(str::to_owned)
 }
 
-/// Bytes in front of each datagram of a stream: length, port, version, address.
+/// Length of the header of a datagram in a stream: length, port, version, address.
 pub const DATAGRAM: usize = 4 + 2 + 2 + 16;
-/// The longest datagram.
+/// Longest datagram in bytes.
 pub const LONGEST: usize = 65_507;
 
-/// Head of a datagram from or to an end point.
+/// Encodes the header of a datagram from or to an endpoint.
 pub fn datagram(len: usize, other: SocketAddr) -> [u8; DATAGRAM] {
     let mut head = [0; DATAGRAM];
     head[..4].copy_from_slice(&(len as u32).to_le_bytes());
@@ -186,7 +186,7 @@ pub fn datagram(len: usize, other: SocketAddr) -> [u8; DATAGRAM] {
     head
 }
 
-/// Length and end point of a head.
+/// Length and endpoint of a header.
 pub fn datagram_of(head: &[u8; DATAGRAM]) -> (usize, SocketAddr) {
     let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let mut address = [0; 16];
@@ -195,7 +195,7 @@ pub fn datagram_of(head: &[u8; DATAGRAM]) -> (usize, SocketAddr) {
     (len, SocketAddr::new(address_of(address, head[6] != 0), port))
 }
 
-/// Sends a message with descriptors, three at most.
+/// Sends a message with up to three file descriptors.
 ///
 /// # Errors
 /// The kernel's.
@@ -203,7 +203,7 @@ pub fn send(socket: impl AsFd, message: &Message, files: &[BorrowedFd<'_>]) -> i
     send_bytes(socket, &message.to_bytes(), files)
 }
 
-/// Sends bytes with descriptors, three at most.
+/// Sends bytes with up to three file descriptors.
 ///
 /// # Errors
 /// The kernel's.
@@ -217,8 +217,17 @@ pub fn send_bytes(socket: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> 
     Ok(())
 }
 
-/// Receives a packet into `bytes`, with its descriptors: its length, longer than `bytes` if it was
-/// cut; 0 at the end.
+/// Whether the next packet has descriptors, which are not received by looking: the receiver would
+/// have to close them, which takes as long as their sender likes. False also without a packet.
+pub fn has_files(socket: impl AsFd) -> bool {
+    let mut none = RecvAncillaryBuffer::default();
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let seen = recvmsg(socket, &mut [], &mut none, flags);
+    seen.is_ok_and(|seen| seen.flags.contains(ReturnFlags::CTRUNC))
+}
+
+/// Receives a packet into `bytes`, with its file descriptors. Returns its length, which exceeds
+/// that of `bytes` if it was truncated; 0 at the end.
 ///
 /// # Errors
 /// The kernel's.

@@ -1,4 +1,4 @@
-//! Both ends of a lane, one of them hostile.
+//! Tests of both ends of a lane, with one of them hostile.
 
 use std::net::SocketAddr;
 
@@ -173,7 +173,7 @@ fn messages_are_read_as_they_were_written() {
     assert_eq!(State::of(state.word()), state);
 }
 
-/// A step of either side, which the other may see at any time.
+/// A step of either side, which the other side may observe at any time.
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize),
@@ -260,7 +260,7 @@ fn both_sides_at_once_miss_nothing() {
         let mut read = In::default();
         let mut room = vec![0; 10_000];
         while read.taken() < total {
-            // A wake-up that is missed ends this in a stand-still.
+            // A lost wakeup would hang the test.
             while program.take().unwrap().is_some() {}
             while read.available(&program, 5).unwrap() > 0 {
                 let n = read.copy(&program, 5, 0, &mut room).unwrap();

@@ -1,9 +1,9 @@
 //! The host stack: sessions of TCP and UDP for applications.
 //!
-//! [`control`] owns names: applications, namespaces, rules, listeners as operators see them.
-//! [`data`] owns connections: tables by thread, nodes, ports, and what applications inside the
-//! daemon are written on. [`apps`] attaches programs outside of it. Control publishes, the data
-//! plane reads; see each module.
+//! [`control`] owns the configuration: applications, namespaces, rules, listeners. [`data`] owns
+//! connections: tables of each thread, nodes, ports, and the interface for applications inside the
+//! daemon. [`apps`] attaches programs outside the daemon. The control thread publishes state, the
+//! data plane reads it; see the modules.
 #![forbid(unsafe_code)]
 
 mod apps;

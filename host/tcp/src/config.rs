@@ -1,4 +1,4 @@
-//! Settings: those of a thread's connections, and those that each connection has.
+//! Settings of all connections of a thread, and of single connections.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use crate::Algorithm;
 pub struct Config {
     /// First retransmission timeout.
     pub rto_initial: Duration,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Duration,
-    /// Most.
+    /// Maximum retransmission timeout.
     pub rto_max: Duration,
-    /// Time without progress after which an open connection is given up, unless it has its own.
+    /// Time without progress after which an open connection is aborted, unless it has its own
+    /// limit.
     pub user_timeout: Duration,
-    /// The same of one that is being opened.
+    /// The same for a connection that is being opened.
     pub connect_timeout: Duration,
     /// Time in SYN_RCVD.
     pub syn_rcvd_time: Duration,
@@ -31,15 +32,16 @@ pub struct Config {
     pub timewait_time: Duration,
     /// Longest delay of an acknowledgment.
     pub ack_delay: Duration,
-    /// First congestion window, in segments (RFC 6928).
+    /// Initial congestion window in segments (RFC 6928).
     pub initial_cwnd: u8,
-    /// Receive window to begin with.
+    /// Initial receive window.
     pub rcv_buffer: u32,
-    /// Most that a receive window grows to.
+    /// Largest receive window.
     pub rcv_buffer_max: u32,
-    /// Least maximum segment size that a peer may ask for.
+    /// Smallest maximum segment size accepted from a peer.
     pub min_mss: u16,
-    /// Most payload of an [`crate::Outgoing`]; at least the maximum segment size is sent at once.
+    /// Largest payload of an [`crate::Outgoing`]; at least one maximum segment size is always
+    /// allowed.
     pub max_burst: u32,
     /// Use of timestamps.
     pub timestamps: bool,
@@ -47,9 +49,9 @@ pub struct Config {
     pub window_scale: bool,
     /// Use of SACK.
     pub sack: bool,
-    /// Duplicates are reported (RFC 2883).
+    /// Whether duplicates are reported (D-SACK, RFC 2883).
     pub dsack: bool,
-    /// Challenge ACKs in a second, about.
+    /// Approximate limit of challenge ACKs per second.
     pub challenges: u32,
     /// Congestion control of new connections.
     pub algorithm: Algorithm,
@@ -86,26 +88,26 @@ impl Default for Config {
     }
 }
 
-/// Settings of one connection, which its application may change at any time.
+/// Settings of one connection; its application may change them at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Short segments do not wait for acknowledgments (TCP_NODELAY).
+    /// Whether short segments are sent without waiting for acknowledgments (TCP_NODELAY).
     pub is_undelayed: bool,
-    /// Short segments wait for more data, up to 200 ms (TCP_CORK).
+    /// Whether short segments wait for more data, up to 200 ms (TCP_CORK).
     pub is_corked: bool,
-    /// Seconds without a segment after which the peer is asked; 0 for never.
+    /// Seconds without a segment after which keepalive probes are sent; 0 for never.
     pub keepalive_idle_s: u16,
-    /// Seconds between two such probes.
+    /// Seconds between two keepalive probes.
     pub keepalive_interval_s: u16,
-    /// Probes without an answer after which the connection is given up.
+    /// Number of unanswered probes after which the connection is aborted.
     pub keepalive_probes: u8,
-    /// Time without progress after which the connection is given up, in milliseconds (RFC 5482's
-    /// local half); 0 for that of [`Config`].
+    /// Time without progress after which the connection is aborted, in milliseconds (the local half
+    /// of RFC 5482); 0 for that of [`Config`].
     pub user_timeout_ms: u32,
 }
 
 impl Settings {
-    /// With keepalive after two hours, then every 75 s, 9 times (RFC 9293 MUST-28).
+    /// Enables keepalive after two hours, then every 75 s, 9 times (RFC 9293 MUST-28).
     pub fn with_keepalive(self) -> Self {
         Self { keepalive_idle_s: 7200, keepalive_interval_s: 75, keepalive_probes: 9, ..self }
     }

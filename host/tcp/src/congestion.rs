@@ -1,7 +1,7 @@
-//! Congestion control (RFC 5681): what decides how much is in flight.
+//! Congestion control (RFC 5681).
 //!
-//! A controller is plain data. The machine finds losses, counts what is in flight and does
-//! proportional rate reduction; a controller says what the window is before and after.
+//! A controller is plain data. The machine detects losses, counts the bytes in flight and does
+//! proportional rate reduction; the controller sets the window before and after.
 
 mod cubic;
 mod new_reno;
@@ -11,7 +11,7 @@ pub use new_reno::NewReno;
 
 use crate::Time;
 
-/// Most that a congestion window grows to.
+/// Largest congestion window in bytes.
 const MAX_CWND: u32 = 1 << 30;
 
 /// Congestion window and slow-start threshold, in bytes.
@@ -23,18 +23,18 @@ pub struct Window {
     pub ssthresh: u32,
 }
 
-/// Measurement that comes with an acknowledgment.
+/// Measurements of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Bytes newly acknowledged.
     pub acked: u32,
-    /// Round trip just measured, in microseconds; 0 if none was.
+    /// Measured round-trip time in microseconds; 0 if none was measured.
     pub rtt_us: u32,
-    /// Smoothed round trip in microseconds.
+    /// Smoothed round-trip time in microseconds.
     pub srtt_us: u32,
-    /// Whether the window has limited what was sent; it does not grow otherwise.
+    /// Whether the window has limited sending; otherwise it does not grow.
     pub is_limited: bool,
-    /// A round trip has ended since the last sample.
+    /// Whether a round trip has ended since the last sample.
     pub is_new_round: bool,
 }
 
@@ -42,17 +42,18 @@ pub struct Sample {
 pub trait Controller {
     /// Data was acknowledged outside of recovery.
     fn on_ack(&mut self, now: Time, sample: &Sample, mss: u32, window: &mut Window);
-    /// A loss was found with `flight` bytes outstanding: sets `ssthresh`. The machine sets `cwnd`.
+    /// A loss was detected with `flight` bytes outstanding: sets `ssthresh`. The machine sets
+    /// `cwnd`.
     fn on_loss(&mut self, now: Time, flight: u32, mss: u32, window: &mut Window);
     /// The retransmission timer expired: sets `ssthresh`. The machine sets `cwnd`.
     fn on_timeout(&mut self, now: Time, flight: u32, mss: u32, window: &mut Window);
     /// The last reduction was unnecessary; the machine has restored `window`.
     fn on_undo(&mut self);
-    /// Nothing was sent for long.
+    /// The connection has been idle for a long time.
     fn on_idle(&mut self, now: Time);
 }
 
-/// Controllers that are built in.
+/// Congestion control algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
@@ -63,10 +64,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 2] = [Self::Cubic, Self::NewReno];
 
-    /// The name that commands and the configuration use.
+    /// Its name in commands and the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",
@@ -74,7 +75,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of a name.
+    /// The algorithm with the given name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
@@ -145,8 +146,8 @@ impl Controller for Congestion {
     }
 }
 
-/// Slow start (RFC 5681 section 3.1): grows by what was acknowledged, up to the threshold. Returns
-/// the bytes that are left for congestion avoidance.
+/// Slow start (RFC 5681 section 3.1): grows by the acknowledged bytes, up to the threshold. Returns
+/// the bytes left for congestion avoidance.
 fn slow_start(acked: u32, window: &mut Window) -> u32 {
     let grown = acked.min(window.ssthresh.saturating_sub(window.cwnd));
     window.cwnd += grown;

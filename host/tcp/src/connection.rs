@@ -1,6 +1,6 @@
-//! A connection: plain data, and the calls that move it.
+//! A connection: a plain record, and its transitions.
 //!
-//! The first two cache lines are all that a segment in order meets; the third counts it.
+//! A segment in order needs only the first two cache lines, and the third one for counters.
 
 mod acknowledgment;
 mod arrival;
@@ -26,18 +26,18 @@ pub use show::{Details, Statistics};
 pub struct Connection {
     state: State,
     phase: Phase,
-    /// Shift counts of windows sent and received.
+    /// Shift counts of sent and received windows.
     rcv_shift: u8,
     snd_shift: u8,
     flags: Flags,
-    /// Most payload of a packet, options that each has being there.
+    /// Largest payload of a packet, after options that every packet has.
     mss: u16,
-    /// Largest segment received, at most what we have announced.
+    /// Largest segment received, at most the announced size.
     rcv_mss: u16,
     rcv_nxt: Seq,
-    /// End of the window that was announced: it never moves back.
+    /// End of the announced window; it never moves back.
     rcv_edge: Seq,
-    /// Window that the sink has room for.
+    /// Window for which the sink has space.
     rcv_space: u32,
     /// Last acknowledgment sent.
     ack_sent: Seq,
@@ -46,7 +46,8 @@ pub struct Connection {
     snd_wnd: u32,
     snd_wl1: Seq,
     snd_wl2: Seq,
-    /// Newest timestamp in order, when it came (both in milliseconds), and what we add to ours.
+    /// Newest timestamp in order, its arrival time (both in milliseconds), and the offset of our
+    /// own.
     ts_recent: u32,
     ts_recent_at: u32,
     ts_offset: u32,
@@ -62,28 +63,27 @@ pub struct Connection {
     idle_at: Time,
     holes: Block,
     timer: Timer,
-    /// Retransmissions and probes in a row without progress.
+    /// Number of consecutive retransmissions and probes without progress.
     backoff: u8,
-    /// Duplicate ACKs in a row, without SACK.
+    /// Number of consecutive duplicate ACKs, without SACK.
     dupacks: u8,
-    /// Full segments that are still acknowledged at once.
+    /// Number of full segments that are still acknowledged at once.
     quick: u8,
-    // Third line: counted and noted for each segment.
-    /// Last time a valid segment was received.
+    // Third line: updated for each segment.
+    /// Time of the last valid segment.
     heard_at: Time,
-    /// Time of the last progress: of sending something new after all was acknowledged, or of an
-    /// acknowledgment.
+    /// Time of the last progress: an acknowledgment, or new data sent when nothing was outstanding.
     progress_at: Time,
     statistics: Statistics,
-    /// Begin of the round: when this is acknowledged, it ends.
+    /// End of the current round: it ends when this is acknowledged.
     round_end: Seq,
-    // Rare.
+    // Rarely used.
     settings: Settings,
     congestion: Congestion,
     recovery: Recovery,
     rack: Rack,
     min_rtt: Least,
-    /// End of a tail loss probe that is not answered; with [`Flags::PROBE_OUT`].
+    /// End of an unanswered tail loss probe; with [`Flags::PROBE_OUT`].
     probe_end: Seq,
     /// Sequence number of the peer's FIN; with [`Flags::PEER_FIN`].
     peer_fin: Seq,
@@ -91,25 +91,25 @@ pub struct Connection {
     duplicate: (Seq, Seq),
     iss: Seq,
     irs: Seq,
-    /// Urgent data up to here was announced by the peer, and by this side.
+    /// End of urgent data announced by the peer, and by this side.
     urgent: Seq,
     urgent_out: Seq,
     autotune: Autotune,
-    /// Challenge ACKs of this second.
+    /// The current second, and challenge ACKs sent in it.
     challenges: (u32, u8),
     keepalives: u8,
-    /// Segment size announced, without options.
+    /// Announced segment size, without options.
     own_mss: u16,
 }
 
-/// Receive window that follows the application (as dynamic right-sizing does).
+/// Receive window that adapts to the application (dynamic right-sizing).
 #[derive(Clone, Copy, Debug, Default)]
 struct Autotune {
-    /// Bytes that may be received and not read.
+    /// Limit of unread bytes.
     buffer: u32,
-    /// Least part by which the window opens (RFC 9293 section 3.8.6.2.2).
+    /// Smallest step by which the window opens (RFC 9293 section 3.8.6.2.2).
     step: u32,
-    /// Next byte expected at the begin of this round trip.
+    /// Next expected byte at the start of this round trip.
     from: Seq,
     since: Time,
 }
@@ -127,12 +127,12 @@ enum Phase {
     Loss,
 }
 
-/// A recovery that is under way, and what undoes it.
+/// A recovery in progress, with the state to undo it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recovery {
-    /// It ends when this is acknowledged.
+    /// The recovery ends when this is acknowledged.
     point: Seq,
-    /// Proportional rate reduction (RFC 6937): bytes in flight at the begin, and bytes delivered
+    /// Proportional rate reduction (RFC 6937): bytes in flight at the start, and bytes delivered
     /// and sent since.
     flight: u32,
     delivered: u32,
@@ -141,29 +141,29 @@ struct Recovery {
     before: Option<Window>,
     /// Timestamp of the first retransmission (RFC 3522).
     first_stamp: Option<u32>,
-    /// Bytes retransmitted that the peer has not reported as duplicates.
+    /// Retransmitted bytes that the peer has not reported as duplicates.
     doubtful: u32,
 }
 
-/// State of RACK (RFC 8985 section 5.2).
+/// RACK state (RFC 8985 section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
-    /// Last transmission of all that arrived: time in microseconds modulo 2^32, byte after it.
+    /// Latest transmission among delivered data: time in microseconds modulo 2^32, and end.
     newest: Option<(u32, Seq)>,
-    /// Round trip of it, in microseconds.
+    /// Its round-trip time in microseconds.
     rtt: u32,
-    /// Highest byte that arrived.
+    /// Highest delivered byte.
     highest: Seq,
-    /// Part of the least round trip that is waited, in quarters.
+    /// Reordering window in quarters of the minimum round-trip time.
     quarters: u8,
-    /// Recoveries until it is one again.
+    /// Number of recoveries until it is one quarter again.
     persist: u8,
     is_reordering_seen: bool,
-    /// A round in which duplicates were reported ends here.
+    /// End of a round in which duplicates were reported.
     duplicate_round: Option<Seq>,
 }
 
-/// Facts about a connection, and what is due, as bits.
+/// Properties and pending work of a connection, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flags(u32);
 
@@ -172,36 +172,36 @@ impl Flags {
     /// Negotiated options.
     const TIMESTAMPS: Self = Self(1);
     const SACK: Self = Self(1 << 1);
-    /// An acknowledgment leaves with the next send; it may wait for [`Connection::ack_at`].
+    /// An acknowledgment is sent with the next send; or it may wait for [`Connection::ack_at`].
     const ACK_NOW: Self = Self(1 << 2);
     const ACK_LATER: Self = Self(1 << 3);
-    /// The application sends no more; a FIN was sent.
+    /// The application has finished sending; a FIN was sent.
     const FIN_QUEUED: Self = Self(1 << 4);
     const FIN_SENT: Self = Self(1 << 5);
-    /// The application receives no more.
+    /// The application no longer receives.
     const DETACHED: Self = Self(1 << 6);
     /// The peer's FIN was seen, perhaps not yet in order.
     const PEER_FIN: Self = Self(1 << 7);
     /// The last send was limited by the congestion window.
     const LIMITED: Self = Self(1 << 8);
-    /// A SYN is due; this side began; the SYN was sent again.
+    /// A SYN has to be sent; this side is the initiator; the SYN was retransmitted.
     const SYN_DUE: Self = Self(1 << 9);
     const ACTIVE: Self = Self(1 << 10);
     const SYN_RESENT: Self = Self(1 << 11);
-    /// Probes that are due: of a window, of the tail, of the peer.
+    /// Probes to send: zero window, tail loss, keepalive.
     const PERSIST_DUE: Self = Self(1 << 12);
     const TAIL_DUE: Self = Self(1 << 13);
     const KEEPALIVE_DUE: Self = Self(1 << 14);
-    /// A tail loss probe is out; it repeated old data.
+    /// A tail loss probe is unanswered; it repeated old data.
     const PROBE_OUT: Self = Self(1 << 15);
     const PROBE_RESENT: Self = Self(1 << 16);
     /// There is a duplicate to report.
     const DUPLICATE: Self = Self(1 << 17);
-    /// The application answers what it gets: acknowledgments travel with its data.
+    /// The application replies to data: acknowledgments are piggybacked.
     const INTERACTIVE: Self = Self(1 << 18);
-    /// The first retransmission of a recovery is due, whatever the window.
+    /// The first retransmission of a recovery has to be sent, regardless of the window.
     const FIRST_DUE: Self = Self(1 << 19);
-    /// The peer has announced urgent data that was not delivered yet.
+    /// The peer has announced urgent data that is not yet delivered.
     const URGENT: Self = Self(1 << 20);
     /// Window scaling was negotiated.
     const SCALED: Self = Self(1 << 21);
@@ -227,13 +227,13 @@ impl Flags {
 }
 
 impl Connection {
-    /// Bytes, SYN and FIN that were sent and not acknowledged.
+    /// Number of unacknowledged sequence numbers: bytes, SYN and FIN.
     #[inline(always)]
     fn outstanding(&self) -> u32 {
         self.snd_nxt - self.snd_una
     }
 
-    /// Bytes that are taken to be in the network (RFC 6675 section 4).
+    /// Estimated number of bytes in the network (RFC 6675 section 4).
     #[inline(always)]
     fn pipe(&self) -> u32 {
         let known = self.totals.sacked + self.totals.lost;
@@ -241,28 +241,28 @@ impl Connection {
         if self.dupacks == 0 {
             return pipe;
         }
-        // Without SACK each duplicate ACK stands for a segment that left.
+        // Without SACK, each duplicate ACK means that a segment has left the network.
         pipe.saturating_sub(u32::from(self.dupacks) * u32::from(self.mss))
     }
 
-    /// The peer's window from here on.
+    /// Remaining window of the peer.
     #[inline(always)]
     fn window_left(&self) -> u32 {
         (self.snd_una + self.snd_wnd).beyond(self.snd_nxt)
     }
 
-    /// The FIN that was sent is acknowledged.
+    /// Whether our FIN is acknowledged.
     fn is_fin_acked(&self) -> bool {
         self.flags.has(Flags::FIN_SENT) && self.snd_una == self.snd_nxt
     }
 
-    /// Clock of timestamps that we send.
+    /// Our timestamp clock.
     #[inline(always)]
     fn stamp(&self, now: Time) -> u32 {
         now.ms().wrapping_add(self.ts_offset)
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     fn end(&mut self, machine: &mut Machine, error: Option<Error>, effects: &mut Effects) {
         self.state = State::Closed;
         self.release(machine);
@@ -272,15 +272,14 @@ impl Connection {
         effects.error = error;
     }
 
-    /// Gives blocks of memory back to the machine: the last call, before the record is dropped.
+    /// Returns memory blocks to the machine; the last call before the record is dropped.
     pub fn release(&mut self, machine: &mut Machine) {
         machine.flights.give(&mut self.flight);
         machine.holes.give(&mut self.holes);
     }
 
-    /// Moves to another thread, whose machine has room for as many connections: what this one
-    /// holds of the old thread's memory goes with it. `false` if there is no room: then it is
-    /// only released, by the machine of the old thread.
+    /// Moves to another thread with the memory blocks that it uses. `false` if the new machine has
+    /// no free blocks; then the connection is only released from the old machine.
     #[must_use]
     pub fn change_thread(&mut self, from: &mut Machine, to: &mut Machine) -> bool {
         if !from.flights.hand_over(&mut self.flight, &mut to.flights) {
@@ -293,7 +292,7 @@ impl Connection {
         is_moved
     }
 
-    /// Least payload of any segment: what congestion control counts in.
+    /// Segment size for congestion control.
     #[inline(always)]
     fn segment_size(&self) -> u32 {
         u32::from(self.mss)

@@ -1,19 +1,18 @@
-//! SYN cookies (RFC 4987 section 3.6): the sequence number of the SYN-ACK says what the SYN said.
+//! SYN cookies (RFC 4987 section 3.6): the sequence number of the SYN-ACK encodes the SYN.
 //!
-//! The number is the time (5 bits, in units of 64 s), one of eight segment sizes (3 bits), and a
-//! hash of these, the flow and the peer's sequence number. There is no room in it for the window
-//! scale and SACK: they are in the lowest bits of the timestamp, which the peer echoes; without
-//! timestamps the connection has neither.
+//! It consists of the time (5 bits, in units of 64 s), one of eight segment sizes (3 bits), and a
+//! hash of these, the flow and the peer's sequence number. Window scale and SACK are in the lowest
+//! bits of the timestamp, which the peer echoes; without timestamps the connection has neither.
 
 use wire::tcp::{Flags, Options, Timestamp};
 
 use crate::{Connection, Flow, HalfOpen, Machine, Outgoing, Segment, Seq, Settings, Time};
 
 const COOKIE: u64 = 4;
-/// Seconds of a unit of time, and units that a cookie lives.
+/// Unit of time in microseconds, and lifetime of a cookie in units.
 const UNIT_US: u64 = 64_000_000;
 const UNITS: u64 = 2;
-/// Segment sizes, in order: the largest one that is not above the peer's is taken.
+/// Segment sizes in order; the largest one not above the peer's is used.
 const SIZES: [u16; 8] = [216, 536, 1220, 1300, 1440, 1460, 4312, 8960];
 /// Bits of a timestamp: 4 for the window scale (15 for none), one for SACK.
 const SCALE: u32 = 0x0f;
@@ -26,7 +25,7 @@ fn number(machine: &Machine, unit: u64, flow: &Flow, irs: Seq, size: u32) -> Seq
     Seq((unit as u32 & 0x1f) << 27 | size << 24 | hash & 0xff_ffff)
 }
 
-/// The SYN-ACK with a cookie: nothing is remembered of the SYN. `None` if it is no SYN.
+/// The SYN-ACK with a cookie; no state is kept for the SYN. `None` if the segment is not a SYN.
 pub fn cookie_for(
     machine: &mut Machine,
     now: Time,
@@ -49,17 +48,18 @@ pub fn cookie_for(
         let scale = half.options().window_scale.map_or(SCALE, u32::from);
         let sack = if half.options().is_sack_permitted { SACK } else { 0 };
         let value = timestamp.value & !BITS | scale | sack;
-        // Never ahead of the clock: later timestamps must not be older.
+        // Never ahead of the clock: later timestamps must not be smaller.
         let is_ahead = timestamp.value.wrapping_sub(value).cast_signed() < 0;
         timestamp.value = if is_ahead { value.wrapping_sub(BITS + 1) } else { value };
     }
+    machine.cookies_until = now + UNIT_US * UNITS;
     machine.counters.cookies_sent += 1;
     machine.counters.out_segs += 1;
     Some(out)
 }
 
-/// The half-open connection of a cookie that has come back in an ACK, which is to be given to it
-/// next; `None` if there is no right cookie in it: answer by [`crate::reset_for`].
+/// The half-open connection for a cookie returned in an ACK; pass the ACK to it next. `None` if the
+/// cookie is invalid: then answer with [`crate::reset_for`].
 pub fn cookie_of(
     machine: &mut Machine,
     now: Time,
@@ -68,6 +68,10 @@ pub fn cookie_of(
     mss: u16,
 ) -> Option<HalfOpen> {
     if ack.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST).0 != Flags::ACK.0 {
+        return None;
+    }
+    if now > machine.cookies_until {
+        // None is on its way: guesses are pointless.
         return None;
     }
     let (iss, irs) = (ack.ack - 1, ack.seq - 1);
@@ -87,7 +91,7 @@ pub fn cookie_of(
     }
     machine.counters.cookies_accepted += 1;
     let mut half = HalfOpen::of(machine, now, flow, &options, mss);
-    (half.iss, half.irs) = (iss, irs);
+    (half.iss, half.irs, half.sent_at) = (iss, irs, Time::NEVER);
     Some(half)
 }
 
@@ -148,5 +152,49 @@ mod tests {
                 assert!(cookie_of(&mut machine, now, &flow, &ack, 1400).is_none());
             }
         }
+    }
+
+    #[test]
+    fn an_answer_counts_only_after_a_cookie_and_says_nothing_about_the_path() {
+        let flow = Flow { local_port: 80, remote_port: 4000, ..Flow::default() };
+        let (mut sender, mut other) = (machine(), machine());
+        let now = Time::from_us(500_000_000);
+        let out = cookie_for(&mut sender, now, &flow, &syn(Options::default()), 1400, 9000);
+        let seq = out.unwrap().segment.seq;
+        let ack = Segment {
+            seq: Seq(100),
+            ack: seq + 1,
+            flags: Flags::ACK,
+            window: 9000,
+            ..Segment::default()
+        };
+        let later = now + 300_000;
+        assert!(cookie_of(&mut other, later, &flow, &ack, 1400).is_none(), "it has sent none");
+        assert_eq!(other.counters.cookies_refused, 0, "not even looked at");
+        let mut half = cookie_of(&mut sender, later, &flow, &ack, 1400).unwrap();
+        let settings = Settings::default();
+        let answer =
+            half.segment(&mut sender, later, &ack, settings, &mut Nothing, &mut |_: &Outgoing| {
+                true
+            });
+        let crate::Answer::Open(connection, _) = answer else { panic!("{answer:?}") };
+        let found = connection.details();
+        assert_eq!((found.srtt_us, found.min_rtt_us, found.rto_us), (0, 0, 1_000_000));
+    }
+
+    /// Takes no bytes.
+    struct Nothing;
+
+    impl crate::Sink for Nothing {
+        fn space(&self) -> u32 {
+            9000
+        }
+        fn unread(&self) -> u32 {
+            0
+        }
+        fn keep(&mut self, _: u32, _: u32, _: u32) -> bool {
+            false
+        }
+        fn deliver(&mut self, _: u32) {}
     }
 }

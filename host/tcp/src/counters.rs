@@ -1,4 +1,4 @@
-//! Counters of a thread. The first ones are the original's, of `/sys/tcp`.
+//! Counters of a thread. The first ones are VPP's, of `/sys/tcp`.
 
 /// Events of all connections of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,32 +9,32 @@ pub struct Counters {
     pub rxt_segs: u64,
     /// Retransmission timeouts.
     pub tr_events: u64,
-    /// Connections that were not established in time.
+    /// Connections that timed out while being established.
     pub to_establish: u64,
-    /// Timeouts of closed windows.
+    /// Timeouts with a zero window.
     pub to_persist: u64,
-    /// Connections given up in CLOSE_WAIT.
+    /// Connections that timed out in CLOSE_WAIT.
     pub to_closewait: u64,
-    /// The same after the application has closed.
+    /// Connections that timed out in CLOSE_WAIT after the application had closed.
     pub to_closewait2: u64,
-    /// Connections given up in FIN_WAIT_1.
+    /// Connections that timed out in FIN_WAIT_1.
     pub to_finwait1: u64,
-    /// Connections given up in FIN_WAIT_2.
+    /// Connections that timed out in FIN_WAIT_2.
     pub to_finwait2: u64,
-    /// Connections given up in LAST_ACK.
+    /// Connections that timed out in LAST_ACK.
     pub to_lastack: u64,
-    /// Connections given up in CLOSING.
+    /// Connections that timed out in CLOSING.
     pub to_closing: u64,
-    /// Connections given up after retransmissions.
+    /// Connections aborted after retransmissions.
     pub tr_abort: u64,
-    /// Resets because of data that no application had read.
+    /// Resets because of unread data.
     pub rst_unread: u64,
-    /// Segments for which there was no buffer.
+    /// Segments not sent because no buffer was free.
     pub no_buffer: u64,
 
-    /// Connections opened from here (tcpActiveOpens of RFC 4022).
+    /// Outgoing connections (tcpActiveOpens of RFC 4022).
     pub active_opens: u64,
-    /// Connections opened by peers (tcpPassiveOpens).
+    /// Incoming connections (tcpPassiveOpens).
     pub passive_opens: u64,
     /// Attempts that failed (tcpAttemptFails).
     pub attempt_fails: u64,
@@ -46,13 +46,13 @@ pub struct Counters {
     pub out_segs: u64,
     /// Resets sent (tcpOutRsts).
     pub out_rsts: u64,
-    /// Loss recoveries begun.
+    /// Loss recoveries started.
     pub recoveries: u64,
-    /// Of these and of timeouts, those that proved unnecessary and were undone.
+    /// Recoveries and timeouts that were unnecessary and were undone.
     pub undone: u64,
     /// Tail loss probes.
     pub tail_loss_probes: u64,
-    /// Probes of closed windows.
+    /// Zero-window probes.
     pub window_probes: u64,
     /// Keepalive probes.
     pub keepalive_probes: u64,
@@ -62,18 +62,18 @@ pub struct Counters {
     pub duplicates_reported: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenges: u64,
-    /// Challenge ACKs not sent because there were many.
+    /// Challenge ACKs not sent because of the rate limit.
     pub challenges_withheld: u64,
     /// SYN cookies sent.
     pub cookies_sent: u64,
-    /// SYN cookies that came back right.
+    /// Valid SYN cookies received.
     pub cookies_accepted: u64,
-    /// SYN cookies that came back wrong.
+    /// Invalid SYN cookies received.
     pub cookies_refused: u64,
-    /// Segments out of order that were dropped because of too many holes, or no memory for them.
+    /// Segments out of order dropped because of too many gaps, or lack of memory.
     pub holes_exhausted: u64,
-    /// Reports of packets that were too large for the path (RFC 1191, RFC 8201) and were heeded.
+    /// Accepted reports of packets that exceeded the path MTU (RFC 1191, RFC 8201).
     pub too_big: u64,
-    /// Sends that waited because all blocks for segments in flight were taken.
+    /// Sends delayed because all blocks for segments in flight were in use.
     pub blocks_exhausted: u64,
 }

@@ -1,4 +1,4 @@
-//! Effects of a call of the machine: requests to its caller.
+//! Effects of a call, to be applied by the caller.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -10,22 +10,22 @@ use crate::Outgoing;
 pub struct Events(u16);
 
 impl Events {
-    /// There may be something to send: [`crate::Connection::send`] is to be called, once for all
-    /// segments of a frame.
+    /// There may be segments to send: call [`crate::Connection::send`], once for all segments of a
+    /// frame.
     pub const SEND: Self = Self(1);
     /// The connection is established.
     pub const CONNECTED: Self = Self(1 << 1);
-    /// The peer has closed its direction; all of its bytes were delivered.
+    /// The peer has finished sending; all of its data has been delivered.
     pub const FINISHED: Self = Self(1 << 2);
     /// Urgent data is announced (RFC 9293 MUST-32). It is part of the stream.
     pub const URGENT: Self = Self(1 << 3);
-    /// The connection is in TIME_WAIT: [`crate::Connection::time_wait`] gives the record that
-    /// remains, once what is due was sent.
+    /// The connection is in TIME_WAIT: [`crate::Connection::time_wait`] returns the record that
+    /// remains, after pending segments have been sent.
     pub const TIME_WAIT: Self = Self(1 << 4);
-    /// The connection is over, [`Effects::error`] says why: the record can be freed, after
-    /// [`crate::Connection::release`].
+    /// The connection has ended, with the reason in [`Effects::error`]: the record can be freed,
+    /// after [`crate::Connection::release`].
     pub const ENDED: Self = Self(1 << 5);
-    /// The segment is to be answered with [`crate::reset_for`] it.
+    /// Answer the segment with [`crate::reset_for`].
     pub const ANSWER_RESET: Self = Self(1 << 6);
 
     /// Whether all of `other` are set.
@@ -63,9 +63,9 @@ pub enum Error {
     Reset,
     /// The peer did not answer in time.
     TimedOut,
-    /// It was given up here.
+    /// It was aborted here.
     Aborted,
-    /// ICMP says that the peer cannot be reached.
+    /// ICMP reports that the peer is unreachable.
     Unreachable,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Fate of a segment: counters of the original's TCP nodes, by their names.
+/// Outcome of a segment, with the names of the counters of VPP's TCP nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// `ack_ok`: an acknowledgment without data.
@@ -93,7 +93,7 @@ pub enum Verdict {
     AckDup,
     /// `ack_old`.
     AckOld,
-    /// `ack_future`: of something that was not sent.
+    /// `ack_future`: for data that was not sent.
     AckFuture,
     /// `ack_invalid`.
     AckInvalid,
@@ -101,11 +101,11 @@ pub enum Verdict {
     Enqueued,
     /// `enqueued_ooo`: data out of order.
     EnqueuedOoo,
-    /// `partially_enqueued`: the rest had no room.
+    /// `partially_enqueued`: the rest did not fit.
     PartiallyEnqueued,
     /// `fifo_full`.
     FifoFull,
-    /// `zero_rwnd`: data for a window that is closed.
+    /// `zero_rwnd`: data for a closed window.
     ZeroRwnd,
     /// `rcv_wnd`: not in the window.
     RcvWnd,
@@ -115,7 +115,7 @@ pub enum Verdict {
     SegmentInvalid,
     /// `paws`: an old timestamp.
     Paws,
-    /// `options`: no timestamp where there must be one.
+    /// `options`: a required timestamp is missing.
     Options,
     /// `spurious_syn`.
     SpuriousSyn,
@@ -140,19 +140,19 @@ pub enum Verdict {
 pub struct Effects {
     /// Events.
     pub events: Events,
-    /// Bytes that the peer has acknowledged: the source is to drop them, before the next
-    /// [`crate::Connection::send`]. More than 0 means room for the application to write.
+    /// Number of bytes that the peer has acknowledged: drop them from the source before the next
+    /// [`crate::Connection::send`]. If it is not 0, the application has space for writing.
     pub acked: u32,
     /// Bytes that became readable.
     pub delivered: u32,
-    /// Reason, with [`Events::ENDED`]; `None` there after an orderly end.
+    /// The reason, with [`Events::ENDED`]; `None` after an orderly close.
     pub error: Option<Error>,
-    /// Fate of the segment.
+    /// Outcome of the segment.
     pub verdict: Verdict,
 }
 
 impl Effects {
-    /// Adds what a further segment of the same frame did.
+    /// Adds the effects of a further segment of the same frame.
     pub fn add(&mut self, later: &Self) {
         self.events |= later.events;
         self.acked += later.acked;
@@ -162,29 +162,28 @@ impl Effects {
     }
 }
 
-/// Bytes from the peer go here: a FIFO of the caller.
+/// Destination of data from the peer: a FIFO of the caller.
 ///
-/// Bytes are addressed by their distance to the next byte that is expected in order. The machine
-/// bounds distance and length by [`Sink::space`] and the window.
+/// Data is addressed by its distance from the next expected byte. The machine limits distance and
+/// length by [`Sink::space`] and the window.
 pub trait Sink {
-    /// Bytes that there is memory for, after the next one expected: those kept out of order count
-    /// as free.
+    /// Space in bytes from the next expected byte on; stored data out of order counts as free.
     fn space(&self) -> u32;
 
-    /// Bytes delivered that the application has not read.
+    /// Number of delivered bytes that the application has not read.
     fn unread(&self) -> u32;
 
-    /// Copies `len` bytes, from `from` on in the payload of the current segment, to `ahead` bytes
-    /// after the next one expected. False if there was no memory after all: they count as lost.
+    /// Copies `len` bytes at offset `from` of the current segment's payload to distance `ahead`.
+    /// False if there was no memory: then they count as lost.
     fn keep(&mut self, ahead: u32, from: u32, len: u32) -> bool;
 
-    /// Makes the next `len` bytes readable: all of them were kept.
+    /// Makes the next `len` bytes readable; all of them have been stored.
     fn deliver(&mut self, len: u32);
 }
 
-/// Segments go here.
+/// Transmission of segments.
 pub trait Emit {
-    /// Sends a segment; false if there is no buffer: it counts as not sent.
+    /// Sends a segment; false if no buffer is free and it was not sent.
     fn emit(&mut self, out: &Outgoing) -> bool;
 }
 

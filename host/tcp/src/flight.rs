@@ -1,26 +1,25 @@
-//! Segments in flight: which bytes were sent when, and what is known of them (the scoreboard of
-//! RFC 6675, with the times that RFC 8985 needs).
+//! Segments in flight: the scoreboard of RFC 6675, with the transmission times of RFC 8985.
 //!
-//! Bytes sent at the same time are one extent. There are few: where more would be needed, extents
-//! are joined. That makes times coarser and forgets reports of the peer, which costs at worst a
-//! retransmission too many.
+//! Bytes sent at the same time form an extent. The number of extents is limited; if more are
+//! needed, adjacent ones are merged. That makes times coarser and loses SACK reports of the peer,
+//! which at worst causes an unnecessary retransmission.
 
 use crate::Seq;
 use crate::pool::Clear;
 
-/// Most extents of a connection.
+/// Limit of extents of a connection.
 pub(crate) const MAX_EXTENTS: usize = 64;
 
-/// The peer has it, out of order.
+/// Selectively acknowledged.
 const SACKED: u8 = 1;
-/// To be sent again.
+/// Lost; to be retransmitted.
 const LOST: u8 = 2;
-/// Was sent more than once.
+/// Sent more than once.
 const RESENT: u8 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
-    /// The byte after it; it begins where the one before ends.
+    /// End, exclusive; it starts at the end of the previous extent.
     end: Seq,
     /// Time of the last transmission, in microseconds modulo 2^32.
     sent: u32,
@@ -33,7 +32,7 @@ impl Extent {
     }
 }
 
-/// Extents from the oldest byte that is not acknowledged to the last one sent.
+/// Extents from the oldest unacknowledged byte to the last one sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     extents: [Extent; MAX_EXTENTS],
@@ -53,37 +52,37 @@ impl Clear for Flight {
     }
 }
 
-/// Bytes of the flight by what is known of them; kept in the connection.
+/// Number of bytes by state; stored in the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Bytes that the peer has out of order.
+    /// Selectively acknowledged bytes.
     pub(crate) sacked: u32,
-    /// Bytes to be sent again.
+    /// Lost bytes, to be retransmitted.
     pub(crate) lost: u32,
 }
 
-/// Bytes that an acknowledgment delivered.
+/// Data delivered by an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     /// Now, in microseconds modulo 2^32.
     pub(crate) now: u32,
-    /// Least round trip: what was sent again is not believed to be acknowledged sooner.
+    /// Minimum round-trip time: an earlier acknowledgment of a retransmission is for the original.
     pub(crate) min_rtt: u32,
     /// Highest byte delivered so far.
     pub(crate) highest: Seq,
     /// Bytes newly delivered.
     pub(crate) bytes: u32,
-    /// Of these, bytes that were newly reported out of order.
+    /// Of these, newly selectively acknowledged bytes.
     pub(crate) sacked: u32,
-    /// Time of transmission of the last of them that was sent once and not taken for lost.
+    /// Transmission time of the latest data that was sent once and not considered lost.
     pub(crate) sent: Option<u32>,
-    /// Some of it was sent again: others may have waited for that at the peer.
+    /// Whether some data had been retransmitted; other data may have waited for it at the peer.
     pub(crate) has_resent: bool,
-    /// Some of it was sent only once.
+    /// Whether some data was sent only once.
     pub(crate) has_once: bool,
-    /// The one of them that was sent last: time, and byte after it.
+    /// The latest transmission: time, and end.
     pub(crate) newest: Option<(u32, Seq)>,
-    /// Something that was sent once arrived after what was sent later.
+    /// Whether data that was sent once was delivered after data that was sent later.
     pub(crate) is_reordered: bool,
 }
 
@@ -129,7 +128,7 @@ fn is_later(time: u32, than: u32) -> bool {
     time.wrapping_sub(than).cast_signed() > 0
 }
 
-/// Whether something was sent before another: by time, then by position (RFC 8985 section 6.2).
+/// Whether data was sent before other data: by time, then by position (RFC 8985 section 6.2).
 pub(crate) fn was_before(sent: u32, end: Seq, other: (u32, Seq)) -> bool {
     is_later(other.0, sent) || (other.0 == sent && end.is_before(other.1))
 }
@@ -150,7 +149,7 @@ impl Flight {
         usize::from(self.last - self.first)
     }
 
-    /// New bytes up to `end` were sent.
+    /// Records transmission of new bytes up to `end`.
     #[inline]
     pub(crate) fn push(&mut self, una: Seq, end: Seq, now: u32, totals: &mut Totals) {
         if let Some(newest) = self.extents_mut().last_mut()
@@ -165,7 +164,7 @@ impl Flight {
         self.last += 1;
     }
 
-    /// The peer has acknowledged everything before `ack`.
+    /// Records a cumulative acknowledgment.
     #[inline]
     pub(crate) fn acknowledge(
         &mut self,
@@ -194,7 +193,7 @@ impl Flight {
         self.clear();
     }
 
-    /// The peer has everything from `from` to `to`, which is in flight.
+    /// Records a selective acknowledgment of `from` to `to`, which is in flight.
     pub(crate) fn sack(
         &mut self,
         una: Seq,
@@ -235,9 +234,9 @@ impl Flight {
         }
     }
 
-    /// Marks as lost what was sent before `newest`, which has arrived, and at least `window`
-    /// microseconds ago (RFC 8985 section 6.2 step 5). Returns the bytes, and the time until more
-    /// of it is that old.
+    /// Marks data as lost that was sent before `newest`, which is delivered, and at least `window`
+    /// microseconds ago (RFC 8985 section 6.2 step 5). Returns the number of bytes, and the time
+    /// until more data is that old.
     pub(crate) fn detect(
         &mut self,
         una: Seq,
@@ -263,7 +262,7 @@ impl Flight {
         (lost, wait)
     }
 
-    /// Marks everything as lost that the peer does not have (RFC 6298 section 5.4).
+    /// Marks all undelivered data as lost (RFC 6298 section 5.4).
     pub(crate) fn lose_all(&mut self, una: Seq, totals: &mut Totals) {
         let mut start = una;
         for extent in self.extents_mut() {
@@ -290,14 +289,14 @@ impl Flight {
         totals.lost += first.end - una;
     }
 
-    /// Nothing that is marked as lost was: it arrived, or is still on its way.
+    /// Clears all loss marks: the data was delivered, or is still in flight.
     pub(crate) fn lose_none(&mut self, totals: &mut Totals) {
         self.extents_mut().iter_mut().for_each(|extent| extent.marks &= !LOST);
         totals.lost = 0;
     }
 
-    /// Forgets what the peer has said to have out of order, if it must have dropped that again:
-    /// the first byte is among it (RFC 2018 section 8).
+    /// Discards SACK reports if the peer has reneged: the first byte is among the reported ones
+    /// (RFC 2018 section 8).
     pub(crate) fn forget_if_reneged(&mut self, totals: &mut Totals) {
         if self.extents().first().is_some_and(|first| first.is(SACKED)) {
             self.extents_mut().iter_mut().for_each(|extent| extent.marks &= !SACKED);
@@ -305,7 +304,7 @@ impl Flight {
         }
     }
 
-    /// The first bytes to be sent again.
+    /// The first lost bytes.
     pub(crate) fn next_lost(&self, una: Seq) -> Option<(Seq, Seq)> {
         let mut start = una;
         for extent in self.extents() {
@@ -317,14 +316,14 @@ impl Flight {
         None
     }
 
-    /// The last bytes, at most `len`: a tail loss probe sends them again.
+    /// The last bytes, at most `len`, for a tail loss probe.
     pub(crate) fn tail(&self, una: Seq, len: u32) -> Option<(Seq, Seq)> {
         let [before @ .., last] = self.extents() else { return None };
         let start = before.last().map_or(una, |extent| extent.end);
         Some((start.max(last.end - len), last.end))
     }
 
-    /// Bytes that are one extent or a part of one were sent again.
+    /// Records a retransmission of an extent, or a part of one.
     pub(crate) fn resend(
         &mut self,
         una: Seq,
@@ -354,7 +353,7 @@ impl Flight {
         }
     }
 
-    /// Checks that extents fill the flight, and that totals are theirs.
+    /// Checks that the extents cover the flight, and that the totals match.
     pub(crate) fn check(&self, una: Seq, nxt: Seq, totals: Totals) -> Result<(), String> {
         let (mut start, mut sum) = (una, Totals::default());
         for extent in self.extents() {
@@ -375,7 +374,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Cuts an extent in two at a byte inside it; false if there is no room.
+    /// Splits an extent; false if there is no free entry.
     fn split(&mut self, at: usize, edge: Seq) -> bool {
         if self.len() == MAX_EXTENTS {
             return false;
@@ -388,7 +387,7 @@ impl Flight {
         true
     }
 
-    /// Makes room behind the last extent if there is any.
+    /// Moves the extents to the front of the array.
     #[inline]
     fn close_up(&mut self) {
         if usize::from(self.last) == MAX_EXTENTS {
@@ -397,7 +396,7 @@ impl Flight {
         }
     }
 
-    /// Makes room for so many more extents.
+    /// Makes room for `count` more extents.
     #[inline]
     fn make_room(&mut self, count: usize, una: Seq, totals: &mut Totals) {
         if self.len() + count > MAX_EXTENTS {
@@ -409,7 +408,8 @@ impl Flight {
         self.close_up();
     }
 
-    /// Joins neighbors that `may` be; in pairs, if so asked, so that times stay apart.
+    /// Merges adjacent extents that `may` be merged; `in_pairs` merges only pairs, so that more
+    /// times are kept.
     fn join(&mut self, may: impl Fn(&Extent, &Extent) -> bool, in_pairs: bool) {
         let (first, last) = (usize::from(self.first), usize::from(self.last));
         let (mut to, mut is_joined) = (first, false);
@@ -417,7 +417,7 @@ impl Flight {
             let extent = self.extents[at];
             let before = &mut self.extents[to];
             if may(before, &extent) && !(in_pairs && is_joined) {
-                // The later time: what is late is found late, but nothing is found that is not.
+                // Use the later time: losses may be detected late, but never falsely.
                 if is_later(extent.sent, before.sent) {
                     before.sent = extent.sent;
                 }
@@ -435,8 +435,8 @@ impl Flight {
         }
     }
 
-    /// Joins two extents of different marks, where these alternate and there is no more room: the
-    /// last report of the peer is forgotten, or the last bytes become as lost as their neighbors.
+    /// Merges two extents with different marks, if these alternate and no entry is free: drops the
+    /// last SACK report, or marks the last bytes like the adjacent ones.
     fn forget(&mut self, una: Seq, totals: &mut Totals) {
         let extents = self.extents();
         let reported = extents.iter().rposition(|extent| extent.is(SACKED));

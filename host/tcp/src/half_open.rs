@@ -1,4 +1,4 @@
-//! Half-open connections of listeners: 64 bytes from the SYN to the ACK.
+//! Half-open connections of listeners, from the SYN to the ACK, in 64 bytes.
 
 use wire::tcp::{Flags, Options, Timestamp};
 
@@ -10,10 +10,11 @@ use crate::{
 /// No window scale in [`HalfOpen::shift`].
 const NONE: u8 = u8::MAX;
 
-/// Half of a connection: a SYN was received, and a SYN-ACK sent.
+/// A half-open connection: a SYN was received, and a SYN-ACK sent.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct HalfOpen {
+    /// When the SYN-ACK was sent; [`Time::NEVER`] if nothing is remembered of that.
     pub(crate) sent_at: Time,
     begun_at: Time,
     deadline: Time,
@@ -35,20 +36,20 @@ pub struct HalfOpen {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once in the life of a connection")]
 pub enum Answer {
-    /// Nothing changed.
+    /// No change.
     Wait,
     /// The open connection, with the effects of the segment that opened it.
     Open(Connection, Effects),
-    /// The segment is answered by [`crate::reset_for`] it; nothing else changed.
+    /// Answer the segment with [`crate::reset_for`]; no other change.
     Reset,
-    /// The peer has given up: the record can be freed.
+    /// The peer has aborted: the record can be freed.
     Gone,
 }
 
 impl HalfOpen {
-    /// From a SYN that was received; `None` if the segment is something else (what has ACK is
-    /// answered by [`crate::reset_for`], RFC 9293 section 3.10.7.2). `mss` is the payload that the
-    /// path to the peer takes. `min_iss` is of [`crate::Late::Reopen`].
+    /// Creates it from a SYN; `None` for other segments (answer those with ACK by
+    /// [`crate::reset_for`], RFC 9293 section 3.10.7.2). `mss` is the largest payload for the path
+    /// to the peer. `min_iss` is that of [`crate::Late::Reopen`].
     pub fn new(
         machine: &mut Machine,
         now: Time,
@@ -105,7 +106,7 @@ impl HalfOpen {
         }
     }
 
-    /// Forgets what no cookie can hold without timestamps.
+    /// Drops options that a cookie without timestamps cannot encode.
     pub(crate) fn forget_options(&mut self) {
         (self.shift, self.is_sack_permitted, self.has_timestamp) = (NONE, false, false);
     }
@@ -122,7 +123,7 @@ impl HalfOpen {
         }
     }
 
-    /// Takes a further segment. A SYN that comes again is answered through `out`.
+    /// Handles a further segment. A retransmitted SYN is answered through `out`.
     pub fn segment(
         &mut self,
         machine: &mut Machine,
@@ -134,7 +135,7 @@ impl HalfOpen {
     ) -> Answer {
         let space = rx.space();
         let mut connection = Connection::passive(machine, now, self, space, settings);
-        // What the SYN-ACK has announced.
+        // Sets the values that the SYN-ACK has announced.
         connection.syn(machine, now);
         let effects = connection.segment(machine, now, segment, rx);
         match connection.state() {
@@ -154,12 +155,12 @@ impl HalfOpen {
         }
     }
 
-    /// Next time at which [`HalfOpen::timer`] is to be called.
+    /// Time of the next call of [`HalfOpen::timer`].
     pub fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// Sends the SYN-ACK again; false if the record is to be freed.
+    /// Retransmits the SYN-ACK; false if the record is to be freed.
     pub fn timer(
         &mut self,
         machine: &mut Machine,

@@ -1,22 +1,22 @@
-//! Ranges received out of order, and the blocks that report them (RFC 2018, RFC 2883).
+//! Ranges received out of order, and their SACK blocks (RFC 2018, RFC 2883).
 
 use wire::tcp::options::{Blocks, MAX_BLOCKS};
 
 use crate::Seq;
 use crate::pool::Clear;
 
-/// Most ranges of a connection.
+/// Limit of ranges of a connection.
 pub(crate) const MAX_RANGES: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     start: Seq,
     end: Seq,
-    /// Number of the change that touched it last: recent ones are reported first.
+    /// Number of its last change: recent ranges are reported first.
     touched: u32,
 }
 
-/// Sorted ranges that neither touch nor overlap, all after the next byte expected.
+/// Sorted ranges that neither touch nor overlap, all after the next expected byte.
 #[derive(Debug)]
 pub(crate) struct Holes {
     ranges: [Range; MAX_RANGES],
@@ -37,7 +37,7 @@ impl Clear for Holes {
     }
 }
 
-/// There are as many ranges as there can be; nothing has changed.
+/// The limit of ranges is reached; nothing has changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -50,7 +50,7 @@ impl Holes {
         &self.ranges[..self.len]
     }
 
-    /// The first part of a range that is here already: a duplicate (RFC 2883 section 4).
+    /// The first part of a range that was already received: a duplicate (RFC 2883 section 4).
     pub(crate) fn duplicate(&self, start: Seq, end: Seq) -> Option<(Seq, Seq)> {
         let range = self.ranges().iter().find(|r| r.start.is_before(end) && start.is_before(r.end));
         range.map(|range| (range.start.max(start), range.end.min(end)))
@@ -62,7 +62,7 @@ impl Holes {
         self.len < MAX_RANGES || self.ranges().iter().any(touches)
     }
 
-    /// Adds a range; it grows together with those that it touches.
+    /// Adds a range, and merges it with those that it touches.
     pub(crate) fn add(&mut self, start: Seq, end: Seq) -> Result<(), Full> {
         let first = self.ranges().partition_point(|range| range.end.is_before(start));
         let touched = self.ranges()[first..].partition_point(|range| !end.is_before(range.start));
@@ -85,7 +85,7 @@ impl Holes {
         Ok(())
     }
 
-    /// Removes the ranges that `next` has reached; returns the next byte expected behind them.
+    /// Removes the ranges reached by `next`; returns the next expected byte after them.
     pub(crate) fn advance(&mut self, mut next: Seq) -> Seq {
         let reached = self.ranges().iter().take_while(|range| {
             let is_reached = !range.start.is_after(next);
@@ -100,7 +100,7 @@ impl Holes {
         next
     }
 
-    /// Adds to `blocks` the ranges that changed last, the newest first, unless the one is there.
+    /// Adds recently changed ranges to `blocks`, the newest first, unless already present.
     pub(crate) fn report(&self, blocks: &mut Blocks) {
         let mut before = u32::MAX;
         for _ in 0..MAX_BLOCKS {

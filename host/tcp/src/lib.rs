@@ -1,18 +1,18 @@
-//! TCP (RFC 9293) as a machine without I/O, clock or memory of its own.
+//! TCP (RFC 9293) as a state machine without I/O, clock or memory of its own.
 //!
 //! A [`Connection`] is plain data. Segments, time and the state of the thread ([`Machine`]) are
-//! arguments; what comes of it are [`Effects`], and segments given to an [`Emit`]. Payload is
-//! never here: a [`Sink`] learns where received bytes belong, and [`Outgoing`] says which bytes
-//! of the source to send.
+//! arguments; results are [`Effects`], and segments passed to an [`Emit`]. Payload is never stored
+//! here: a [`Sink`] gets the position of received data, and [`Outgoing`] tells which bytes of the
+//! source to send.
 //!
-//! Use, for each connection:
+//! For each connection, call
 //! * [`Connection::open`], or [`HalfOpen::new`] or [`cookie_for`] for a SYN at a listener;
 //! * [`Connection::segment`] for each segment; then apply [`Effects::acked`] to the source;
 //! * [`Connection::send`] once for all segments of a frame if the effects have [`Events::SEND`],
 //!   and when the application has written;
 //! * [`Connection::consumed`] when it has read;
 //! * [`Connection::timer`] not before [`Connection::deadline`]. The deadline moves with every call,
-//!   mostly forward: an entry in a wheel may fire early and be set again;
+//!   mostly forward: a timer may fire early and be set again;
 //! * [`Connection::release`] at the end.
 #![forbid(unsafe_code)]
 

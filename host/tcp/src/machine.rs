@@ -1,4 +1,4 @@
-//! State that the connections of a thread have in common.
+//! State shared by the connections of a thread.
 
 use crate::flight::Flight;
 use crate::holes::Holes;
@@ -11,10 +11,10 @@ const ISN: u64 = 1;
 const CLOCK: u64 = 2;
 const NOISE: u64 = 3;
 
-/// State of a thread that all its connections use: an argument of most calls.
+/// State shared by all connections of a thread; an argument of most calls.
 #[derive(Debug)]
 pub struct Machine {
-    /// Settings. A change affects what begins afterwards.
+    /// Settings. A change affects new connections.
     pub config: Config,
     /// Counters.
     pub counters: Counters,
@@ -22,10 +22,12 @@ pub struct Machine {
     pub(crate) flights: Pool<Flight>,
     pub(crate) holes: Pool<Holes>,
     challenges: Challenges,
+    /// Time until which cookies that were sent may come back.
+    pub(crate) cookies_until: Time,
 }
 
-/// Bound of challenge ACKs by second (RFC 5961 section 10), which cannot be measured from outside:
-/// it is another one each second.
+/// Limit of challenge ACKs per second (RFC 5961 section 10). It changes each second, so that it
+/// cannot be measured from outside.
 #[derive(Clone, Copy, Debug, Default)]
 struct Challenges {
     second: u64,
@@ -33,8 +35,8 @@ struct Challenges {
 }
 
 impl Machine {
-    /// With a secret that is random and the same in all threads, and reserved room for segments in
-    /// flight, and holes, of `blocks` connections each.
+    /// Creates the state with a random secret, the same for all threads, and blocks for segments in
+    /// flight and for gaps of `blocks` connections each.
     pub fn new(config: Config, secret: [u8; 16], blocks: usize) -> Self {
         Self {
             config,
@@ -43,16 +45,17 @@ impl Machine {
             flights: Pool::new(blocks),
             holes: Pool::new(blocks),
             challenges: Challenges::default(),
+            cookies_until: Time::default(),
         }
     }
 
-    /// Blocks taken by connections with segments in flight, and with holes.
+    /// Number of blocks in use, for segments in flight and for gaps.
     pub fn blocks_taken(&self) -> (usize, usize) {
         (self.flights.taken(), self.holes.taken())
     }
 
-    /// Initial sequence number (RFC 6528, RFC 9293 section 3.4.1): a clock of 4 us, from a place of
-    /// the flow's own.
+    /// Initial sequence number (RFC 6528, RFC 9293 section 3.4.1): a clock of 4 us, with an offset
+    /// per flow.
     pub(crate) fn isn(&self, now: Time, flow: &Flow) -> Seq {
         Seq((self.secret.of_flow(flow, ISN) as u32).wrapping_add((now.us() / 4) as u32))
     }
@@ -62,7 +65,7 @@ impl Machine {
         self.secret.of_flow(flow, CLOCK) as u32
     }
 
-    /// Takes one of this second's challenge ACKs.
+    /// Whether another challenge ACK may be sent in this second.
     pub(crate) fn may_challenge(&mut self, now: Time) -> bool {
         let second = now.us() / 1_000_000;
         if second != self.challenges.second {
@@ -80,23 +83,23 @@ impl Machine {
     }
 }
 
-/// Addresses and ports of a connection, seen from here. Addresses of IPv4 are in the first 4 bytes.
+/// Addresses and ports of a connection. IPv4 addresses are in the first 4 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// Own address.
+    /// Local address.
     pub local: [u8; 16],
     /// Peer's address.
     pub remote: [u8; 16],
-    /// Own port.
+    /// Local port.
     pub local_port: u16,
     /// Peer's port.
     pub remote_port: u16,
-    /// The addresses are those of IPv6.
+    /// Whether the addresses are IPv6.
     pub is_ip6: bool,
 }
 
 impl Flow {
-    /// Segment size of a peer that names none (RFC 9293 MUST-15).
+    /// Segment size of a peer without the MSS option (RFC 9293 MUST-15).
     pub(crate) fn default_mss(&self) -> u16 {
         if self.is_ip6 { 1220 } else { 536 }
     }

@@ -1,6 +1,6 @@
-//! Blocks of one type, reserved at the start and taken in turn.
+//! Pools of preallocated blocks.
 
-/// A block's number in its pool, or none.
+/// Number of a block in its pool, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block(u32);
 
@@ -19,13 +19,13 @@ impl Default for Block {
     }
 }
 
-/// Contents that can be emptied for the next user.
+/// Contents that can be cleared for the next user.
 pub(crate) trait Clear: Default {
     fn clear(&mut self);
 }
 
-/// At most so many blocks as it was made for. Address space is reserved, memory is used by the
-/// blocks that were ever taken; the one that was given back last is taken next.
+/// A pool with a fixed limit of blocks. Address space is reserved; memory is used only by blocks
+/// that have ever been allocated. The block freed last is allocated next.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     blocks: Vec<T>,
@@ -39,7 +39,7 @@ impl<T: Clear> Pool<T> {
         Self { blocks: Vec::with_capacity(limit), free: Vec::with_capacity(limit), limit }
     }
 
-    /// An empty block; `None` if all are taken.
+    /// Allocates an empty block; `None` if all are in use.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Block> {
         if let Some(index) = self.free.pop() {
@@ -52,7 +52,7 @@ impl<T: Clear> Pool<T> {
         })
     }
 
-    /// Takes a block back, if it is one.
+    /// Frees a block, if there is one.
     #[inline]
     pub(crate) fn give(&mut self, block: &mut Block) {
         if !block.is_none() {
@@ -61,7 +61,7 @@ impl<T: Clear> Pool<T> {
         }
     }
 
-    /// Moves a block to another pool; `false`, and it stays, if that one has no room.
+    /// Moves a block to another pool; `false`, without a change, if that pool is full.
     pub(crate) fn hand_over(&mut self, block: &mut Block, to: &mut Self) -> bool {
         if block.is_none() {
             return true;
@@ -83,7 +83,7 @@ impl<T: Clear> Pool<T> {
         &mut self.blocks[block.0 as usize]
     }
 
-    /// Blocks taken.
+    /// Number of blocks in use.
     pub(crate) fn taken(&self) -> usize {
         self.blocks.len() - self.free.len()
     }

@@ -3,19 +3,19 @@
 use crate::time::us;
 use crate::{Config, Time};
 
-/// Granularity of the clock that timeouts are measured with.
+/// Clock granularity for timeouts.
 const GRANULARITY_US: u32 = 1000;
-/// Time over which the least round trip is the least (RFC 8985 leaves it open; as Linux's).
+/// Window of the minimum round-trip time (not specified in RFC 8985; as in Linux).
 const MIN_WINDOW_US: u32 = 300_000_000;
 
-/// Estimate of a path's round trip.
+/// Estimate of the round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rtt {
-    /// Smoothed round trip; 0 before the first sample.
+    /// Smoothed round-trip time; 0 before the first sample.
     pub(crate) smoothed: u32,
     /// Mean deviation.
     pub(crate) variation: u32,
-    /// Timeout, without backoff.
+    /// Retransmission timeout without backoff.
     pub(crate) timeout: u32,
 }
 
@@ -25,7 +25,7 @@ impl Rtt {
         Self { smoothed: 0, variation: 0, timeout }
     }
 
-    /// Takes a measured round trip.
+    /// Adds a measured round-trip time.
     #[inline]
     pub(crate) fn add(&mut self, sample: u32, config: &Config) {
         let sample = sample.max(1);
@@ -45,7 +45,7 @@ impl Rtt {
     }
 }
 
-/// Least round trip of the last minutes.
+/// Minimum round-trip time of the last minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
     us: u32,

@@ -1,4 +1,4 @@
-//! Numbers that only who knows a secret can foretell: SipHash-2-4 (Aumasson, Bernstein 2012).
+//! Keyed hash for unpredictable numbers: SipHash-2-4 (Aumasson, Bernstein 2012).
 
 use crate::Flow;
 
@@ -19,7 +19,7 @@ impl Secret {
         Self(word(low), word(high))
     }
 
-    /// Hash of a flow and a number that says what for.
+    /// Hash of a flow and a purpose.
     pub(crate) fn of_flow(&self, flow: &Flow, purpose: u64) -> u64 {
         let word = |bytes: &[u8; 16], at: usize| {
             u64::from_le_bytes(*bytes[at..].first_chunk().expect("8 of 16 bytes"))
@@ -66,7 +66,7 @@ fn round(v: &mut [u64; 4]) {
 mod tests {
     use super::*;
 
-    /// Of whole words, as the authors' test vectors have it for 0 and 8 bytes.
+    /// The authors' test vectors for 0 and 8 bytes.
     #[test]
     fn hashes_are_those_of_the_authors() {
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);

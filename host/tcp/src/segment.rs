@@ -1,4 +1,4 @@
-//! Segments, received and sent: a header's values without ports and checksum.
+//! Received and sent segments: header values without ports and checksum.
 
 use wire::tcp::{Flags, Header, Options};
 use zerocopy::{FromBytes, IntoBytes};
@@ -17,19 +17,19 @@ pub struct Segment {
     pub ack: Seq,
     /// Control bits.
     pub flags: Flags,
-    /// Window as it is in the header, not scaled.
+    /// Window field of the header, not scaled.
     pub window: u16,
     /// Urgent pointer; valid with URG.
     pub urgent: u16,
-    /// Bytes of payload. May be that of several segments in a row, joined.
+    /// Payload length. May be that of several consecutive segments, coalesced.
     pub len: u32,
     /// Options.
     pub options: Options,
 }
 
 impl Segment {
-    /// Reads a header with its options; `packet` begins with it and ends with the payload.
-    /// `None` if lengths are wrong. The checksum is the caller's.
+    /// Parses a header with its options; `packet` begins with it and ends with the payload. `None`
+    /// if lengths are wrong. The caller checks the checksum.
     #[inline]
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (header, rest) = Header::ref_from_prefix(packet).ok()?;
@@ -66,27 +66,27 @@ impl Segment {
         self.flags.contains(flags)
     }
 
-    /// Sequence numbers that the segment takes: payload, SYN and FIN.
+    /// Number of sequence numbers that the segment occupies: payload, SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u32 {
         self.len + u32::from(self.has(Flags::SYN)) + u32::from(self.has(Flags::FIN))
     }
 }
 
-/// A segment to send, of as many packets as its payload needs.
+/// A segment to send, possibly as several packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The header. `len` is the payload's.
+    /// The header; `len` is the length of the payload.
     pub segment: Segment,
-    /// Position of the payload: bytes after the oldest one that is not acknowledged, which is the
-    /// first that the source has.
+    /// Offset of the payload from the oldest unacknowledged byte, the first byte of the source.
     pub ahead: u32,
-    /// Most payload in a packet. A longer payload is to be cut; FIN and PSH go with the last part.
+    /// Largest payload of a packet. A longer payload has to be segmented; FIN and PSH belong to the
+    /// last packet.
     pub mss: u16,
 }
 
-/// The reset that answers a segment for which there is no connection, or which cannot be of this
-/// one (RFC 9293 section 3.10.7.1); `None` for a reset.
+/// The reset that answers a segment without a connection, or one that does not belong to this
+/// connection (RFC 9293 section 3.10.7.1); `None` for a reset.
 pub fn reset_for(segment: &Segment) -> Option<Outgoing> {
     if segment.has(Flags::RST) {
         return None;

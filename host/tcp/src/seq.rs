@@ -31,7 +31,7 @@ impl Seq {
         if other.is_before(self) { other } else { self }
     }
 
-    /// Bytes from `other` to this number; 0 if this is the earlier.
+    /// Number of bytes from `other` to this number; 0 if this is the earlier one.
     #[inline(always)]
     pub fn beyond(self, other: Self) -> u32 {
         if self.is_before(other) { 0 } else { self - other }

@@ -1,9 +1,9 @@
-//! States of a connection and names of its timers.
+//! Connection states, and names of timers.
 
 use std::fmt;
 
-/// State of a connection (RFC 9293 section 3.3.2), in the order in which the original numbers them.
-/// LISTEN is no state of a record: listeners are the caller's.
+/// State of a connection (RFC 9293 section 3.3.2), numbered as in VPP. LISTEN is not a state of a
+/// record: listeners belong to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum State {
@@ -26,9 +26,9 @@ pub enum State {
     LastAck,
     /// Closed at both ends at the same time.
     Closing,
-    /// Closed here, and the peer knows.
+    /// Closed here: the FIN is acknowledged.
     FinWait2,
-    /// Closed; late segments are waited for.
+    /// Closed; waiting for late segments.
     TimeWait,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for State {
     }
 }
 
-/// A timer that runs, for display.
+/// An active timer, for display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Timer {

@@ -1,4 +1,4 @@
-//! Time: microseconds since a start that the caller chose.
+//! Time in microseconds since a start chosen by the caller.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use std::time::Duration;
 pub struct Time(u64);
 
 impl Time {
-    /// After everything: no deadline.
+    /// No deadline; after all other times.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// From microseconds.
+    /// Creates it from microseconds.
     pub const fn from_us(us: u64) -> Self {
         Self(us)
     }
@@ -57,7 +57,7 @@ impl Add<Duration> for Time {
     }
 }
 
-/// Time between two points; none if the second is later.
+/// Time between two points; zero if the second is later.
 impl Sub for Time {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {

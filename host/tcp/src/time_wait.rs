@@ -1,12 +1,12 @@
-//! Remains of a connection in TIME_WAIT: 64 bytes (RFC 9293 section 3.3.2, RFC 6191, RFC 1337).
+//! Record of a connection in TIME_WAIT, in 64 bytes (RFC 9293 section 3.3.2, RFC 6191, RFC 1337).
 
 use wire::tcp::{Flags, Options, Timestamp};
 
 use crate::{Machine, Outgoing, Segment, Seq, Time};
 
-/// Distance of a new connection's numbers from the old one's: more than a window without scale.
+/// Distance of a new connection's sequence numbers from the old ones: more than an unscaled window.
 const REOPENED: u32 = 0x1_0001;
-/// Acknowledgments of one second.
+/// Limit of acknowledgments per second.
 const ANSWERS: u8 = 10;
 
 /// A connection in TIME_WAIT.
@@ -30,14 +30,14 @@ pub enum Late {
     Ignore,
     /// An acknowledgment.
     Answer(Outgoing),
-    /// The SYN of a new connection: the record is freed, and a listener gets the SYN with this
-    /// least initial sequence number. Without a listener the SYN is answered by
-    /// [`crate::reset_for`] it, and the record stays.
+    /// The SYN of a new connection: free the record, and pass the SYN to a listener with this
+    /// minimum initial sequence number. Without a listener, answer the SYN with
+    /// [`crate::reset_for`] and keep the record.
     Reopen(Seq),
 }
 
 impl TimeWait {
-    /// Takes a late segment. [`TimeWait::deadline`] may move. A reset ends nothing here (RFC 1337).
+    /// Handles a late segment. [`TimeWait::deadline`] may move. Resets are ignored (RFC 1337).
     pub fn segment(&mut self, machine: &mut Machine, now: Time, segment: &Segment) -> Late {
         machine.counters.in_segs += 1;
         if segment.has(Flags::RST) {
@@ -46,7 +46,7 @@ impl TimeWait {
         let stamp = segment.options.timestamp.map(|timestamp| timestamp.value);
         let age = |stamp: u32, recent: u32| stamp.wrapping_sub(recent).cast_signed();
         if segment.flags.0 & (Flags::SYN | Flags::ACK).0 == Flags::SYN.0 {
-            // RFC 6191: the SYN is newer by its timestamp, or by its number.
+            // RFC 6191: the SYN is newer by its timestamp, or by its sequence number.
             let is_newer = match (stamp, self.ts_recent) {
                 (Some(stamp), Some(recent)) if stamp != recent => age(stamp, recent) > 0,
                 _ => segment.seq.is_after(self.rcv_nxt),

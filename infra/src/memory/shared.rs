@@ -84,7 +84,7 @@ impl Region {
         map.name(super::SHARED);
         Ok(Arc::new(Self { map, file, bytes, space: Mutex::default() }))
     }
-    /// All of it, for who hands out no blocks.
+    /// The whole memory, for users that allocate no blocks from it.
     pub(super) fn words(&self) -> &[AtomicU64] {
         // SAFETY: see the module's contract: so many bytes are mapped as long as `self` lives, from
         // the start of a page, and are only ever accessed as atomics.

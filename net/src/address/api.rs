@@ -89,6 +89,23 @@ struct IpUnnumberedDetails {
     ip_sw_if_index: InterfaceIndex,
 }
 
+/// Record in-band telemetry in IPv6 packets: refused, there is none.
+#[derive(Message)]
+struct IoamEnable {
+    id: u16,
+    seqno: bool,
+    analyse: bool,
+    pot_enable: bool,
+    trace_enable: bool,
+    node_id: u32,
+}
+
+/// End in-band telemetry in IPv6 packets: refused, there is none.
+#[derive(Message)]
+struct IoamDisable {
+    id: u16,
+}
+
 fn retval(error: Error) -> Retval {
     match error {
         Error::NoInterface => Retval::INVALID_SW_IF_INDEX,
@@ -98,6 +115,8 @@ fn retval(error: Error) -> Retval {
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("ip", "3.2.0")
+        .call(|_: &mut Router, _: IoamEnable| Err::<(), _>(Retval::UNSUPPORTED))
+        .call(|_: &mut Router, _: IoamDisable| Err::<(), _>(Retval::UNSUPPORTED))
         .call(|router: &mut Router, m: SwInterfaceIp6EnableDisable| {
             router.enable_ip6(m.sw_if_index, m.enable).map_err(retval)
         })

@@ -8,7 +8,7 @@ use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 
 use super::Error as Refusal;
-use super::show::{Ip6Interface, OnInterfaces};
+use super::show::{Ip6Interface, on_interfaces};
 use crate::fib::{Ip4, Ip6};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
@@ -192,7 +192,7 @@ impl ShowAddress {
             all.sort();
             chosen = all.into_iter().map(|(_, index)| index).collect();
         }
-        Ok(Output::of(OnInterfaces::of(router, &chosen)))
+        Ok(on_interfaces(router, &chosen))
     }
 }
 

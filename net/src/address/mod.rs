@@ -163,10 +163,15 @@ pub struct Addresses {
     observers: Registered<Observer>,
     /// Sections of `show ip6 interface`, with their names in JSON.
     sections: Registered<(&'static str, Section)>,
+    /// Texts of layer 2 in `show interface address`.
+    layer2: Registered<Layer2Text>,
 }
 
 /// Makes the section of a feature in `show ip6 interface`, for an interface that has one.
 pub type Section = fn(&Router, InterfaceIndex) -> Option<Output>;
+
+/// Says what an interface is to layer 2, if it is anything.
+pub type Layer2Text = fn(&Router, InterfaceIndex) -> Option<String>;
 
 /// Called after the addresses of an interface changed, with those it had before.
 pub type Observer = fn(&mut Router, InterfaceIndex, &OnInterface);
@@ -180,11 +185,16 @@ impl Addresses {
             nothing: OnInterface::default(),
             observers: Registered::default(),
             sections: Registered::default(),
+            layer2: Registered::default(),
         })
     }
     /// Adds a section to `show ip6 interface`; `name` is its key in JSON.
     pub fn show(&mut self, name: &'static str, section: Section) {
         self.sections.push((name, section));
+    }
+    /// Adds lines of layer 2 to `show interface address`.
+    pub fn show_layer2(&mut self, text: Layer2Text) {
+        self.layer2.push(text);
     }
     /// The addresses of an interface.
     pub fn of(&self, interface: InterfaceIndex) -> &OnInterface {
@@ -230,7 +240,7 @@ pub enum Error {
     Invalid(Prefix),
     /// It overlaps with another address in the same table.
     Conflict {
-        /// The address that is there.
+        /// The existing address.
         with: Prefix,
         /// The interface that has it.
         interface: InterfaceIndex,

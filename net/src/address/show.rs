@@ -12,11 +12,6 @@ use super::OnInterface;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Interfaces and their addresses.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct OnInterfaces(Vec<Row>);
-
 #[derive(Serialize)]
 struct Row {
     interface: String,
@@ -24,9 +19,14 @@ struct Row {
     /// The interface whose addresses it uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     unnumbered: Option<String>,
+    /// Its place in layer 2.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    layer2: Vec<String>,
     addresses: Vec<String>,
     ip4_table: u32,
     ip6_table: u32,
+    #[serde(skip)]
+    indexes: [u16; 2],
 }
 
 impl OnInterface {
@@ -38,45 +38,45 @@ impl OnInterface {
     }
 }
 
-impl OnInterfaces {
-    pub fn of(router: &Router, chosen: &[InterfaceIndex]) -> Self {
-        let row = |index: &InterfaceIndex| {
-            let i = router.interfaces.at(*index)?;
-            let on = router.addresses.of(*index);
-            Some(Row {
-                interface: i.name.clone(),
-                up: i.admin_up,
-                unnumbered: on
-                    .borrowed
-                    .as_ref()
-                    .map(|b| router.interfaces.name(b.from.0).to_owned()),
-                addresses: on.shown().map(|p| p.to_string()).collect(),
-                ip4_table: router.fib.table_id::<crate::fib::Ip4>(on.table4).unwrap_or_default(),
-                ip6_table: router.fib.table_id::<crate::fib::Ip6>(on.table6).unwrap_or_default(),
-            })
-        };
-        Self(chosen.iter().filter_map(row).collect())
-    }
+/// Addresses of interfaces.
+pub(super) fn on_interfaces(router: &Router, chosen: &[InterfaceIndex]) -> Output {
+    let row = |index: &InterfaceIndex| {
+        let i = router.interfaces.at(*index)?;
+        let on = router.addresses.of(*index);
+        Some(Row {
+            interface: i.name.clone(),
+            up: i.admin_up,
+            unnumbered: on.borrowed.as_ref().map(|b| router.interfaces.name(b.from.0).to_owned()),
+            layer2: router.addresses.layer2.iter().filter_map(|of| of(router, *index)).collect(),
+            addresses: on.shown().map(|p| p.to_string()).collect(),
+            ip4_table: router.fib.table_id::<crate::fib::Ip4>(on.table4).unwrap_or_default(),
+            ip6_table: router.fib.table_id::<crate::fib::Ip6>(on.table6).unwrap_or_default(),
+            indexes: [on.table4.0, on.table6.0],
+        })
+    };
+    Output::rows(chosen.iter().filter_map(row), write_on_interfaces)
 }
 
-impl fmt::Display for OnInterfaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for r in &self.0 {
-            writeln!(f, "{} ({}):", r.interface, if r.up { "up" } else { "dn" })?;
-            if let Some(lender) = &r.unnumbered {
-                writeln!(f, "  unnumbered, use {lender}")?;
-            }
-            for a in &r.addresses {
-                let table = if a.contains(':') { r.ip6_table } else { r.ip4_table };
-                match table {
-                    0 => writeln!(f, "  L3 {a}")?,
-                    table if a.contains(':') => writeln!(f, "  L3 {a} ip6 table-id {table}")?,
-                    table => writeln!(f, "  L3 {a} ip4 table-id {table}")?,
+fn write_on_interfaces(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for r in rows {
+        writeln!(f, "{} ({}):", r.interface, if r.up { "up" } else { "dn" })?;
+        if let Some(lender) = &r.unnumbered {
+            writeln!(f, "  unnumbered, use {lender}")?;
+        }
+        r.layer2.iter().try_for_each(|place| writeln!(f, "  L2 {place}"))?;
+        let [four, six] = [("ip4", r.ip4_table), ("ip6", r.ip6_table)];
+        for a in &r.addresses {
+            let is_six = a.contains(':');
+            match if is_six { six } else { four } {
+                (_, 0) => writeln!(f, "  L3 {a}")?,
+                (name, table) => {
+                    let index = r.indexes[usize::from(is_six)];
+                    writeln!(f, "  L3 {a} {name} table-id {table} fib-idx {index}")?;
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The state of IPv6 on one interface.

@@ -113,6 +113,21 @@ impl Hop {
     }
 }
 
+impl super::Adjacency {
+    /// Bytes in front of the IP header of packets on the output arc: the layer 2 header, or the
+    /// headers of a tunnel.
+    #[inline(always)]
+    pub fn front(&self) -> usize {
+        self.hop.as_ref().map_or(usize::from(self.header_len), |hop| hop.header.len())
+    }
+    /// Whether a packet on the output arc was made by this router, apart from a tunnel's headers.
+    #[inline(always)]
+    pub fn sends_own(&self, p: &Buffer<'_>) -> bool {
+        let is_enclosed = self.hop.as_ref().is_some_and(|hop| !hop.header.is_empty());
+        p.flags().has(if is_enclosed { Flags::LOCAL_INSIDE } else { Flags::LOCAL })
+    }
+}
+
 /// Copies a header into room of its length, in pieces: a call takes longer than copying so little.
 #[inline(always)]
 fn copy(header: &[u8], room: &mut [u8]) {

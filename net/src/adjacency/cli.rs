@@ -108,7 +108,7 @@ impl Show {
             .collect();
         match self.index {
             Some(index) if rows.is_empty() => Ok(Output::text(format!("no adjacency {index}"))),
-            _ => Ok(Output::of(Rows(rows))),
+            _ => Ok(Output::rows(rows, write_rows)),
         }
     }
 }
@@ -126,14 +126,8 @@ struct Row {
     text: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|r| writeln!(f, "[@{}] {}", r.index, r.text))
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|r| writeln!(f, "[@{}] {}", r.index, r.text))
 }
 
 struct ShowAll(Show);

@@ -427,19 +427,22 @@ impl Router {
             self.adjacencies.change(index, |a| a.is_counted = is_on);
         }
     }
-    /// Says which layer 2 address the neighbour of an adjacency has.
+    /// Sets the MAC address of a neighbour, but for the only other station of an interface.
     pub fn complete_adjacency(&mut self, index: AdjacencyIndex, mac: MacAddr) {
         let Some(a) = self.adjacencies.at(index) else { return };
-        let Some(i) = self.interfaces.at(a.interface) else { return };
-        let header = Header::new(mac, i.mac, a.link.ethertype());
+        let i = self.interfaces.at(a.interface).filter(|i| !i.is_point_to_point());
+        let Some(own) = i.map(|i| i.mac) else { return };
         self.adjacencies.change(index, |a| {
-            a.set_header(&header);
+            a.set_header(&Header::new(mac, own, a.link.ethertype()));
             a.complete = true;
         });
     }
     /// Says that the neighbour of an adjacency is not known any more.
     pub fn forget_adjacency(&mut self, index: AdjacencyIndex) {
-        self.adjacencies.change(index, |a| (a.complete, a.header_len) = (false, 0));
+        let on = self.adjacencies.at(index).and_then(|a| self.interfaces.at(a.interface));
+        if on.is_some_and(|i| !i.is_point_to_point()) {
+            self.adjacencies.change(index, |a| (a.complete, a.header_len) = (false, 0));
+        }
     }
     fn mtu_over(&self, interface: InterfaceIndex, link: Link) -> u16 {
         let of = match link {

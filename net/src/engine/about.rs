@@ -69,7 +69,7 @@ struct ShowCpu;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router, show: ShowVersion| Ok(Output::of(version(router, &show))));
-    cli.command(|router, _: ShowPlugins| Ok(Output::of(Plugins(program(router)))));
+    cli.command(|router, _: ShowPlugins| Ok(Output::written(program(router), write_plugins)));
     cli.command(|router, _: ShowCpu| -> Result<_, Error> {
         Ok(Output::of(Cpu::from(Description::of_this_cpu(router.engine.clock().hz()))))
     });
@@ -122,21 +122,15 @@ impl fmt::Display for Version {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Plugins(Program);
-
-impl fmt::Display for Plugins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folders = self.0.folders.join(":");
-        let path = if folders.is_empty() { "built in" } else { &folders };
-        writeln!(f, " Plugin path is: {path} plugins shown in load order\n")?;
-        writeln!(f, "     {:<40} {:<32} Description", "Plugin", "Version")?;
-        for (number, Plugin { file, version, about }) in self.0.plugins.iter().enumerate() {
-            writeln!(f, "{:>3}. {file:<40} {version:<32} {about}", number + 1)?;
-        }
-        Ok(())
+fn write_plugins(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let folders = program.folders.join(":");
+    let path = if folders.is_empty() { "built in" } else { &folders };
+    writeln!(f, " Plugin path is: {path} plugins shown in load order\n")?;
+    writeln!(f, "     {:<40} {:<32} Description", "Plugin", "Version")?;
+    for (number, Plugin { file, version, about }) in program.plugins.iter().enumerate() {
+        writeln!(f, "{:>3}. {file:<40} {version:<32} {about}", number + 1)?;
     }
+    Ok(())
 }
 
 #[derive(Serialize)]

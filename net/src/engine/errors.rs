@@ -34,7 +34,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             reason: text.text,
             severity: text.severity,
         });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
     cli.command(|router, _: ClearErrors| {
         router.stats.note_clear();
@@ -44,10 +44,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     count: u64,
     node: String,
@@ -55,15 +51,13 @@ struct Row {
     severity: &'static str,
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = |node, reason, severity| {
-            let [node, reason] = [node, reason].map(|text| centered(text, 35));
-            format!("{node}{reason}{}", centered(severity, 10))
-        };
-        writeln!(f, "{}{}", centered("Count", 10), columns("Node", "Reason", "Severity"))?;
-        self.0.iter().try_for_each(|row| {
-            writeln!(f, "{:>10}{}", row.count, columns(&row.node, row.reason, row.severity))
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let columns = |node, reason, severity| {
+        let [node, reason] = [node, reason].map(|text| centered(text, 35));
+        format!("{node}{reason}{}", centered(severity, 10))
+    };
+    writeln!(f, "{}{}", centered("Count", 10), columns("Node", "Reason", "Severity"))?;
+    rows.iter().try_for_each(|row| {
+        writeln!(f, "{:>10}{}", row.count, columns(&row.node, row.reason, row.severity))
+    })
 }

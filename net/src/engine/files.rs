@@ -25,37 +25,24 @@ struct File {
     target: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Files(Vec<File>);
-
-impl fmt::Display for Files {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:>3} File Name", "FD")?;
-        self.0.iter().try_for_each(|file| writeln!(f, "{:>3} {}", file.descriptor, file.target))
-    }
+fn write_files(rows: &[File], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:>3} File Name", "FD")?;
+    rows.iter().try_for_each(|file| writeln!(f, "{:>3} {}", file.descriptor, file.target))
 }
 
-/// Output of `show unix errors`.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Errors(Vec<String>);
-
-impl fmt::Display for Errors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "no Unix errors so far");
-        }
-        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
+fn write_errors(rows: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no Unix errors so far");
     }
+    rows.iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|_, _: ShowFiles| -> Result<_, Error> { Ok(Output::of(Files(files()?))) });
+    cli.command(|_, _: ShowFiles| -> Result<_, Error> { Ok(Output::rows(files()?, write_files)) });
     cli.command(|router, _: ShowErrors| -> Result<_, Error> {
         let entries = router.log.entries();
         let failed = entries.iter().filter(|e| e.level <= Level::Error);
-        Ok(Output::of(Errors(failed.map(ToString::to_string).collect())))
+        Ok(Output::rows(failed.map(ToString::to_string), write_errors))
     });
 }
 

@@ -148,22 +148,16 @@ struct Arc {
     name: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<8}{:<40}Flags", "Index", "Node")?;
-        for row in &self.0 {
-            let line = format!("{:<8}{:<40}{}", row.index, row.name, row.flags.join(" "));
-            writeln!(f, "{}", line.trim_end())?;
-            for (edge, arc) in row.arcs.iter().enumerate() {
-                writeln!(f, "  {:<6}  -> {} ({})", format!("[{edge}]"), arc.name, arc.index)?;
-            }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<8}{:<40}Flags", "Index", "Node")?;
+    for row in rows {
+        let line = format!("{:<8}{:<40}{}", row.index, row.name, row.flags.join(" "));
+        writeln!(f, "{}", line.trim_end())?;
+        for (edge, arc) in row.arcs.iter().enumerate() {
+            writeln!(f, "  {:<6}  -> {} ({})", format!("[{edge}]"), arc.name, arc.index)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 pub(super) fn register_command(cli: &mut Cli<Router>) {
@@ -190,7 +184,7 @@ pub(super) fn register_command(cli: &mut Cli<Router>) {
             .map(|node| Arc { index: node.0, name: name(node) })
             .collect(),
         };
-        Ok(Output::of(Rows(rows.map(row).collect())))
+        Ok(Output::rows(rows.map(row), write_rows))
     });
 }
 

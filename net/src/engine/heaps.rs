@@ -36,13 +36,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         let is_alone = areas.len() == 1;
         areas.iter_mut().for_each(|area| area.is_alone = is_alone);
-        Ok(Output::of(Areas(areas)))
+        Ok(Output::rows(areas, write_areas))
     });
 }
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Areas(Vec<Area>);
 
 /// Memory for one purpose, in bytes.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -136,15 +132,13 @@ fn has_one_node() -> bool {
     entries.flatten().filter(|e| e.file_name().to_str().is_some_and(is_node)).count() < 2
 }
 
-impl fmt::Display for Areas {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(i, area)| {
-            if i > 0 {
-                writeln!(f)?;
-            }
-            area.fmt(f)
-        })
-    }
+fn write_areas(rows: &[Area], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().enumerate().try_for_each(|(i, area)| {
+        if i > 0 {
+            writeln!(f)?;
+        }
+        write!(f, "{area}")
+    })
 }
 
 impl fmt::Display for Area {

@@ -63,17 +63,11 @@ struct VariantRow {
     description: &'static str,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Variants(Vec<VariantRow>);
-
-impl fmt::Display for Variants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<16}{:>9}{:>7}  Description", "Name", "Priority", "Nodes")?;
-        self.0.iter().try_for_each(|v| {
-            writeln!(f, "{:<16}{:>9}{:>7}  {}", v.name, v.priority, v.nodes, v.description)
-        })
-    }
+fn write_variants(rows: &[VariantRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<16}{:>9}{:>7}  Description", "Name", "Priority", "Nodes")?;
+    rows.iter().try_for_each(|v| {
+        writeln!(f, "{:<16}{:>9}{:>7}  {}", v.name, v.priority, v.nodes, v.description)
+    })
 }
 
 /// Show the graph: nodes with next and previous nodes.
@@ -124,7 +118,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             description: v.description(),
         };
         let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());
-        Ok(Output::of(Variants(supported.map(row).collect())))
+        Ok(Output::rows(supported.map(row), write_variants))
     });
     cli.values("variant", |_| {
         let supported = Variant::ALL.into_iter().filter(|variant| variant.is_supported());

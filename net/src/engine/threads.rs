@@ -34,7 +34,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router, _: ShowThreads| {
         let row = |info: ThreadInfo| Row { scheduler: scheduler(info.lwp), info };
-        Ok(Output::of(Rows(all(router).into_iter().map(row).collect())))
+        Ok(Output::rows(all(router).into_iter().map(row), write_rows))
     });
 }
 
@@ -75,10 +75,6 @@ pub(super) fn only_cpu() -> Option<usize> {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     #[serde(flatten)]
     info: ThreadInfo,
@@ -102,32 +98,25 @@ fn scheduler(lwp: u32) -> String {
     format!("{policy} ({})", field(40))
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cells = |row: &Row| {
-            let t = &row.info;
-            let numbers = [t.loops, t.epolls, t.sleeps, t.fd_wakeups, t.wake_requests, t.wakeups];
-            let cpu = t.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
-            let mut cells = vec![
-                t.id.to_string(),
-                t.name.clone(),
-                t.lwp.to_string(),
-                cpu,
-                row.scheduler.clone(),
-            ];
-            cells.extend(numbers.map(|n| n.to_string()));
-            cells
-        };
-        let rows: Vec<_> = self.0.iter().map(cells).collect();
-        let width = |column: usize| {
-            let widths = rows.iter().map(|row| row[column].len());
-            widths.chain([TITLES[column].len()]).max().unwrap_or(0)
-        };
-        let titles = TITLES.iter().enumerate().map(|(c, title)| format!("{title:^0$}", width(c)));
-        writeln!(f, "{}", titles.collect::<Vec<_>>().join(" "))?;
-        rows.iter().try_for_each(|row| {
-            let cells = row.iter().enumerate().map(|(c, cell)| format!("{cell:>0$}", width(c)));
-            writeln!(f, "{}", cells.collect::<Vec<_>>().join(" "))
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let cells = |row: &Row| {
+        let t = &row.info;
+        let numbers = [t.loops, t.epolls, t.sleeps, t.fd_wakeups, t.wake_requests, t.wakeups];
+        let cpu = t.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+        let mut cells =
+            vec![t.id.to_string(), t.name.clone(), t.lwp.to_string(), cpu, row.scheduler.clone()];
+        cells.extend(numbers.map(|n| n.to_string()));
+        cells
+    };
+    let rows: Vec<_> = rows.iter().map(cells).collect();
+    let width = |column: usize| {
+        let widths = rows.iter().map(|row| row[column].len());
+        widths.chain([TITLES[column].len()]).max().unwrap_or(0)
+    };
+    let titles = TITLES.iter().enumerate().map(|(c, title)| format!("{title:^0$}", width(c)));
+    writeln!(f, "{}", titles.collect::<Vec<_>>().join(" "))?;
+    rows.iter().try_for_each(|row| {
+        let cells = row.iter().enumerate().map(|(c, cell)| format!("{cell:>0$}", width(c)));
+        writeln!(f, "{}", cells.collect::<Vec<_>>().join(" "))
+    })
 }

@@ -110,8 +110,34 @@ struct F64IncrementByOneReply {
     f64_value: f64,
 }
 
+/// Run a command at an address in the original's shared memory: refused; use `cli_inband`.
+#[derive(Message)]
+#[reply(CliReply)]
+struct Cli {
+    cmd_in_shmem: u64,
+}
+
+/// Refused: an address in another process says nothing.
+#[derive(Message)]
+struct CliReply {
+    reply_in_shmem: u64,
+}
+
+/// Get the graph at an address in the original's shared memory: refused; use `get_node_index`.
+#[derive(Message)]
+#[reply(GetNodeGraphReply)]
+struct GetNodeGraph {}
+
+/// Refused: an address in another process says nothing.
+#[derive(Message)]
+struct GetNodeGraphReply {
+    reply_in_shmem: u64,
+}
+
 pub(super) fn register(api: &mut Api<Router>) {
     api.core("vlib", "1.0.0")
+        .call(|_: &mut Router, _: Cli| Err::<CliReply, _>(Retval::UNSUPPORTED))
+        .call(|_: &mut Router, _: GetNodeGraph| Err::<GetNodeGraphReply, _>(Retval::UNSUPPORTED))
         .call(|router, m: GetNodeIndex| {
             let node = find(router, &m.node_name, Retval::NO_SUCH_NODE)?;
             Ok(GetNodeIndexReply { node_index: node.0 })

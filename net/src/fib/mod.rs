@@ -278,6 +278,7 @@ fn register(parts: &mut Parts) -> Result<(), ::control::feature::Refused> {
     lookup::register(router).map_err(refuse)?;
     lookup_dpo::register(router).map_err(refuse)?;
     cli::register(&mut parts.cli);
+    parts.router.finders.push(("ip route", cli::find));
     api::register(&mut parts.api);
     adjacency::register(&mut parts.cli);
     Ok(())

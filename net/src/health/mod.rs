@@ -31,16 +31,16 @@ pub struct Check {
     pub name: &'static str,
     /// Statement of a check that finds nothing: a line for `show health verbose`.
     pub about: &'static str,
-    /// Looks, within about a millisecond, and says what it found.
+    /// Runs the check, within about a millisecond, and adds its findings.
     pub look: fn(&mut Router, &mut Findings),
 }
 
-/// When a check looks.
+/// When a check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Also every few seconds, for Prometheus and the console.
     Always,
-    /// When somebody asks: it takes longer than others.
+    /// Only for `show health` itself: it takes longer than others.
     Asked,
 }
 
@@ -48,9 +48,9 @@ pub enum When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Packets are lost, or cannot get where they should.
+    /// Packets are lost or do not reach their destination.
     Error,
-    /// It may come to that.
+    /// This may become an error.
     Warning,
     /// Worth knowing.
     Note,
@@ -98,7 +98,7 @@ impl Findings {
     }
 }
 
-/// Losses of the last minute, however often somebody looks.
+/// Losses of the last minute, independent of how often health is checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lately {
     count: u64,
@@ -146,11 +146,11 @@ impl Router {
     pub fn check_health(&mut self, check: Check) {
         self.checks.push((check, When::Always));
     }
-    /// Declares one that looks only when somebody asks.
+    /// Declares a check that runs only for `show health` itself.
     pub fn check_health_when_asked(&mut self, check: Check) {
         self.checks.push((check, When::Asked));
     }
-    /// What one check finds, the worst first.
+    /// Findings of one check, the worst first.
     pub(crate) fn look(&mut self, check: Check) -> Vec<Finding> {
         let mut found = Findings { check: check.name, all: Vec::new() };
         (check.look)(self, &mut found);

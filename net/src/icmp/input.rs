@@ -9,7 +9,7 @@ use zerocopy::FromBytes;
 use super::reason6::{Count6, Error6};
 use crate::ip::{Edges, Headers, V4, V6, Version};
 
-/// Gives ICMP messages to who takes their type.
+/// Passes ICMP messages to the node that is registered for their type.
 #[derive(Clone)]
 pub struct IcmpInput<V> {
     /// Version.

@@ -1,8 +1,8 @@
 //! ICMP (RFC 792, RFC 1812 section 4.3) and ICMPv6 (RFC 4443): input, echo, and errors.
 //!
 //! A node that finds something wrong with a packet puts a [`Problem`] on it and sends it to
-//! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to who registered for their
-//! type with [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
+//! `ip4-icmp-error` or `ip6-icmp-error`. Messages for this router go to the node that is registered
+//! for their type with [`crate::Router::icmp4_type`] and [`crate::Router::icmp6_type`].
 
 mod echo4;
 mod echo6;
@@ -42,12 +42,12 @@ const TYPES: usize = 1 << 8;
 /// this number. The current bytes start at the IP header.
 pub type Restore = Arc<dyn Fn(&mut Buffer<'_>, usize, Epoch<'_>) + Send + Sync>;
 
-/// Control's end of what restores packets.
+/// Functions that restore packets, as the control thread publishes them.
 struct Restores(Shared<Vec<Restore>>);
 
 impl Router {
-    /// Has packets be restored before errors are made of them, so that their senders are told of
-    /// them as they were sent (RFC 5508 section 4).
+    /// Registers a function that restores packets before ICMP errors quote them, so that senders
+    /// get them back as they sent them (RFC 5508 section 4).
     pub fn restore_before_errors(&mut self, restore: Restore) {
         let Some(Restores(all)) = self.state_mut::<Restores>() else { return };
         let all_now = all.current().iter().cloned().chain([restore]).collect();

@@ -4,7 +4,7 @@ use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, V
 use control::configuration::Stage;
 use wire::MacAddr;
 
-use super::show::{Counted, Hardware, HardwareRow, Row};
+use super::show::{Hardware, HardwareRow, Row, write_counted};
 use super::{Interface, InterfaceIndex, Mtu};
 use crate::router::{Router, no_answer};
 
@@ -155,7 +155,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.values("interface", |router: &Router| {
         router.interfaces.iter().map(|i| i.name.clone()).collect()
     });
-    cli.command(|router, show: ShowInterface| Ok(Output::of(counted(router, &show.interfaces)?)));
+    cli.command(|router, show: ShowInterface| {
+        Ok(Output::rows(counted(router, &show.interfaces)?, write_counted))
+    });
     cli.command(show_hardware);
     cli.command(|router, _: ClearInterfaces| {
         router.clear_interface_counters(None).map_err(no_answer)
@@ -272,8 +274,8 @@ pub(super) fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r I
     names.iter().map(|name| found(name).ok_or_else(|| name.unknown("interface"))).collect()
 }
 
-fn counted(router: &Router, names: &[Word]) -> Result<Counted, Error> {
+fn counted(router: &Router, names: &[Word]) -> Result<Vec<Row>, Error> {
     let row =
         |i: &Interface| Row { interface: i.clone(), counters: router.interfaces.values(i.index) };
-    Ok(Counted(chosen(router, names)?.into_iter().map(row).collect()))
+    Ok(chosen(router, names)?.into_iter().map(row).collect())
 }

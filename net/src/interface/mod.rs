@@ -347,7 +347,7 @@ pub enum Error {
     /// a VLAN ID is 1 to 4095
     #[retval(INVALID_VLAN)]
     InvalidVlan,
-    /// link speed change not supported by its device
+    /// driver does not support setting link speed: link speed change not supported by its device
     #[retval(UNSUPPORTED)]
     FixedSpeed,
     /// the link does not support {0} kilobits per second

@@ -111,7 +111,7 @@ struct SetDefaultMode {
 struct ShowDefaultMode;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router, _: ShowPlacement| Ok(Output::of(placement(router))));
+    cli.command(|router, _: ShowPlacement| Ok(Output::rows(placement(router), write_placement)));
     cli.command(|router, set: SetMode| {
         let usual = Some(router.interfaces.default_rx_mode).filter(|_| set.default);
         let mode = usual.or(set.mode.map(Mode::state)).ok_or("missing mode")?;
@@ -189,10 +189,6 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Placement(Vec<Row>);
-
 /// One receive queue.
 #[derive(Serialize)]
 pub(super) struct Row {
@@ -226,26 +222,24 @@ pub(super) fn of(router: &Router, index: InterfaceIndex) -> Vec<Row> {
     queues.into_iter().enumerate().map(row).collect()
 }
 
-fn placement(router: &Router) -> Placement {
+fn placement(router: &Router) -> Vec<Row> {
     let mut rows: Vec<_> = router.interfaces.iter().flat_map(|i| of(router, i.index)).collect();
     rows.sort_by(|a, b| (a.thread, &a.node).cmp(&(b.thread, &b.node)));
-    Placement(rows)
+    rows
 }
 
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut before: Option<&Row> = None;
-        for row in &self.0 {
-            let same_thread = before.is_some_and(|b| b.thread == row.thread);
-            if !same_thread {
-                writeln!(f, "Thread {} ({}):", row.thread, row.thread_name)?;
-            }
-            if !same_thread || before.is_some_and(|b| b.node != row.node) {
-                writeln!(f, "  node {}:", row.node)?;
-            }
-            writeln!(f, "    {} queue {} ({})", row.interface, row.queue, row.mode)?;
-            before = Some(row);
+fn write_placement(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut before: Option<&Row> = None;
+    for row in rows {
+        let same_thread = before.is_some_and(|b| b.thread == row.thread);
+        if !same_thread {
+            writeln!(f, "Thread {} ({}):", row.thread, row.thread_name)?;
         }
-        Ok(())
+        if !same_thread || before.is_some_and(|b| b.node != row.node) {
+            writeln!(f, "  node {}:", row.node)?;
+        }
+        writeln!(f, "    {} queue {} ({})", row.interface, row.queue, row.mode)?;
+        before = Some(row);
     }
+    Ok(())
 }

@@ -106,11 +106,6 @@ struct ClearHardware {
     interfaces: Vec<Word>,
 }
 
-/// Rows of text, a list in JSON.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
 #[derive(Serialize)]
 struct Row {
     interface: String,
@@ -120,20 +115,18 @@ struct Row {
     secondary: Vec<String>,
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.0 {
-            match &row.tag {
-                Some(tag) => writeln!(f, "{}: {tag}", row.interface)?,
-                None => {
-                    writeln!(f, "Interface: {}", row.interface)?;
-                    writeln!(f, "Secondary MAC addresses:")?;
-                    row.secondary.iter().try_for_each(|mac| writeln!(f, "  {mac}"))?;
-                }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for row in rows {
+        match &row.tag {
+            Some(tag) => writeln!(f, "{}: {tag}", row.interface)?,
+            None => {
+                writeln!(f, "Interface: {}", row.interface)?;
+                writeln!(f, "Secondary MAC addresses:")?;
+                row.secondary.iter().try_for_each(|mac| writeln!(f, "  {mac}"))?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// A name that ends in digits, without them.
@@ -170,7 +163,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             tag: Some(tag(&i.tag)),
             secondary: Vec::new(),
         };
-        Ok(Output::of(Rows(chosen(router, &c.interfaces)?.into_iter().map(row).collect())))
+        Ok(Output::rows(chosen(router, &c.interfaces)?.into_iter().map(row), write_rows))
     });
     cli.command(|router: &mut Router, c: SetSecondary| {
         router.set_secondary_mac(c.interface, c.mac, !c.del)?;
@@ -183,8 +176,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             secondary: i.port.secondary.iter().map(ToString::to_string).collect(),
         };
         let chosen = chosen(router, c.interface.as_slice())?.into_iter();
-        let rows = chosen.filter(|i| !i.port.secondary.is_empty()).map(row).collect();
-        Ok(Output::of(Rows(rows)))
+        let rows = chosen.filter(|i| !i.port.secondary.is_empty()).map(row);
+        Ok(Output::rows(rows, write_rows))
     });
     cli.command(|router: &mut Router, c: SetName| {
         let index = find(router, &c.interface)?;

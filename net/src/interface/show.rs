@@ -8,11 +8,6 @@ use serde::Serialize;
 use super::{Interface, Kind, Values, placement};
 use crate::router::Router;
 
-/// `show interface`.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct Counted(pub Vec<Row>);
-
 /// An interface with its counters.
 #[derive(Serialize)]
 pub(super) struct Row {
@@ -21,34 +16,32 @@ pub(super) struct Row {
     pub counters: Values,
 }
 
-impl fmt::Display for Counted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = |name: &str, [index, state, mtu]: [&str; 3]| {
-            let (index, state) = (centered(index, 5), centered(state, 10));
-            format!("{name:<32}{index}{state}{}", centered(mtu, 21))
+pub(super) fn write_counted(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let columns = |name: &str, [index, state, mtu]: [&str; 3]| {
+        let (index, state) = (centered(index, 5), centered(state, 10));
+        format!("{name:<32}{index}{state}{}", centered(mtu, 21))
+    };
+    write!(f, "{}", columns(&centered("Name", 32), ["Idx", "State", "MTU (L3/IP4/IP6/MPLS)"]))?;
+    writeln!(f, "{}{}", centered("Counter", 16), centered("Count", 16))?;
+    for Row { interface: i, counters } in rows {
+        let state = match i.admin_up {
+            true if i.is_device_gone => "gone",
+            true if i.port.punts => "punt",
+            true => "up",
+            false => "down",
         };
-        write!(f, "{}", columns(&centered("Name", 32), ["Idx", "State", "MTU (L3/IP4/IP6/MPLS)"]))?;
-        writeln!(f, "{}{}", centered("Counter", 16), centered("Count", 16))?;
-        for Row { interface: i, counters } in &self.0 {
-            let state = match i.admin_up {
-                true if i.is_device_gone => "gone",
-                true if i.port.punts => "punt",
-                true => "up",
-                false => "down",
-            };
-            let mtu = format!("{}/{}/{}/{}", i.mtu.l3, i.mtu.ip4, i.mtu.ip6, i.mtu.mpls);
-            write!(f, "{}", columns(&i.name, [&i.index.0.to_string(), state, &mtu]))?;
-            let moved = counters.moved();
-            if moved.is_empty() {
-                writeln!(f)?;
-            }
-            for (line, (counter, value)) in moved.iter().enumerate() {
-                let indent = if line == 0 { 0 } else { 68 };
-                writeln!(f, "{:indent$}{counter:<16}{value:>16}", "")?;
-            }
+        let mtu = format!("{}/{}/{}/{}", i.mtu.l3, i.mtu.ip4, i.mtu.ip6, i.mtu.mpls);
+        write!(f, "{}", columns(&i.name, [&i.index.0.to_string(), state, &mtu]))?;
+        let moved = counters.moved();
+        if moved.is_empty() {
+            writeln!(f)?;
         }
-        Ok(())
+        for (line, (counter, value)) in moved.iter().enumerate() {
+            let indent = if line == 0 { 0 } else { 68 };
+            writeln!(f, "{:indent$}{counter:<16}{value:>16}", "")?;
+        }
     }
+    Ok(())
 }
 
 /// `show hardware-interfaces`.

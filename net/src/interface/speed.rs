@@ -39,7 +39,8 @@ struct Speeds {
 impl fmt::Display for Speeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.speeds.is_empty() {
-            return writeln!(f, "{}: no link speed capabilities", self.interface);
+            let none = "no speed capabilities reported for";
+            return writeln!(f, "{none} {0} ({0}: no link speed capabilities)", self.interface);
         }
         write!(f, "{}:", self.interface)?;
         self.speeds.iter().try_for_each(|kbps| write!(f, " {kbps}"))?;

@@ -153,7 +153,7 @@ impl Router {
             mtu: Mtu { l3: 0, ip4: 0, ip6: 0, mpls: 0 },
             flooding: Flooding::default(),
             tag_rewrite: TagRewrite::default(),
-            far_end: None,
+            far_end: sub.sender,
             start: Start::default(),
             link_follows_admin: false,
             port,

@@ -87,7 +87,7 @@ impl TxQueues {
     pub fn choice(&self) -> TxChoice {
         TxChoice(self.chosen.reader())
     }
-    /// Says which threads send on a queue that is there, and no others.
+    /// Sets the threads that send on an existing queue, and no others.
     pub(super) fn place(&mut self, number: usize, threads: &[usize]) {
         self.threads[number] = threads.iter().copied().collect();
         self.placed.insert(number);

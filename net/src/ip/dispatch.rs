@@ -16,7 +16,7 @@ use crate::router::Router;
 
 const NOBODY: u32 = u32::MAX;
 
-/// The edge that leads to who takes a number.
+/// Returns the edge to the node that is registered for a number.
 #[derive(Clone)]
 pub struct Edges {
     slots: Box<[u32]>,
@@ -61,7 +61,7 @@ impl Table {
         edges.slots[usize::from(number)] = slot;
         self.edges.publish(edges);
     }
-    /// The edge to who takes a number, or would if no program got its packets.
+    /// Returns the edge to the node that is registered for a number, even if packets are punted.
     fn listener(&self, number: u16) -> u32 {
         let edge = self.edges.current().slots[usize::from(number)];
         self.behind.get(&number).copied().unwrap_or(edge)

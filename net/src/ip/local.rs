@@ -1,5 +1,5 @@
-//! Packets for this router: checked, and given to who takes their protocol (RFC 1122 section
-//! 3.3.1.4).
+//! Packets for this router: checked, and passed to the node that is registered for their protocol
+//! (RFC 1122 section 3.3.1.4).
 //!
 //! `ip4-receive` and `ip6-receive` deliver correct packets. Others go to `ip4-local` and
 //! `ip6-local`, which check again, count, drop, and send errors.

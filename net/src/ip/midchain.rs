@@ -97,7 +97,7 @@ impl<V: Version> Node for Midchain<V> {
                         return None;
                     }
                     V::spend_hop(p);
-                    p.add_flags(Flags::LOCAL);
+                    mark_enclosed(p);
                     hop.put_in_front(p)?;
                     p.set_tx(a.interface.0);
                     if a.is_counted {
@@ -124,8 +124,7 @@ impl<V: Version> Node for Midchain<V> {
                     }
                     if !hop.header.is_empty() {
                         spend_hop::<V>(p); // otherwise where the packet goes on as it is
-                        // The outer header is made here: it has all its hops, and may be cut.
-                        p.add_flags(Flags::LOCAL);
+                        mark_enclosed(p);
                     }
                     hop.put_in_front(p).ok_or(V::DROPPED)?;
                     p.set_tx(a.interface.0);
@@ -138,6 +137,15 @@ impl<V: Version> Node for Midchain<V> {
             },
         );
     }
+}
+
+/// Marks a packet that gets the headers of a tunnel. They are made here: the outer header has all
+/// its hops, and may be cut.
+#[inline(always)]
+fn mark_enclosed(p: &mut Buffer<'_>) {
+    let is_own = p.flags().has(Flags::LOCAL);
+    p.clear_flags(Flags::LOCAL_INSIDE);
+    p.add_flags(if is_own { Flags::LOCAL.with(Flags::LOCAL_INSIDE) } else { Flags::LOCAL });
 }
 
 /// An adjacency and the headers of its tunnel.

@@ -2,7 +2,7 @@
 //! punted.
 //!
 //! `ip4-input` checks a packet, a lookup (in `fib`) chooses its way: `ip4-rewrite` sends it on,
-//! `ip4-receive` gives it to who takes its protocol, `ip4-drop` and `ip4-punt` end it. Each node
+//! `ip4-receive` passes it to the node of its protocol, `ip4-drop` and `ip4-punt` end it. Each node
 //! here is written once and is there twice, for each [`Version`].
 
 mod balanced;

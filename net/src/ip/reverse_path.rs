@@ -1,5 +1,6 @@
 //! Reverse paths: where the route to a source leads, followed as a packet would be.
 
+use graph::{Buffer, Flags};
 use infra::rcu::{Epoch, SlabReader};
 use wire::{ip4, ip6};
 use zerocopy::FromBytes;
@@ -89,10 +90,16 @@ impl<F: SourceFamily> ReversePaths<F> {
             addresses: router.addresses.reader(),
         }
     }
-    /// The header length of an adjacency; 0 when there is none.
+    /// The bytes in front of the IP header of a packet that is sent ([`Adjacency::front`]).
     #[inline(always)]
-    pub fn header_len(&self, adjacency: u32, epoch: Epoch<'_>) -> usize {
-        self.adjacencies.read(adjacency, epoch).map_or(0, |a| a.header_len.into())
+    pub fn front(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> usize {
+        self.adjacencies.read(p.adjacency(), epoch).map_or(0, Adjacency::front)
+    }
+    /// Whether a packet that is sent is the router's own ([`Adjacency::sends_own`]).
+    #[inline(always)]
+    pub fn sends_own(&self, p: &Buffer<'_>, epoch: Epoch<'_>) -> bool {
+        let adjacency = self.adjacencies.read(p.adjacency(), epoch);
+        adjacency.map_or(p.flags().has(Flags::LOCAL), |a| a.sends_own(p))
     }
     /// The reverse path to a source. With an interface, only paths over it count.
     #[inline(always)]

@@ -11,7 +11,7 @@ use super::dispatch::Edges;
 use super::local::Delivery;
 use super::{Headers, Version};
 
-/// Gives UDP packets for this router to who listens on their port.
+/// Passes UDP packets for this router to the node that is registered for their port.
 #[derive(Clone)]
 pub struct UdpLookup<V> {
     /// Version.

@@ -175,7 +175,7 @@ pub struct Nodes {
     pub reassemble: &'static str,
     /// Finds who listens on a UDP port.
     pub udp_lookup: &'static str,
-    /// Gives packets to UDP ports that are punted to who gets those.
+    /// Passes packets to punted UDP ports to the node that is registered for those.
     pub udp_punt: &'static str,
     /// Finds who takes an ICMP type.
     pub icmp_input: &'static str,

@@ -158,8 +158,7 @@ fn verify_udp(p: &Buffer<'_>, upper: &Upper) -> Result<(), Error> {
     Err(Error::UdpChecksum)
 }
 
-/// Whether the layer 4 checksum was found good already, or is to be computed by who sends the
-/// packet.
+/// Whether the layer 4 checksum was verified already, or will be computed when the packet is sent.
 #[inline(always)]
 fn is_sum_known(p: &Buffer<'_>) -> bool {
     p.flags().has(Flags::CHECKSUM_OK.with(Flags::CHECKSUM_TODO))

@@ -65,7 +65,7 @@ impl Show {
             let is_summary = self.is_summary;
             all.push(Table { name, fib_index: index.0, table_id: id, is_summary, routes });
         }
-        Ok(Output::of(Tables(all)))
+        Ok(Output::list(all))
     }
     fn is_chosen<F: Multicast>(&self, key: MKey<F>) -> bool {
         match self.addrs[..] {
@@ -117,10 +117,6 @@ struct Table {
     routes: Vec<Route>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Tables(Vec<Table>);
-
 fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
     let route = entry.best();
     let name = |p: &MPath| match p.path.target {
@@ -142,12 +138,6 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
         copies: copies.iter().map(|copy| describe(router, copy)).collect(),
         packets: counted.packets,
         bytes: counted.bytes,
-    }
-}
-
-impl fmt::Display for Tables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|t| t.fmt(f))
     }
 }
 

@@ -72,7 +72,7 @@ pub struct SourceRoute {
 }
 
 impl SourceRoute {
-    /// Adds paths; one that is there takes the new flags.
+    /// Adds paths; an existing path takes the new flags.
     pub(super) fn add(&mut self, paths: &[MPath]) {
         for new in paths {
             match self.paths.iter_mut().find(|p| p.path.target == new.path.target) {

@@ -351,7 +351,7 @@ fn messages_add_list_and_delete_multicast_routes() {
         assert_eq!((all.len(), lens), (3 + 2, vec![32, 64]));
         assert_eq!(mine[0].route.entry_flags, MfibEntryFlags::SIGNAL);
         assert_eq!(local.dump(router, &IpMtableDump {}).len(), 2);
-        // Another path comes to those there are, and one that is there takes the new flags.
+        // A path is added to the existing ones, and an existing path takes the new flags.
         let flags = MfibItfFlags(MfibItfFlags::ACCEPT.0 | MfibItfFlags::FORWARD.0);
         let group = prefix([232, 1, 1, 7], [0; 4], 32);
         for one in paths.iter().chain(&[path(pg0, flags)]) {

@@ -1,5 +1,5 @@
-//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: solicitations for others are answered with our
-//! own address of layer 2, before anybody looks whether they are for this router.
+//! `ip6-unicast-nd-proxy`, `ip6-multicast-nd-proxy`: solicitations for other hosts are answered
+//! with our own link-layer address, before the check whether they are addressed to this router.
 //!
 //! On interfaces the operator chose, that is all of them: it serves a host behind an unnumbered
 //! interface that thinks it is on our network, with our own address. On the others, it is those for

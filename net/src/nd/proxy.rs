@@ -103,7 +103,7 @@ impl Router {
     /// Answers for a host behind `interface` from now on.
     ///
     /// # Errors
-    /// [`ProxyError`]; nothing has changed then. Adding one that is there is none.
+    /// [`ProxyError`]; nothing has changed then. Adding an existing one is no error.
     pub fn add_nd_proxy(
         &mut self,
         interface: InterfaceIndex,

@@ -328,7 +328,7 @@ impl Work for Released {
 }
 
 fn has_neighbors(router: &Router, interface: InterfaceIndex) -> bool {
-    router.interfaces.at(interface).is_some_and(|i| i.kind == Kind::Ethernet)
+    router.interfaces.at(interface).is_some_and(|i| i.kind != Kind::Local)
 }
 
 /// Forgets the neighbours of an interface that `which` names.

@@ -44,29 +44,23 @@ struct Row {
     tx: Counted,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Statistics(Vec<Row>);
-
-impl fmt::Display for Statistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut last = "";
-        for row in &self.0 {
-            if last != row.interface {
-                writeln!(f, "{}:", row.interface)?;
-                last = &row.interface;
-            }
-            for (direction, c) in [("rx", &row.rx), ("tx", &row.tx)] {
-                let Counted { requests, replies, gratuitous } = c;
-                write!(f, "  {} {direction}: requests:{requests} ", row.protocol)?;
-                writeln!(f, "replies:{replies} gratuitous:{gratuitous}")?;
-            }
+fn write_statistics(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut last = "";
+    for row in rows {
+        if last != row.interface {
+            writeln!(f, "{}:", row.interface)?;
+            last = &row.interface;
         }
-        Ok(())
+        for (direction, c) in [("rx", &row.rx), ("tx", &row.tx)] {
+            let Counted { requests, replies, gratuitous } = c;
+            write!(f, "  {} {direction}: requests:{requests} ", row.protocol)?;
+            writeln!(f, "replies:{replies} gratuitous:{gratuitous}")?;
+        }
     }
+    Ok(())
 }
 
-fn statistics(router: &Router, interfaces: &[InterfaceIndex]) -> Statistics {
+fn statistics(router: &Router, interfaces: &[InterfaceIndex]) -> Vec<Row> {
     let counters = &router.neighbors().counters;
     let row = |on: &InterfaceIndex, of: usize| {
         let counted = |m: &Messages| {
@@ -81,7 +75,7 @@ fn statistics(router: &Router, interfaces: &[InterfaceIndex]) -> Statistics {
             tx: counted(&counters[of].tx),
         }
     };
-    Statistics(interfaces.iter().flat_map(|on| [row(on, 0), row(on, 1)]).collect())
+    interfaces.iter().flat_map(|on| [row(on, 0), row(on, 1)]).collect()
 }
 
 #[derive(Serialize)]
@@ -94,18 +88,12 @@ struct Watching {
     interface: Option<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Watchers(Vec<Watching>);
-
-impl fmt::Display for Watchers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|w| {
-            let address = w.address.map_or("all addresses".to_owned(), |a| a.to_string());
-            let interface = w.interface.as_deref().unwrap_or("all interfaces");
-            writeln!(f, "client:{} pid:{}: {address} on {interface}", w.client, w.pid)
-        })
-    }
+fn write_watchers(rows: &[Watching], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|w| {
+        let address = w.address.map_or("all addresses".to_owned(), |a| a.to_string());
+        let interface = w.interface.as_deref().unwrap_or("all interfaces");
+        writeln!(f, "client:{} pid:{}: {address} on {interface}", w.client, w.pid)
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -114,7 +102,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             Some(name) => vec![find(router, name)?],
             None => router.interfaces.iter().map(|i| i.index).collect(),
         };
-        Ok(Output::of(statistics(router, &chosen)))
+        Ok(Output::rows(statistics(router, &chosen), write_statistics))
     });
     cli.command(|router: &mut Router, _: ShowWatchers| {
         let name = |on: InterfaceIndex| router.interfaces.name(on.0).to_owned();
@@ -124,7 +112,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             address: w.addr,
             interface: w.interface.map(name),
         };
-        Ok(Output::of(Watchers(router.neighbor_watchers().iter().map(row).collect())))
+        Ok(Output::rows(router.neighbor_watchers().iter().map(row), write_watchers))
     });
 }
 

@@ -59,7 +59,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             host,
             mtu,
         });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
 }
 
@@ -70,13 +70,7 @@ struct Row {
     mtu: u16,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Path MTU:")?;
-        self.0.iter().try_for_each(|r| writeln!(f, "  table:{} {} {}", r.table, r.host, r.mtu))
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "Path MTU:")?;
+    rows.iter().try_for_each(|r| writeln!(f, "  table:{} {} {}", r.table, r.host, r.mtu))
 }

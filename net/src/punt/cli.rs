@@ -359,7 +359,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let both = show.ipv4 == show.ipv6;
         let is_shown = |version: &IpVersion| both || [show.ipv4, show.ipv6][*version as usize];
         let shown = IpVersion::ALL.into_iter().filter(is_shown);
-        Ok(Output::of(UdpPunt(shown.map(|version| UdpPorts::of(router, version)).collect())))
+        Ok(Output::rows(shown.map(|version| UdpPorts::of(router, version)), write_udp_punt))
     });
     cli.command(|router: &mut Router, _: ShowLocal| {
         let protocols = router.protocol_takers();
@@ -379,7 +379,7 @@ fn redirects<V: Redirecting>(router: &Router) -> Output {
         rx: from.map_or_else(|| "all".to_owned(), name),
         to: to.map(|to| RedirectPath { next_hop: to.next_hop, tx: name(to.tx) }),
     });
-    Output::of(Rows(rows.collect()))
+    Output::rows(rows, write_rows)
 }
 
 #[derive(Serialize)]
@@ -395,25 +395,14 @@ struct RedirectPath {
     tx: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { rx, to }| match to {
-            Some(RedirectPath { next_hop, tx }) => {
-                writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
-            }
-            None => writeln!(f, "rx {rx} redirect nowhere"),
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { rx, to }| match to {
+        Some(RedirectPath { next_hop, tx }) => {
+            writeln!(f, "rx {rx} redirect via {next_hop} {tx}")
+        }
+        None => writeln!(f, "rx {rx} redirect nowhere"),
+    })
 }
-
-/// Output of `show udp punt`.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct UdpPunt(Vec<UdpPorts>);
 
 /// Ports of one version of IP.
 #[derive(Serialize)]
@@ -433,21 +422,19 @@ impl UdpPorts {
     }
 }
 
-impl fmt::Display for UdpPunt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for UdpPorts { version, all, ports } in &self.0 {
-            write!(f, "{version} UDP ports punt :")?;
-            match (all, ports.as_slice()) {
-                (true, _) => writeln!(f, " all")?,
-                (false, []) => writeln!(f, " none")?,
-                (false, ports) => {
-                    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
-                    writeln!(f, " {}", ports.join(", "))?;
-                }
+fn write_udp_punt(rows: &[UdpPorts], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for UdpPorts { version, all, ports } in rows {
+        write!(f, "{version} UDP ports punt :")?;
+        match (all, ports.as_slice()) {
+            (true, _) => writeln!(f, " all")?,
+            (false, []) => writeln!(f, " none")?,
+            (false, ports) => {
+                let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+                writeln!(f, " {}", ports.join(", "))?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Numbers and the nodes that take them, of IPv4 and IPv6.

@@ -119,10 +119,10 @@ impl Router {
         reasons.publish();
         true
     }
-    /// Gives the packets of a reason to a node of a feature as well, or stops.
+    /// Starts or stops giving packets of a punt reason to a node of a feature as well.
     ///
     /// # Errors
-    /// A node that is not there.
+    /// The node does not exist.
     pub fn give_to(&mut self, reason: Reason, node: &str, on: bool) -> Result<(), BuildError> {
         let slot = if on { Some(self.engine.connect(Dispatch::NAME, node)?) } else { None };
         self.set_takers(reason, |takers| {

@@ -72,11 +72,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             name,
             reasons: rows(router).into_iter().filter(|row| row.client == *name).collect(),
         };
-        Ok(Output::of(Clients(clients.iter().map(client).collect())))
+        Ok(Output::rows(clients.iter().map(client), write_clients))
     });
-    cli.command(|router: &mut Router, _: ShowDb| Ok(Output::of(Db(rows(router)))));
-    cli.command(|router: &mut Router, _: ShowReasons| Ok(Output::of(Reasons(rows(router)))));
-    cli.command(|router: &mut Router, _: ShowStats| Ok(Output::of(Stats(rows(router)))));
+    cli.command(|router: &mut Router, _: ShowDb| Ok(Output::rows(rows(router), write_db)));
+    cli.command(|router: &mut Router, _: ShowReasons| {
+        Ok(Output::rows(rows(router), write_reasons))
+    });
+    cli.command(|router: &mut Router, _: ShowStats| Ok(Output::rows(rows(router), write_stats)));
     cli.command(|router: &mut Router, show: ShowSockets| {
         let is_meant = |what| show.0.is_empty() || show.0.contains(&Kind::of(what));
         let chosen = router.punt_clients().filter(|client| is_meant(client.what));
@@ -84,7 +86,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             what: text_of(router, client.what),
             path: client.path.display().to_string(),
         };
-        Ok(Output::of(Sockets(chosen.map(row).collect())))
+        Ok(Output::rows(chosen.map(row), write_sockets))
     });
 }
 
@@ -132,60 +134,35 @@ struct Client {
     reasons: Vec<Row>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Clients(Vec<Client>);
-
-impl fmt::Display for Clients {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Client { name, reasons } in &self.0 {
-            writeln!(f, "{name}")?;
-            for Row { id, name, .. } in reasons {
-                writeln!(f, "  [{id}] {name}")?;
-            }
+fn write_clients(rows: &[Client], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Client { name, reasons } in rows {
+        writeln!(f, "{name}")?;
+        for Row { id, name, .. } in reasons {
+            writeln!(f, "  [{id}] {name}")?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Db(Vec<Row>);
-
-impl fmt::Display for Db {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nDerived data-plane data-base:")?;
-        writeln!(f, "  (for each punt-reason the edge[s] from punt-dispatch)")?;
-        writeln!(f, " [0] \n   []")?;
-        for Row { id, name, flags, nodes, .. } in &self.0 {
-            writeln!(f, " [{id}] {name} flags: {flags} \n   [{}]", nodes.join(", "))?;
-        }
-        Ok(())
+fn write_db(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\nDerived data-plane data-base:")?;
+    writeln!(f, "  (for each punt-reason the edge[s] from punt-dispatch)")?;
+    writeln!(f, " [0] \n   []")?;
+    for Row { id, name, flags, nodes, .. } in rows {
+        writeln!(f, " [{id}] {name} flags: {flags} \n   [{}]", nodes.join(", "))?;
     }
+    Ok(())
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Reasons(Vec<Row>);
-
-impl fmt::Display for Reasons {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line =
-            |Row { id, name, client, .. }: &Row| writeln!(f, "[{id}] {name} from:[{client}]");
-        self.0.iter().try_for_each(line)
-    }
+fn write_reasons(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let line = |Row { id, name, client, .. }: &Row| writeln!(f, "[{id}] {name} from:[{client}]");
+    rows.iter().try_for_each(line)
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Stats(Vec<Row>);
-
-impl fmt::Display for Stats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { id, name, packets, bytes, .. }| {
-            writeln!(f, "[{id}] {name}: packets:{packets} bytes:{bytes}")
-        })
-    }
+fn write_stats(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { id, name, packets, bytes, .. }| {
+        writeln!(f, "[{id}] {name}: packets:{packets} bytes:{bytes}")
+    })
 }
 
 #[derive(Serialize)]
@@ -194,12 +171,6 @@ struct Socket {
     path: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Sockets(Vec<Socket>);
-
-impl fmt::Display for Sockets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Socket { what, path }| writeln!(f, " punt {what} path:{path}"))
-    }
+fn write_sockets(rows: &[Socket], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Socket { what, path }| writeln!(f, " punt {what} path:{path}"))
 }

@@ -15,7 +15,7 @@ pub struct UdpPunt<V>(pub V);
 /// Edges of [`UdpPunt`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next<V: Version> {
-    /// To who gets what is punted.
+    /// To the node that receives punted packets.
     #[to(V::NODES.punt)]
     Punt(V),
 }

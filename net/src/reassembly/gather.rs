@@ -198,7 +198,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         if PLACE != SENT {
             return Some(0);
         }
-        self.adjacencies.read(p.adjacency(), epoch).map(|a| a.header_len.into())
+        self.adjacencies.read(p.adjacency(), epoch).map(Adjacency::front)
     }
     /// Whether a packet has to be looked at more closely.
     #[inline(always)]

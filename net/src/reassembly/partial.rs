@@ -13,7 +13,7 @@ pub(super) struct Partial {
     pub count: u32,
     /// The fragments.
     pub list: List,
-    /// Bytes that are there.
+    /// Number of bytes that have arrived.
     have: u32,
     /// Bytes of the whole, when the last fragment has come.
     total: Option<u32>,
@@ -25,7 +25,7 @@ pub(super) enum AddResult {
     Kept,
     /// All of it arrived already.
     Duplicate(Held),
-    /// It says otherwise than one that is there.
+    /// It contradicts a fragment that arrived earlier.
     Overlapping(Held),
     /// It cannot belong to the same packet as the others.
     Inconsistent(Held),

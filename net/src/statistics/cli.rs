@@ -37,13 +37,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             .map(|(name, value)| Row::of(stats, name, &value, show.verbose))
             .collect();
         rows.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Output::of(Table(rows)))
+        Ok(Output::rows(rows, write_table))
     });
 }
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Row>);
 
 #[derive(Serialize)]
 struct Row {
@@ -100,15 +96,13 @@ fn columns(stats: &Segment, value: &Value<'_>) -> Vec<(usize, String)> {
     }
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<74} {:>10}{:>11}", "Name", "Type", "Value")?;
-        for row in &self.0 {
-            writeln!(f, "{:<74.74} {:<10}{:>11}    ", row.name, row.kind, row.value)?;
-            for (column, text) in &row.columns {
-                writeln!(f, "  {column:>8}: {text}")?;
-            }
+fn write_table(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<74} {:>10}{:>11}", "Name", "Type", "Value")?;
+    for row in rows {
+        writeln!(f, "{:<74.74} {:<10}{:>11}    ", row.name, row.kind, row.value)?;
+        for (column, text) in &row.columns {
+            writeln!(f, "  {column:>8}: {text}")?;
         }
-        Ok(())
     }
+    Ok(())
 }

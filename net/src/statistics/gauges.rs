@@ -1,6 +1,6 @@
 //! State of the router for Prometheus and the console: the process, buffers, interfaces, health.
-//! Features add theirs to [`Router::gauges`]. It is taken in turns, a part at a time, so that none
-//! keeps control from others; and only while somebody reads it.
+//! Features add theirs to [`Router::gauges`]. It is collected in parts, so that no part occupies
+//! the control thread for long, and only while it is being read.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::router::Router;
 const PAUSE: Duration = Duration::from_secs(5);
 /// Between two parts of a round, of which each has a turn of its own.
 const SOON: Duration = Duration::from_millis(1);
-/// Until the next look whether there are readers.
+/// Time until the next check for readers.
 const UNREAD: Duration = Duration::from_secs(2);
 
 pub(super) fn register(router: &mut Router) {

@@ -53,17 +53,11 @@ struct Row {
     table: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(number, row)| {
-            let Row { interface, peer, nh, table } = row;
-            writeln!(f, "[{number}] {interface}: {peer} via [{table}]:{nh}")
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().enumerate().try_for_each(|(number, row)| {
+        let Row { interface, peer, nh, table } = row;
+        writeln!(f, "[{number}] {interface}: {peer} via [{table}]:{nh}")
+    })
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -84,6 +78,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             nh,
             table,
         };
-        Ok(Output::of(Rows(router.peers().into_iter().map(row).collect())))
+        Ok(Output::rows(router.peers().into_iter().map(row), write_rows))
     });
 }

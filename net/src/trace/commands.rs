@@ -122,17 +122,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         inputs.map(|(_, name)| name.to_owned()).collect()
     });
     cli.command(|router, show: ShowTrace| {
-        Ok(Output::of(trace(router, show.max.unwrap_or(SHOWN))?))
+        Ok(Output::rows(trace(router, show.max.unwrap_or(SHOWN))?, write_trace))
     });
     cli.command(|router, _: ClearTrace| {
         router.engine.clear_trace();
         Ok(())
     });
 }
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Trace(Vec<Thread>);
 
 #[derive(Serialize)]
 struct Thread {
@@ -149,7 +145,7 @@ struct Packet {
     text: String,
 }
 
-fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
+fn trace(router: &mut Router, max: usize) -> Result<Vec<Thread>, Error> {
     let mut threads = Vec::new();
     let time = timestamps::of(router).writer(router);
     for thread in router.traced_packets()? {
@@ -165,26 +161,24 @@ fn trace(router: &mut Router, max: usize) -> Result<Trace, Error> {
         let packets = packets.collect();
         threads.push(Thread { thread: thread.id, name: thread.name, packets, more });
     }
-    Ok(Trace(threads))
+    Ok(threads)
 }
 
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Thread { thread, name, packets, more } in &self.0 {
-            let line = "-------------------";
-            writeln!(f, "{line} Start of thread {thread} {name} {line}")?;
-            if packets.is_empty() {
-                writeln!(f, "No packets in trace buffer")?;
-            }
-            for (i, packet) in packets.iter().enumerate() {
-                writeln!(f, "Packet {}\n\n{}", i + 1, packet.text)?;
-            }
-            if *more > 0 {
-                let shown = packets.len();
-                write!(f, "Limiting display to {shown} packets.")?;
-                writeln!(f, " To display more specify max.")?;
-            }
+fn write_trace(rows: &[Thread], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Thread { thread, name, packets, more } in rows {
+        let line = "-------------------";
+        writeln!(f, "{line} Start of thread {thread} {name} {line}")?;
+        if packets.is_empty() {
+            writeln!(f, "No packets in trace buffer")?;
         }
-        Ok(())
+        for (i, packet) in packets.iter().enumerate() {
+            writeln!(f, "Packet {}\n\n{}", i + 1, packet.text)?;
+        }
+        if *more > 0 {
+            let shown = packets.len();
+            write!(f, "Limiting display to {shown} packets.")?;
+            writeln!(f, " To display more specify max.")?;
+        }
     }
+    Ok(())
 }

@@ -156,18 +156,12 @@ pub(super) struct Function {
     pub selected: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct List(Vec<Function>);
-
-impl fmt::Display for List {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Function { name, selected } in &self.0 {
-            let mark = if *selected { "(*) " } else { "" };
-            writeln!(f, "{mark}name:{name}")?;
-        }
-        Ok(())
+fn write_list(rows: &[Function], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Function { name, selected } in rows {
+        let mark = if *selected { "(*) " } else { "" };
+        writeln!(f, "{mark}name:{name}")?;
     }
+    Ok(())
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -183,7 +177,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|r: &mut Router, c: SetTraces| Ok(r.select_filter(&c.name, Use::Traces)?));
     cli.command(|r: &mut Router, c: SetCaptures| Ok(r.select_filter(&c.name, Use::Captures)?));
-    let show = |router: &Router, of| Ok(Output::of(List(router.filter_functions(of))));
+    let show = |router: &Router, of| Ok(Output::rows(router.filter_functions(of), write_list));
     cli.command(move |router: &mut Router, _: ShowTraces| show(router, Use::Traces));
     cli.command(move |router: &mut Router, _: ShowCaptures| show(router, Use::Captures));
     cli.values("filter function", |router: &Router| {

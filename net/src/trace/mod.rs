@@ -51,7 +51,8 @@ struct Rule {
 pub struct Thread {
     /// Its number, as `show threads` has it.
     pub id: usize,
-    name: String,
+    /// Its name.
+    pub name: String,
     /// Traced packets.
     pub packets: Vec<TracedPacket>,
 }

@@ -67,6 +67,8 @@ pub struct End {
     pub guard: Option<Guard>,
     /// The tunnel's own address.
     pub local: u128,
+    /// Packets that nothing protected are dropped.
+    pub is_sealed: bool,
 }
 
 #[inline(always)]

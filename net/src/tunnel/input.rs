@@ -195,7 +195,7 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
         let Outside { local, class, .. } = *outside;
         let tuple = Tuple { kind: self.kind, table: p.fib(), key, remote: 0, local };
         let end = self.ends.find_any(&tuple, epoch).ok_or(why)?;
-        if !self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up) {
+        if end.is_sealed || !self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up) {
             return Err(why);
         }
         let own = if IS_6 { Link::Ip6 } else { Link::Ip4 };
@@ -215,7 +215,8 @@ impl<K: Decapsulate, const IS_6: bool> Input<K, IS_6> {
         let found = self.ends.find(&tuple, epoch);
         let found = found.or_else(|| self.ends.find_any(&tuple, epoch));
         let is_up = |end: &End| self.ports.read(end.interface.0, epoch).is_some_and(|p| p.up);
-        let end = found.filter(is_up).ok_or(K::NO_TUNNEL)?;
+        // Packets of a protected tunnel come from those that open them.
+        let end = found.filter(|end| is_up(end) && !end.is_sealed).ok_or(K::NO_TUNNEL)?;
         if let Some(guard) = end.guard {
             let inner = bytes.get(len..).unwrap_or(&[]);
             if !(guard.check)(inner, remote, guard.number) {

@@ -19,6 +19,7 @@ mod fields;
 mod flow;
 mod input;
 mod output;
+mod sealed;
 pub mod show;
 mod state;
 pub mod testing;

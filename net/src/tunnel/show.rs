@@ -22,22 +22,16 @@ pub struct Shown {
     more: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct All(Vec<Shown>, #[serde(skip)] &'static str);
-
-impl fmt::Display for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "No {} tunnels configured...", self.1);
-        }
-        self.0.iter().try_for_each(|t| {
-            let Shown { instance, src, dst, table_id, sw_if_index, more, .. } = t;
-            write!(f, "[{instance}] instance {instance} src {src} dst {dst} ")?;
-            write!(f, "fib-idx {table_id} sw-if-idx {sw_if_index}")?;
-            writeln!(f, "{}{more}", if more.is_empty() { "" } else { " " })
-        })
+fn write_all(kind: &str, rows: &[Shown], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "No {kind} tunnels configured...");
     }
+    rows.iter().try_for_each(|t| {
+        let Shown { instance, src, dst, table_id, sw_if_index, more, .. } = t;
+        write!(f, "[{instance}] instance {instance} src {src} dst {dst} ")?;
+        write!(f, "fib-idx {table_id} sw-if-idx {sw_if_index}")?;
+        writeln!(f, "{}{more}", if more.is_empty() { "" } else { " " })
+    })
 }
 
 /// The tunnels of a kind, with what `more` says of each.
@@ -67,7 +61,7 @@ pub fn some<K: Kind>(
         more: more(t),
     };
     let meant = router.tunnels::<K>();
-    Output::of(All(meant.iter().filter(is_meant).map(row).collect(), kind))
+    Output::rows(meant.iter().filter(is_meant).map(row), move |rows, f| write_all(kind, rows, f))
 }
 
 /// The tunnel of a tuple's packets.
@@ -80,17 +74,11 @@ struct EndRow {
     interface: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct EndRows(Vec<EndRow>);
-
-impl fmt::Display for EndRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            let EndRow { src, dst, fib, key, interface } = row;
-            writeln!(f, "src {src} dst {dst} fib-idx {fib} key {key} -> {interface}")
-        })
-    }
+fn write_end_rows(rows: &[EndRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let EndRow { src, dst, fib, key, interface } = row;
+        writeln!(f, "src {src} dst {dst} fib-idx {fib} key {key} -> {interface}")
+    })
 }
 
 /// Tunnels by the far ends of a kind.
@@ -107,5 +95,5 @@ pub fn ends<K: Kind>(router: &Router) -> Output {
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|row| (row.src, row.dst, row.fib, row.key));
-    Output::of(EndRows(rows))
+    Output::rows(rows, write_end_rows)
 }

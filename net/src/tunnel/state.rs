@@ -40,9 +40,11 @@ pub struct Tunnels<K> {
 
 /// The part that all kinds share.
 pub(super) struct Common {
-    ends: Ends,
+    pub(super) ends: Ends,
     /// Interfaces of tunnels of all kinds, and their outer headers.
     interfaces: HashMap<InterfaceIndex, Outer>,
+    /// Tuples that packets of tunnels with one far end are received by.
+    pub(super) received: HashMap<InterfaceIndex, Tuple>,
     /// Owners of the kinds; a free number is reused.
     kinds: Vec<Owner>,
     /// Headers in front of frames, by interface.
@@ -52,7 +54,7 @@ pub(super) struct Common {
     /// Number of tunnels that need packets of a carrier.
     pub(super) carriers: HashMap<(IpVersion, Carrier, &'static str), u32>,
     /// Tunnels with several far ends: what stands for one of them.
-    multipoint: HashMap<InterfaceIndex, (Tuple, End)>,
+    pub(super) multipoint: HashMap<InterfaceIndex, (Tuple, End)>,
     /// Number of tunnels that listen to a group on an interface.
     pub(super) groups: HashMap<(TableIndex, IpAddr, InterfaceIndex), u32>,
 }
@@ -68,6 +70,7 @@ impl Common {
         Ok(Self {
             ends: Ends::new(),
             interfaces: HashMap::new(),
+            received: HashMap::new(),
             kinds: Vec::new(),
             sending: SharedSlab::new(MAX_INTERFACES)?,
             followed: HashMap::new(),
@@ -281,12 +284,16 @@ impl Router {
         let mpls = self.engine.index_of(MPLS).and_then(|_| self.engine.connect(input, MPLS).ok());
         let (next, carried) = (kind.next(), kind.carries());
         let guard = kind.guard();
-        let end = End { interface, copies_ecn, next, carried, mpls, guard, local };
+        let is_sealed = false;
+        let end = End { interface, copies_ecn, next, carried, mpls, guard, local, is_sealed };
         let common = self.own_mut::<Common>();
         common.interfaces.insert(interface, outer);
         match is_multipoint {
             true => drop(common.multipoint.insert(interface, (tuple, end))),
-            false => common.ends.put(tuple.received(), Some(end)),
+            false => {
+                common.received.insert(interface, tuple.received());
+                common.ends.put(tuple.received(), Some(end));
+            }
         }
         self.listen_to_group(&outer, true);
         self.follow_far_end(interface, &outer, &kind);
@@ -373,6 +380,7 @@ impl Router {
         let common = self.own_mut::<Common>();
         common.interfaces.remove(&interface);
         common.multipoint.remove(&interface);
+        common.received.remove(&interface);
         if common.ends.at(&tuple).is_some_and(|end| end.interface == interface) {
             common.ends.put(tuple, None);
         }

@@ -1,13 +1,7 @@
 //! `abf policy`, `abf attach`, `show abf …`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::IpVersion;
+use net::fib::{Path, RouteOf, path_words, paths_of};
+use net::prelude::*;
 
 use super::{Attached, LINKS, all, attachments};
 
@@ -139,17 +133,11 @@ struct Row {
     paths: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { policy, acl, paths }| {
-            writeln!(f, "abf: policy:{policy} acl:{acl}")?;
-            paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { policy, acl, paths }| {
+        writeln!(f, "abf: policy:{policy} acl:{acl}")?;
+        paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
+    })
 }
 
 #[derive(Serialize)]
@@ -160,16 +148,10 @@ struct Where {
     priority: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Wheres(Vec<Where>);
-
-impl fmt::Display for Wheres {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Where { interface, version, policy, priority }| {
-            writeln!(f, "{interface} {version}: policy:{policy} priority:{priority}")
-        })
-    }
+fn write_wheres(rows: &[Where], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Where { interface, version, policy, priority }| {
+        writeln!(f, "{interface} {version}: policy:{policy} priority:{priority}")
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -199,7 +181,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             acl: p.list,
             paths: p.paths().iter().filter_map(|path| words(router, p.version, path)).collect(),
         };
-        Ok(Output::of(Rows(meant.map(row).collect())))
+        Ok(Output::rows(meant.map(row), write_rows))
     });
     cli.command(|router: &mut Router, c: ShowAttached| {
         let meant = attachments(router).filter(|(i, ..)| c.interface.is_none_or(|only| only == *i));
@@ -209,6 +191,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             policy: attachment.policy,
             priority: attachment.priority,
         };
-        Ok(Output::of(Wheres(meant.map(row).collect())))
+        Ok(Output::rows(meant.map(row), write_wheres))
     });
 }

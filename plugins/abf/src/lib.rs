@@ -10,17 +10,9 @@ mod api;
 mod cli;
 mod node;
 
-use std::collections::BTreeMap;
-
 use acl::User;
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
 use net::fib::{self, Followed, GivenPaths, Path};
-use net::interface::AttachedAt;
-use net::ip::{V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Forwarded, Input};

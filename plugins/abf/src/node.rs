@@ -1,12 +1,8 @@
 //! `abf-input-ip4`, `abf-input-ip6`: send packets that lists permit along the paths of policies.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use acl::{Action, List, Matched};
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::rcu::{Epoch, SlabReader};
-use net::ip::{Balanced, V4, V6};
+use net::ip::Balanced;
+use net::prelude::*;
 
 use super::{Attached, Attachments};
 

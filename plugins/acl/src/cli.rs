@@ -1,8 +1,7 @@
 //! Commands that make and apply access lists.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Step, Task};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
+use control::cli::{Step, Task};
+use net::prelude::*;
 
 use super::words::{self, Named};
 use super::{Direction, Making, Rule, apply_one, delete};

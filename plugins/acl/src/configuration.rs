@@ -1,7 +1,6 @@
 //! Lists and where they are applied, as commands.
 
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 
 use super::cli::{Apply, SetList, SetOption, SetTypes};
 use super::macip::{self, MacIp};

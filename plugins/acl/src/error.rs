@@ -1,8 +1,7 @@
 //! Reasons why something about lists is refused.
 #![forbid(unsafe_code)]
 
-use control::feature::Refusal;
-use net::interface::NoInterface;
+use net::prelude::*;
 
 use super::{MOST_APPLIED, MOST_LISTS};
 

@@ -1,10 +1,8 @@
 //! `acl-plugin-in-ip4-fa-handoff` and its kin: packets go on at the thread that has their session.
 
-use std::marker::PhantomData;
-
-use graph::{Buffer, Frame, HandOff, HandsOff};
-use infra::rcu::SlabReader;
+use graph::{HandOff, HandsOff};
 use net::adjacency::Adjacency;
+use net::prelude::*;
 
 use super::node::{Access, Checks};
 use super::place::{handoff_name, name, path};

@@ -32,19 +32,16 @@ mod tcp;
 mod trace;
 mod words;
 
-use control::feature::{Refused, Registered};
+use control::feature::Registered;
 use control::stats::Columns;
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Reader, Shared, SharedSlab, SlabReader};
+use infra::counter::Rows;
 use net::ethernet::{
     L2_INPUT, L2_INPUT_IP4, L2_INPUT_IP6, L2_INPUT_NONIP, L2_OUTPUT, L2_OUTPUT_IP4, L2_OUTPUT_IP6,
     L2_OUTPUT_NONIP,
 };
-use net::interface::{AttachedAt, Change};
-use net::ip::{V4, V6};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 pub use api::*;
 pub use api_types::*;

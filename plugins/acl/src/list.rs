@@ -1,12 +1,11 @@
 //! Access lists, as nodes have them: made ready for lookups in slices, then published whole.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem::take;
-use std::sync::Arc;
 
-use infra::counter::{Rows, VolumeCounter};
+use infra::counter::Rows;
 use infra::table::rules::{Builder, Field, KEYS, Pattern, Rules, Size};
+use net::prelude::*;
 
 use super::packet::Tuple;
 use super::rule::{Action, FIELDS4, FIELDS6, Rule};

@@ -4,17 +4,9 @@
 //! The first rule about a packet counts; what no rule is about is dropped. Of bridged frames those
 //! with ARP are compared by the sender in it, and those of other types are dropped.
 
-use std::net::IpAddr;
-
-use control::feature::Refused;
-use infra::rcu::{SharedSlab, SlabReader};
 use infra::table::rules::{Field, Pattern, Rules};
 use net::ethernet::L2_INPUT;
-use net::interface::AttachedAt;
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{InterfaceIndex, Router, refuse};
-use wire::{MacAddr, Prefix};
+use net::prelude::*;
 
 use super::rule::{mask4, mask6};
 use super::{Error, MOST_LISTS, check_tag, macip_node};

@@ -1,7 +1,6 @@
 //! Messages of the module `acl` about MACIP lists.
 
-use control::api::{Api, Message, Retval, Text};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::Error;
 use super::api::{NONE, each_interface, text};

@@ -1,11 +1,6 @@
 //! Commands about MACIP lists.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::macip::{self, MacIp, MacRule};
 use super::words::{self, Named};
@@ -78,20 +73,14 @@ struct List {
     rules: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Shown(Vec<List>);
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for List { index, tag, rules } in &self.0 {
-            writeln!(f, "MACIP acl_index: {index}, count: {} tag {{{tag}}}", rules.len())?;
-            for (number, rule) in rules.iter().enumerate() {
-                writeln!(f, "    rule {number}: {rule}")?;
-            }
+fn write_shown(rows: &[List], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for List { index, tag, rules } in rows {
+        writeln!(f, "MACIP acl_index: {index}, count: {} tag {{{tag}}}", rules.len())?;
+        for (number, rule) in rules.iter().enumerate() {
+            writeln!(f, "    rule {number}: {rule}")?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -100,16 +89,10 @@ struct Interface {
     acl: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Interfaces(Vec<Interface>);
-
-impl fmt::Display for Interfaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Interface { sw_if_index, acl }| {
-            writeln!(f, "  sw_if_index {sw_if_index}: {acl}")
-        })
-    }
+fn write_interfaces(rows: &[Interface], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Interface { sw_if_index, acl }| {
+        writeln!(f, "  sw_if_index {sw_if_index}: {acl}")
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -134,13 +117,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             tag: list.tag.clone(),
             rules: list.rules.iter().map(ToString::to_string).collect(),
         };
-        Ok(Output::of(Shown(meant.map(list).collect())))
+        Ok(Output::rows(meant.map(list), write_shown))
     });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
         let all = router.settings::<MacIp>();
         let row = |(i, list): (InterfaceIndex, &MacIp)| {
             Some(Interface { sw_if_index: i.0, acl: list.0? })
         };
-        Ok(Output::of(Interfaces(all.filter_map(row).collect())))
+        Ok(Output::rows(all.filter_map(row), write_interfaces))
     });
 }

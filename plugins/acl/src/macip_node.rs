@@ -1,18 +1,10 @@
 //! `acl-plugin-macip-ip4`, `acl-plugin-macip-ip6` and `acl-plugin-macip-l2`: received packets by
 //! their sources of layers 2 and 3.
 
-use std::fmt;
-
 use graph::arc::Beside;
-use graph::{Buffer, BuildError, Continue, Flags, Frame, Names, Node, Record};
-use infra::rcu::{Epoch, SlabReader};
-use net::Router;
 use net::ethernet::L2_INPUT;
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use wire::ethernet::EtherType;
-use wire::{arp, ip4, ip6, upper};
-use zerocopy::FromBytes;
+use net::prelude::*;
+use wire::{arp, upper};
 
 use super::macip::{MacIp, MacList, MacLists, mac_word};
 

@@ -1,9 +1,7 @@
 //! Packets and the sessions that they meet, one by one or a block together.
 
-use std::ops::Range;
-
-use graph::{BLOCK, Buffer, Flags, Passes};
-use infra::rcu::Epoch;
+use graph::{BLOCK, Passes};
+use net::prelude::*;
 use sessions::Flow;
 use zerocopy::FromZeros;
 
@@ -117,6 +115,7 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGE
         table.find_all(&keys[..count], &mut found[..count]);
         for (at, (seen, found)) in seen.iter().zip(&found).enumerate().take(count) {
             if let (Some(seen), Some(session)) = (seen, found)
+                && session::goes_that_way(seen, session.1)
                 && session::is_current(table, session.0, &meeting.at)
             {
                 session::passed(table, *session, seen, (bytes[at], meeting.at.now));

@@ -7,20 +7,15 @@
 //! Where a list of the interface lets answers pass, a packet is first sought among the sessions.
 //! They belong to threads by flow: what belongs to another one is handed over.
 
-use std::marker::PhantomData;
-use std::ops::Range;
-
 use graph::arc::FeatureArc;
-use graph::{BLOCK, Buffer, BuildError, Frame, Node, Packet, Passes};
-use infra::rcu::{Epoch, Reader, SlabReader};
-use net::Router;
+use graph::{BLOCK, Passes};
 use net::adjacency::Adjacency;
 use net::ethernet::{L2_INPUT_IP4, L2_INPUT_IP6, L2_OUTPUT_IP4, L2_OUTPUT_IP6};
 use net::fast_path::{Routable, Routed, Shares};
 use net::fib::Headers;
-use net::ip::{V4, V6};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 use sessions::Seen;
 use wire::upper;
 
@@ -154,9 +149,9 @@ impl<V: Reflected, const BRIDGED: bool, const DIRECTION: usize> Checks<V, BRIDGE
             let at = upper::payload(bytes).map_or(bytes.len(), |(_, at)| at);
             return &bytes[at..];
         }
-        // On output the Ethernet header of the adjacency is in front.
+        // On output the headers of the adjacency are in front.
         let at = match adjacencies.read(p.adjacency(), epoch) {
-            Some(a) if DIRECTION == 1 => a.header_len.into(),
+            Some(a) if DIRECTION == 1 => a.front(),
             _ => 0,
         };
         bytes.get(at..).unwrap_or(&[])

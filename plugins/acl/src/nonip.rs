@@ -1,11 +1,8 @@
 //! `acl-plugin-in-nonip-l2`, `acl-plugin-out-nonip-l2`: frames other than IP pass by their type.
 
-use std::fmt;
-
-use graph::{BuildError, Continue, CounterText, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
+use graph::CounterText;
 use net::ethernet::{L2_INPUT_NONIP, L2_OUTPUT_NONIP};
+use net::prelude::*;
 use wire::upper;
 
 use super::Applied;

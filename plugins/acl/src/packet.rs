@@ -5,9 +5,7 @@
 //! many others) is compared by addresses and protocol only: with each rule as if it said nothing
 //! of ports.
 
-use net::ip::{V4, V6, Version};
-use wire::{Protocol, ip4, ip6};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::list::{List, Verdict};
 use super::rule::{upper_word, words};

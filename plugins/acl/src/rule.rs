@@ -1,9 +1,7 @@
 //! Rules of access lists.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use infra::table::rules::{Field, Pattern};
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 use super::Error;
 

@@ -4,17 +4,12 @@
 //! the interface received or sent, and lets pass what goes the other way there between the same
 //! ends, errors of ICMP about it, and further packets, without asking lists again.
 
-use std::io;
-use std::ops::Range;
-
-use graph::{Frame, Node, Ports};
-use net::Router;
-use net::ip::{V4, V6};
+use graph::Ports;
+use net::prelude::*;
 use sessions::{
     Address, Affinity, Class, Counted, Direction, End, Flow, Kind, Lent, Look, New, Refused, Seen,
     SessionIndex, Sessions, Table,
 };
-use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::packet::Matched;
 use super::tcp::Connection;
@@ -200,6 +195,16 @@ pub(super) fn is_current<A: Address>(
     !is_stale && !table.is_over(index, at.now)
 }
 
+/// Whether a packet goes the way that it has in its session: queries of ICMP as the first did, and
+/// replies against it.
+#[inline(always)]
+pub(super) fn goes_that_way<A>(seen: &Seen<A>, direction: Direction) -> bool {
+    match seen.kind {
+        Kind::Echo(is_reply) if seen.has_upper => is_reply == (direction == Direction::Reverse),
+        _ => true,
+    }
+}
+
 /// The session of a packet that may still pass.
 #[inline(always)]
 pub(super) fn find<A: Address>(
@@ -207,7 +212,8 @@ pub(super) fn find<A: Address>(
     seen: &Seen<A>,
     at: &Moment,
 ) -> Option<(SessionIndex, Direction)> {
-    let (index, direction) = table.find_any(&seen.flow)?;
+    let found = table.find_any(&seen.flow).filter(|(_, way)| goes_that_way(seen, *way));
+    let (index, direction) = found?;
     if !is_current(table, index, at) {
         table.remove(index);
         return None;

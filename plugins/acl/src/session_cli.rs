@@ -1,16 +1,8 @@
 //! Commands about sessions, and the process that ends those that are over.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
-use std::time::Duration;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::Stage;
-use control::process::{Event, Wake};
+use control::process::Event;
 use graph::NoAnswer;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 use sessions::page::page;
 use sessions::{Address, Usage, Walked};
 

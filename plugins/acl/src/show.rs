@@ -1,11 +1,7 @@
 //! `show acl-plugin …`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output};
 use infra::table::rules::Size;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::list::List;
 use super::trace::address;
@@ -128,16 +124,6 @@ impl fmt::Display for Shown {
             return Ok(());
         }
         writeln!(f, "  used in lookup context index: {}", joined(&self.contexts))
-    }
-}
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<T>(Vec<T>);
-
-impl<T: fmt::Display> fmt::Display for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| write!(f, "{row}"))
     }
 }
 
@@ -356,26 +342,26 @@ fn decode(words: &[String]) -> Result<String, Error> {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowLists| {
         let meant = all(router).iter().filter(|(i, _)| c.index.is_none_or(|only| only == *i));
-        Ok(Output::of(Rows(meant.map(|(i, list)| shown(router, i, list)).collect())))
+        Ok(Output::list(meant.map(|(i, list)| shown(router, i, list))))
     });
     cli.command(|router: &mut Router, c: ShowInterfaces| {
         let meant = router.interfaces.iter().map(|i| i.index);
         let meant = meant.filter(|i| c.sw_if_index.is_none_or(|only| only == i.0));
-        Ok(Output::of(Rows(meant.map(|i| interface(router, i, c.acl || c.detail)).collect())))
+        Ok(Output::list(meant.map(|i| interface(router, i, c.acl || c.detail))))
     });
     cli.command(|router: &mut Router, c: ShowTables| {
         if c.applied {
             let mut found = contexts(router);
             found.retain(|context| c.lc_index.is_none_or(|only| only == context.index));
-            return Ok(Output::of(Rows(found)));
+            return Ok(Output::list(found));
         }
         let meant = all(router).iter().filter(|(i, _)| c.index.is_none_or(|only| only == *i));
-        Ok(Output::of(Rows(meant.map(|(i, list)| table(i, list, c.mask)).collect())))
+        Ok(Output::list(meant.map(|(i, list)| table(i, list, c.mask))))
     });
     cli.command(|router: &mut Router, c: ShowContexts| {
         let mut found = contexts(router);
         found.retain(|context| c.index.is_none_or(|only| only == context.index));
-        Ok(Output::of(Rows(found)))
+        Ok(Output::list(found))
     });
     cli.command(|router: &mut Router, c: ShowUsers| {
         let interfaces = ("interface ACL", ["sw_if_index", "is_input"]);
@@ -383,7 +369,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let rows = [interfaces].into_iter().chain(features).enumerate();
         let rows = rows.map(|(index, (name, labels))| UserRow { index, name, labels });
         let meant = rows.filter(|row| c.index.is_none_or(|only| only as usize == row.index));
-        Ok(Output::of(Rows(meant.collect())))
+        Ok(Output::list(meant))
     });
     cli.command(|router: &mut Router, _: ShowMemory| Ok(Output::of(memory(router))));
     cli.command(|_: &mut Router, c: Decode| Ok(Output::text(decode(&c.words)?)));

@@ -1,9 +1,6 @@
 //! Trace records of the nodes.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::{Names, Record};
+use net::prelude::*;
 
 use super::meeting::Met;
 use super::node::Found;

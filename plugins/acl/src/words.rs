@@ -1,11 +1,9 @@
 //! Rules in words.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use control::cli::{Args, Error, Line, PrintValue};
-use wire::{MacAddr, Prefix};
+use control::cli::PrintValue;
+use net::prelude::*;
 
 use super::macip::MacRule;
 use super::rule::{ALL, Action, Range, Rule};

@@ -1,7 +1,6 @@
 //! Messages of the module `adl`.
 
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 /// Enable or disable source checks on an interface.
 #[derive(Message)]

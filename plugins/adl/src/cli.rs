@@ -1,8 +1,6 @@
 //! `adl interface`, `adl allowlist`; scripts know both by the names of their messages as well.
 
-use control::cli::{Cli, Command, Error, Print};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::Lists;
 

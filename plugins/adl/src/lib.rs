@@ -7,11 +7,8 @@ mod api;
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
-use net::fib::{Ip4, Ip6, TableIndex};
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 
 pub use api::*;
 

@@ -1,18 +1,11 @@
 //! `adl-input`: counts what is looked at; `ip4-adl-allowlist`, `ip6-adl-allowlist`: drop packets
 //! from sources that are not listed; `default-adl-allowlist`: lets all other protocols pass.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use graph::arc::Beside;
-use graph::{BuildError, Continue, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
 use net::ethernet::Tagged;
-use net::fib::{Ip4, Ip6};
 use net::interface::DEVICE_INPUT;
 use net::ip::{ReversePath, ReversePaths, SourceFamily};
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 use super::Lists;
 

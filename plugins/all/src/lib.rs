@@ -46,6 +46,7 @@ const PLUGINS: &[Feature] = &[
     auto_sdl::FEATURE,
     hs_apps::FEATURE,
     ipfix::FEATURE,
+    ipfix_classify::FEATURE,
     flowprobe::FEATURE,
     syslog::FEATURE,
     map::FEATURE,

@@ -813,7 +813,7 @@ fn tenants_come_before_what_they_have_and_their_interfaces() {
 sfdp tenant add 1
 sfdp tenant add 2 context 9
 create loopback interface instance 0
-set sfdp tcp-check fsol-non-syn remove
+set sfdp tcp-check fsol-non-syn security
 set sfdp eviction sessions-margin 100
 set sfdp services tenant 1 sfdp-nat-early-rewrite sfdp-l4-lifecycle ip4-lookup forward
 set sfdp timeout tenant 1 embryonic 9

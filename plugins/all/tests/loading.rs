@@ -9,7 +9,7 @@ use loader::Loader;
 use net::testing::Rig;
 use net::{Assembly, Feature, Router};
 
-/// A router with all features that are there by default, its engine at work.
+/// A router with all features that are loaded by default; its engine runs.
 fn rig() -> Rig {
     let features: Vec<Feature> = plugins::features().copied().collect();
     let mut rig = Rig::new(&features);

@@ -80,6 +80,8 @@ mod ikev2_profiles;
 mod ip_session_redirect;
 #[path = "../../ipfix/tests.rs"]
 mod ipfix;
+#[path = "../../ipfix_classify/tests.rs"]
+mod ipfix_classify;
 #[path = "../../ipip/tests.rs"]
 mod ipip;
 #[path = "../../ipsec/fast_path_tests.rs"]
@@ -138,6 +140,7 @@ mod npol;
 mod npt66;
 #[path = "../../nsim/tests.rs"]
 mod nsim;
+mod on_tunnels;
 #[path = "../../p2p_ethernet/tests.rs"]
 mod p2p_ethernet;
 #[path = "../../perfmon/tests.rs"]

@@ -1,12 +1,10 @@
 //! Messages of the module `arping`.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval, Slice, Task};
-use wire::MacAddr;
+use control::api::{Slice, Task};
+use net::prelude::*;
 
 use super::task::{Arping, Outcome, Plan};
-use net::InterfaceIndex;
-use net::Router;
 
 /// Send ARP or ND requests to a neighbor, or announce an address; replies after the last interval.
 #[derive(Message)]

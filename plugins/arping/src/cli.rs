@@ -1,13 +1,9 @@
 //! The command `arping`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Output, Step, Task};
-use serde::Serialize;
+use control::cli::{Step, Task};
+use net::prelude::*;
 
 use super::task::{Arping, Outcome, Plan};
-use net::{InterfaceIndex, Router};
 
 /// `arping`, as typed.
 struct ArpingCommand {

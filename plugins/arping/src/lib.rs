@@ -11,18 +11,9 @@ mod cli;
 mod node;
 mod task;
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-
-use control::feature::Refused;
-use graph::Node;
-use infra::rcu::Shared;
 use net::arp::ARP;
-use net::events::Event;
-use net::interface::{Change, InterfaceIndex};
 use net::ip6::IP6_LOCAL;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use wire::MacAddr;
+use net::prelude::*;
 
 pub use api::{ArpingAcd, ArpingAcdReply, ArpingReply, ArpingRequest};
 pub use node::{AnswersArp, AnswersNd};

@@ -1,19 +1,12 @@
 //! `arping-input`, `arping6-input`: answers to requests in progress.
 
-use std::convert::Infallible;
-use std::net::IpAddr;
-
-use graph::{Buffer, Continue, Frame, Node};
-use infra::rcu::Reader;
+use net::prelude::*;
 use wire::arp::{self, Operation};
-use wire::{MacAddr, Protocol, icmp6, ip6, nd};
-use zerocopy::FromBytes;
+use wire::nd;
 
 use super::{Answered, Target};
-use net::InterfaceIndex;
 use net::arp::source_of;
-use net::events::EventSender;
-use net::ip::{Headers, V6};
+use net::ip::Headers;
 
 /// Sees ARP replies.
 #[derive(Clone)]

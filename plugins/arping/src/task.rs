@@ -1,16 +1,9 @@
 //! One `arping` in progress.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
-
-use control::feature::Refusal;
 use infra::rcu::Participant;
-use net::Router;
-use net::interface::{InterfaceIndex, Kind};
-use net::ip::{V4, V6};
+use net::interface::Kind;
 use net::neighbor::{self, Family};
-use wire::MacAddr;
-use zerocopy::IntoBytes;
+use net::prelude::*;
 
 use super::Arpings;
 
@@ -84,7 +77,7 @@ impl Arping {
         let (key, due) = (super::begin(router, (plan.interface, addr)), router.now());
         Ok(Self { plan, key, sent: 0, due })
     }
-    /// Does what is due: how long there is nothing to do, or the outcome.
+    /// Runs due actions; returns the time until the next one, or the outcome.
     pub fn step(&mut self, router: &mut Router) -> Result<Duration, Outcome> {
         let now = router.now();
         if now >= self.due {

@@ -1,17 +1,16 @@
-//! Message of the module `auto_sdl`.
+//! API message of the module `auto_sdl`.
 
-use control::api::{Api, Message};
-use net::Router;
+use net::prelude::*;
 
 use super::Settings;
 
-/// Enable or disable it: unfinished connections lead to the source deny list.
+/// Enable or disable denying of peers that leave connections half-open.
 #[derive(Message)]
 pub struct AutoSdlConfig {
-    /// unfinished connections that lead to the list
+    /// number of half-open connections after which a peer is denied
     #[preset(5)]
     pub threshold: u32,
-    /// seconds on the list
+    /// seconds for which a peer is denied
     #[preset(300)]
     pub remove_timeout: u32,
     /// true to enable, false to disable

@@ -1,14 +1,8 @@
 //! `auto-sdl`, `show auto-sdl`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
 use host_stack::control::namespaces;
-use net::Router;
-use serde::Serialize;
-use wire::IpVersion;
+
+use net::prelude::*;
 
 use super::{Settings, State, peers, settings};
 
@@ -18,7 +12,7 @@ struct Set(Option<Settings>);
 
 impl Command for Set {
     const PATHS: &'static [&'static str] = &["auto-sdl"];
-    const ABOUT: &'static str = "Deny peers that do not finish connections for a while";
+    const ABOUT: &'static str = "Deny peers that leave connections half-open";
     const USAGE: &'static str = "enable|disable [threshold <count>] [remove-timeout <seconds>]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_on, mut new) = (None, Settings::default());
@@ -53,13 +47,13 @@ impl Print for Set {
     }
 }
 
-/// Show peers with unfinished connections.
+/// Show peers with half-open connections.
 #[derive(Command)]
 #[command("show auto-sdl")]
 struct Show {
-    /// of the tables of this namespace
+    /// only those in the tables of this namespace
     appns: Option<String>,
-    /// numbers only
+    /// only the number of peers
     summary: bool,
     /// only this peer
     #[positional]
@@ -75,22 +69,16 @@ struct Row {
     seconds_left: u64,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Row { peer, table_id, count, is_denied, seconds_left } in &self.0 {
-            let table = table_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let denied = if *is_denied { "denied" } else { "counted" };
-            writeln!(
-                f,
-                "{peer:<40} table {table:<6} unfinished {count:<6} {denied} for {seconds_left} s"
-            )?;
-        }
-        Ok(())
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Row { peer, table_id, count, is_denied, seconds_left } in rows {
+        let table = table_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let denied = if *is_denied { "denied" } else { "counted" };
+        writeln!(
+            f,
+            "{peer:<40} table {table:<6} unfinished {count:<6} {denied} for {seconds_left} s"
+        )?;
     }
+    Ok(())
 }
 
 fn show(router: &Router, c: &Show) -> Result<Output, Error> {
@@ -116,7 +104,7 @@ fn show(router: &Router, c: &Show) -> Result<Output, Error> {
     });
     let rows: Vec<_> = rows.collect();
     if !c.summary {
-        return Ok(Output::of(Rows(rows)));
+        return Ok(Output::rows(rows, write_rows));
     }
     let denied = rows.iter().filter(|row| row.is_denied).count();
     let state = match settings(router) {

@@ -1,31 +1,27 @@
-//! Peers that begin connections to the host stack and do not finish them go on the source deny list
-//! for a while.
+//! Automatic source deny list: denies peers that leave connections to the host stack half-open.
 #![forbid(unsafe_code)]
 
 mod api;
 mod cli;
 mod peers;
 
-use control::feature::{Refusal, Refused};
 use host_stack::control::filters::deny_learned;
 use host_stack::control::sdl::{DENY, SdlRule};
 use host_stack::control::{Backend, Hook, backend};
 use host_stack::data::Unfinished;
-use net::fib::TableIndex;
-use net::{Configuration, Feature, Origin, Parts, Router};
-use wire::{IpVersion, Prefix};
+use net::prelude::*;
 
 pub use api::*;
 pub use peers::{MOST, Peer, State};
 
 use peers::Peers;
 
-/// Seconds between two looks for rules that have expired.
+/// Interval of checks for expired rules in seconds.
 const LOOK: f64 = 0.5;
-/// Tag of rules.
+/// Tag of the deny rules.
 const TAG: &str = "auto-sdl";
 
-/// Unfinished connections lead to the source deny list.
+/// Denies peers that leave connections half-open.
 pub const FEATURE: Feature = Feature {
     name: "auto_sdl",
     about: "Auto SDL",
@@ -39,9 +35,9 @@ pub const FEATURE: Feature = Feature {
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Unfinished connections that lead to the list.
+    /// Number of half-open connections after which a peer is denied.
     pub threshold: u32,
-    /// Seconds on the list, and for which an unfinished connection counts.
+    /// Seconds for which a peer is denied, and for which a half-open connection counts.
     pub remove_timeout: u32,
 }
 
@@ -51,30 +47,30 @@ impl Default for Settings {
     }
 }
 
-/// The state of control.
+/// State of the control thread.
 #[derive(Default)]
 struct AutoSdl {
     settings: Option<Settings>,
     peers: Peers,
-    /// A look for expired rules is due.
+    /// Whether a check for expired rules is scheduled.
     is_due: bool,
 }
 
-/// Reasons why it cannot be set.
+/// Reasons for refusing a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// auto-sdl needs session enable rt-backend sdl
+    /// auto-sdl requires `session enable rt-backend sdl'
     #[retval(FEATURE_DISABLED)]
     NoSdl,
-    /// the threshold must be more than 0
+    /// the threshold must be greater than 0
     #[retval(INVALID_VALUE)]
     BadThreshold,
-    /// the timeout must be more than 0 seconds
+    /// the timeout must be greater than 0 seconds
     #[retval(INVALID_VALUE_2)]
     BadTimeout,
 }
 
-/// Enables it, or changes its settings.
+/// Enables the automatic deny list, or changes its settings.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -92,7 +88,7 @@ pub fn enable(router: &mut Router, settings: Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Disables it. What was learned is forgotten, and its rules are removed.
+/// Disables the automatic deny list and removes its rules.
 pub fn disable(router: &mut Router) {
     let auto = router.own_mut::<AutoSdl>();
     auto.settings = None;
@@ -100,7 +96,7 @@ pub fn disable(router: &mut Router) {
     denied.into_iter().for_each(|peer| allow(router, peer));
 }
 
-/// The settings, while it is enabled.
+/// The settings, if enabled.
 pub fn settings(router: &Router) -> Option<Settings> {
     router.own::<AutoSdl>().settings
 }
@@ -115,7 +111,7 @@ fn prefix(peer: Peer) -> Prefix {
     Prefix::new(peer.addr, len).expect("an address has this many bits")
 }
 
-/// Takes the rule for a peer back; it may be gone with its table.
+/// Removes the rule for a peer; it may have been deleted with its table.
 fn allow(router: &mut Router, peer: Peer) {
     let _ = deny_learned(router, peer.table, prefix(peer), None);
 }
@@ -131,7 +127,7 @@ fn follow(router: &mut Router, of: Unfinished) {
         return;
     }
     let rule = SdlRule { action: DENY, tag: TAG.to_owned(), is_learned: true };
-    // Where the operator has a rule for the peer, that one counts.
+    // A configured rule for the peer takes precedence.
     if let Err(why) = deny_learned(router, peer.table, prefix(peer), Some(rule)) {
         router.log.class("auto-sdl", "deny").warn(format_args!("{}: {why}", peer.addr));
     } else {
@@ -147,7 +143,7 @@ fn watch(router: &mut Router) {
     }
 }
 
-/// Removes rules that have expired.
+/// Removes expired rules.
 fn look(router: &mut Router, _: u64) {
     let now = router.now();
     let auto = router.own_mut::<AutoSdl>();

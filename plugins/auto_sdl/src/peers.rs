@@ -1,14 +1,11 @@
-//! Peers with unfinished connections: counted, then denied, each until a time.
+//! Peers with half-open connections, counted and then denied, each with an expiry time.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use net::prelude::*;
 
-use net::fib::TableIndex;
-
-/// Peers at most.
+/// Limit of peers.
 pub const MOST: usize = 1 << 16;
 
-/// A peer: its address in a routing table.
+/// A peer: an address in a routing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Peer {
     /// Routing table.
@@ -20,11 +17,11 @@ pub struct Peer {
 /// State of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
-    /// Unfinished connections.
+    /// Number of half-open connections.
     pub count: u32,
     /// Whether it is denied.
     pub is_denied: bool,
-    /// Until when this holds, on the router's clock.
+    /// Expiry time on the router's clock.
     pub until: f64,
 }
 
@@ -32,7 +29,7 @@ pub struct State {
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     all: BTreeMap<Peer, State>,
-    /// In the order in which they expire, in microseconds.
+    /// Peers in the order of their expiry, with the time in microseconds.
     expiring: BTreeSet<(u64, Peer)>,
 }
 
@@ -47,7 +44,7 @@ impl Peers {
     pub(super) fn iter(&self) -> impl Iterator<Item = (Peer, State)> {
         self.all.iter().map(|(peer, state)| (*peer, *state))
     }
-    /// Counts an unfinished connection, which counts until a time; whether the peer is to be denied
+    /// Counts a half-open connection until the given time; returns whether the peer is to be denied
     /// now.
     pub(super) fn count(&mut self, peer: Peer, threshold: u32, until: f64) -> bool {
         if self.all.len() >= MOST && !self.all.contains_key(&peer) {
@@ -65,7 +62,7 @@ impl Peers {
         state.is_denied = state.count >= threshold;
         state.is_denied
     }
-    /// Forgets those whose time has come; the denied ones.
+    /// Removes expired peers, and returns the denied ones among them.
     pub(super) fn expire(&mut self, now: f64) -> Vec<Peer> {
         let left = self.expiring.split_off(&(micros(now) + 1, FIRST));
         let expired = std::mem::replace(&mut self.expiring, left);
@@ -75,7 +72,7 @@ impl Peers {
         });
         gone.collect()
     }
-    /// Forgets all; the denied ones.
+    /// Removes all peers, and returns the denied ones.
     pub(super) fn clear(&mut self) -> Vec<Peer> {
         self.expiring.clear();
         let all = std::mem::take(&mut self.all).into_iter();
@@ -83,6 +80,6 @@ impl Peers {
     }
 }
 
-/// Before all peers.
+/// Sorts before all peers.
 const FIRST: Peer =
     Peer { table: TableIndex(0), addr: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) };

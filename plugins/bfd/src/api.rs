@@ -1,12 +1,10 @@
 //! Messages of the module `bfd`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use control::Secret;
+use control::api::Fields;
 use control::api::types::Address;
-use control::api::{Api, Fields, Message, Retval};
 use net::interface::api::types::IfStatusFlags;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::bfd::State;
 
 use super::{EchoSource, Key, Parameters, Session};

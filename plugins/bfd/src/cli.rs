@@ -1,12 +1,8 @@
 //! `bfd …`, and the configuration of the feature.
 
-use std::net::IpAddr;
-
 use control::Secret;
-use control::api::Retval;
-use control::cli::{Arguments, Cli, Command, Error, Hex, Print, Words};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use control::cli::Hex;
+use net::prelude::*;
 use wire::bfd::{Sha1, State};
 
 use super::{Key, Parameters, keys};

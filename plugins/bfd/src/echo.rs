@@ -4,14 +4,9 @@
 //! Their source must be none that the neighbour would send redirects to, so it is an address of a
 //! network of its own: the one next to the address of the chosen interface.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use net::fib::{Path, Source, Target};
-use net::{InterfaceIndex, Router};
+use net::fib::{Path, Source};
+use net::prelude::*;
 use wire::bfd::Echo;
-use wire::{Ip4Prefix, Prefix};
-use zerocopy::IntoBytes;
 
 use super::send::{Datagram, send};
 use super::{Bfd, Error, session};

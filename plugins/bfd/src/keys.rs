@@ -1,11 +1,8 @@
 //! Keys, and the authentication of packets with them (RFC 5880 section 6.7.4).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use net::prelude::*;
 use sha1::{Digest, Sha1 as Hash};
 use wire::bfd::{Control, Header, Sha1, flag};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::Error;
 

@@ -20,19 +20,10 @@ mod session;
 mod show;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
-
-use control::feature::{Refusal, Refused};
 use control::stats::gauges::Gauges;
 use control::stats::{Columns, Number};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::Shared;
-use net::fib::TableIndex;
-use net::interface::Change;
-use net::ip::{V4, V6};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Prefix;
+use infra::counter::Rows;
+use net::prelude::*;
 use wire::bfd::State;
 
 pub use api::*;

@@ -294,8 +294,8 @@ impl Machine {
         ];
         all.into_iter().flatten().min_by(f64::total_cmp)
     }
-    /// Does what is due: finds that the other end is gone, and says what is to be sent.
-    /// `has_source` is whether echo packets could be sent.
+    /// Runs due actions: detects that the peer is down, and returns which packets to send.
+    /// `has_source` is true if echo packets can be sent.
     pub fn run(&mut self, now: f64, has_source: bool) -> ToSend {
         if self.detected().is_some_and(|time| now >= time) {
             self.remote.discriminator = 0;

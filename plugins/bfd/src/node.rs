@@ -2,19 +2,9 @@
 //! `bfd-udp-echo6-input`: echo packets that came back. They are checked and authenticated here;
 //! control takes them from here.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::net::IpAddr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::Reader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
-use net::ip::{V4, V6, Version};
+use infra::counter::Rows;
+use net::prelude::*;
 use wire::bfd::{self, Echo, Header, Malformed, Sha1, State};
-use wire::{ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 use super::table::{Entry, Key, Table};
 

@@ -1,8 +1,7 @@
 //! UDP ports of the protocol, taken while there are sessions: without any, a program on the host
 //! may have them.
 
-use net::Router;
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 use wire::bfd;
 
 use super::node::Carried;

@@ -1,11 +1,7 @@
 //! `bfd-process`: packets of sessions on their way out. Those with an adjacency go over it, others
 //! are routed. It is a node so that they can be traced.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record};
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 
 /// Leads packets out.
 #[derive(Clone)]

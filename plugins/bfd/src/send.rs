@@ -1,15 +1,10 @@
 //! Packets that sessions send. Those over one hop go to the neighbour whatever routes say; those
 //! over several follow the routes of the default table.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::{Flags, Node};
-use infra::counter::{Rows, VolumeCounter};
-use net::Router;
+use infra::counter::Rows;
 use net::adjacency::AdjacencyIndex;
-use net::fib::TableIndex;
-use wire::{Protocol, checksum, ip4, ip6, udp};
-use zerocopy::IntoBytes;
+use net::prelude::*;
+use wire::checksum;
 
 use super::process::Process;
 

@@ -1,15 +1,9 @@
 //! Sessions: made, changed and run.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
-
 use control::process::Timer;
 use net::adjacency::{AdjacencyIndex, Role};
-use net::fib::TableIndex;
-use net::ip::{V4, V6};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::bfd::{self, Header, State};
-use zerocopy::IntoBytes;
 
 use super::echo::{self, send_echo};
 use super::keys::Authentication;
@@ -398,7 +392,7 @@ fn receive(router: &mut Router, index: u32, header: &Header, sequence: Option<u3
     }
 }
 
-/// Does what is due for a session, and sets its timer.
+/// Runs due actions of a session, and sets its timer.
 pub(super) fn run(router: &mut Router, index: u32) {
     let now = router.now();
     let source = echo::echo_source(router);

@@ -1,10 +1,6 @@
 //! `show bfd`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output, Words};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 use wire::bfd::State;
 
 use super::{AuthKey, EchoSource, Session};

@@ -1,10 +1,8 @@
 //! Sessions as nodes find them.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
 
-use net::InterfaceIndex;
+use net::prelude::*;
 
 use super::keys::Authentication;
 

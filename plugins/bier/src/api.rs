@@ -1,10 +1,9 @@
 //! Messages of the module `bier`.
 
-use control::api::{Api, Message, Record, Retval};
-use net::Router;
-use net::adjacency::Link;
+use control::api::Record;
 use net::fib::types::{FibPath, FibPathNhProto, FibPathType};
 use net::fib::{Path, RouteOf};
+use net::prelude::*;
 
 use super::table::{self, BierPath, TableId};
 use super::{Bier, Error, dispose, impose};

@@ -1,10 +1,7 @@
 //! Commands about tables and positions.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Words};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use net::adjacency::Link;
 use net::fib::{RouteOf, paths_of, words_of_path};
+use net::prelude::*;
 use wire::bier;
 
 use super::table::{self, BierPath, TableId};

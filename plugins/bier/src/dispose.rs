@@ -1,16 +1,8 @@
 //! Packets that are for this router: `bier-disp-lookup` finds the entry of their source,
 //! `bier-disp-dispatch` takes the header off and sends what is behind it on.
 
-use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
-use std::fmt;
-use std::io;
-
-use graph::{Frame, Names, Node, Record};
-use infra::rcu::{SharedSlab, SlabReader};
-use net::Router;
-use net::adjacency::Link;
 use net::fib::{Followed, Path, Popped};
+use net::prelude::*;
 use wire::bier::{self, Header, Payload};
 
 use super::{Bier, Error};

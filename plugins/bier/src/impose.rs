@@ -1,18 +1,10 @@
 //! Headers that are put on packets of multicast routes (RFC 8279 section 3): `bier-imp-ip4`,
 //! `bier-imp-ip6`.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-
-use graph::{BuildError, Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
 use net::fib::{Popped, flow};
 use net::gso;
-use net::ip::{V4, V6};
+use net::prelude::*;
 use wire::bier::{Header, Payload};
-use zerocopy::IntoBytes;
 
 use super::table::{Bift, TableId};
 use super::{Bier, Error, MOST_IMPOSITIONS};

@@ -1,13 +1,8 @@
 //! `bier-input`: packets whose label led to a table; `bier-bift-input`: those over UDP, which name
 //! it themselves; `bier-drop`: what ends.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::{Epoch, Reader, SlabReader};
 use net::fib::Popped;
+use net::prelude::*;
 use wire::bier;
 use wire::mpls::Entry;
 

@@ -16,18 +16,10 @@ mod output;
 mod show;
 mod table;
 
-use std::collections::BTreeSet;
-
-use control::api::Retval;
-use control::cli::Args;
-use control::feature::{Refusal, Refused};
-use graph::{BuildError, Claim, Flags};
-use infra::rcu::SharedSlab;
-use net::adjacency::Link;
+use graph::Claim;
 use net::fib::types::FibPathType;
-use net::fib::{self, NewKind, Object, ObjectKind, PathType, PathWord, Target};
-use net::ip::{V4, V6};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::fib::{self, NewKind, Object, ObjectKind, PathType, PathWord};
+use net::prelude::*;
 
 pub use api::*;
 pub use input::Error as InputDrops;

@@ -1,11 +1,7 @@
 //! `bier-lookup`: a copy for each path that a packet's positions take (RFC 8279 section 6.5).
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
 use net::fib::Popped;
+use net::prelude::*;
 use wire::bier::{self, Header};
 
 use super::table::{Bift, Choice, Mask, Onward};

@@ -1,11 +1,7 @@
 //! `bier-output`: the label that names the table at the next router.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
 use net::fib::{Forwarding4, Popped, Via};
+use net::prelude::*;
 use wire::mpls::Entry;
 
 use super::table::Output as Fmask;

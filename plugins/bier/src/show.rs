@@ -1,10 +1,8 @@
 //! Commands that show tables, paths and headers.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 use wire::bier;
 
 use super::table::{BierPath, Table, TableId};

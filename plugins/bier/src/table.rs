@@ -5,13 +5,8 @@
 //! section 6.4). Positions with several paths have one for each of [`CHOICES`] values of the
 //! entropy, and masks of their own for each (section 6.7).
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
-
-use infra::rcu::{Shared, SharedSlab};
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Followed, Label, Object, Path, Source, Target};
+use net::fib::{Followed, Label, Object, Path, Source};
+use net::prelude::*;
 use wire::bier;
 
 use super::{Bier, Error};
@@ -200,7 +195,7 @@ fn tables(router: &mut Router) -> &mut Tables {
     &mut router.own_mut::<Bier>().tables
 }
 
-/// Adds a table; one that is there takes the new label.
+/// Adds a table; an existing table takes the new label.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

@@ -1,8 +1,7 @@
 //! Messages of the module `bond`.
 
-use control::api::{Api, Message, Retval, Text};
-use net::{InterfaceIndex, InterfaceReply, Router};
-use wire::MacAddr;
+use net::InterfaceReply;
+use net::prelude::*;
 
 use super::{Balance, Bond, Bonds, Config, Member, Mode};
 

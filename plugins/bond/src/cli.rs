@@ -1,9 +1,6 @@
 //! `create bond`, `delete bond`, `bond add`, `bond del`, `set interface bond`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::{Balance, Bonds, Config, Mode};
 

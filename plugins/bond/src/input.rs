@@ -1,14 +1,9 @@
 //! `bond-input`: packets received on members belong to their bond.
 
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Buffer, Continue, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
 use net::Interfaces;
 use net::interface::{Counters, Port as Interface};
-use wire::MacAddr;
-use wire::ethernet::{EtherType, Header};
+use net::prelude::*;
+use wire::ethernet::Header;
 
 use super::Port;
 

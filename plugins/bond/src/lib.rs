@@ -13,10 +13,8 @@ mod output;
 mod show;
 mod state;
 
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, DEVICE_INPUT, Error as InterfaceError};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
+use net::interface::{DEVICE_INPUT, Error as InterfaceError};
+use net::prelude::*;
 
 pub use api::*;
 pub use input::Input;

@@ -1,13 +1,9 @@
 //! `BondEthernetN-tx`: chooses the member for each packet.
 
-use std::convert::Infallible;
-
-use graph::{Buffer, Frame, Node, Packet, Slot};
-use infra::rcu::Reader;
 use net::ethernet::Tagged;
 use net::fib::{FlowHash, flow_of, next};
 use net::gso;
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 use super::input::Seen;
 use super::{Balance, Mode};

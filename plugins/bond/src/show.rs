@@ -1,10 +1,6 @@
 //! `show bond`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Bond, Bonds, Mode};
 
@@ -20,6 +16,7 @@ struct Show {
 struct Row {
     interface: String,
     sw_if_index: u32,
+    device_instance: usize,
     interface_id: u32,
     mode: &'static str,
     load_balance: &'static str,
@@ -37,10 +34,6 @@ struct Shown {
     weight: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>, #[serde(skip)] bool);
-
 /// Choice of members, in the words of `show bond`.
 pub(super) fn balance(bond: &Bond) -> &'static str {
     match bond.config.mode {
@@ -51,7 +44,7 @@ pub(super) fn balance(bond: &Bond) -> &'static str {
     }
 }
 
-fn row(router: &Router, (index, bond): (&InterfaceIndex, &Bond)) -> Row {
+fn row(router: &Router, at: usize, (index, bond): (&InterfaceIndex, &Bond)) -> Row {
     let member = |index: &InterfaceIndex| {
         let of = &router.own::<Bonds>().members[index];
         let interface = router.interfaces.name(index.0).to_owned();
@@ -61,6 +54,7 @@ fn row(router: &Router, (index, bond): (&InterfaceIndex, &Bond)) -> Row {
     Row {
         interface: router.interfaces.name(index.0).to_owned(),
         sw_if_index: index.0,
+        device_instance: at,
         interface_id: bond.id,
         mode: bond.config.mode.word(),
         load_balance: balance(bond),
@@ -73,40 +67,39 @@ fn row(router: &Router, (index, bond): (&InterfaceIndex, &Bond)) -> Row {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Show| {
-        let rows = router.own::<Bonds>().bonds.iter().map(|bond| row(router, bond)).collect();
-        Ok(Output::of(Rows(rows, c.details)))
+        let all = router.own::<Bonds>().bonds.iter().enumerate();
+        let rows = all.map(|(at, bond)| row(router, at, bond));
+        Ok(Output::rows(rows, if c.details { write_details } else { write_rows }))
     });
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.1 {
-            return self.0.iter().try_for_each(|row| detail(f, row));
-        }
-        let line = |f: &mut fmt::Formatter<'_>, cells: [&dyn fmt::Display; 6]| {
-            let [interface, index, mode, balance, active, members] = cells;
-            // Widths are for strings: numbers are texts by now.
-            let [index, active] = [index, active].map(ToString::to_string);
-            let cells =
-                format!("{interface:<16} {index:<12} {mode:<13} {balance:<13} {active:<14}");
-            writeln!(f, "{cells} {members}")
-        };
-        let head: [&dyn fmt::Display; 6] = [
-            &"interface name",
-            &"sw_if_index",
-            &"mode",
-            &"load balance",
-            &"active members",
-            &"members",
-        ];
-        line(f, head)?;
-        self.0.iter().try_for_each(|r| {
-            let counts = (r.active_members.len(), r.members.len());
-            let cells: [&dyn fmt::Display; 6] =
-                [&r.interface, &r.sw_if_index, &r.mode, &r.load_balance, &counts.0, &counts.1];
-            line(f, cells)
-        })
-    }
+fn write_details(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| detail(f, row))
+}
+
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let line = |f: &mut fmt::Formatter<'_>, cells: [&dyn fmt::Display; 6]| {
+        let [interface, index, mode, balance, active, members] = cells;
+        // Widths are for strings: numbers are texts by now.
+        let [index, active] = [index, active].map(ToString::to_string);
+        let cells = format!("{interface:<16} {index:<12} {mode:<13} {balance:<13} {active:<14}");
+        writeln!(f, "{cells} {members}")
+    };
+    let head: [&dyn fmt::Display; 6] = [
+        &"interface name",
+        &"sw_if_index",
+        &"mode",
+        &"load balance",
+        &"active members",
+        &"members",
+    ];
+    line(f, head)?;
+    rows.iter().try_for_each(|r| {
+        let counts = (r.active_members.len(), r.members.len());
+        let cells: [&dyn fmt::Display; 6] =
+            [&r.interface, &r.sw_if_index, &r.mode, &r.load_balance, &counts.0, &counts.1];
+        line(f, cells)
+    })
 }
 
 fn detail(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
@@ -127,7 +120,7 @@ fn detail(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
     })?;
     writeln!(f, "  number of members: {}", row.members.len())?;
     row.members.iter().try_for_each(|member| writeln!(f, "    {}", member.interface))?;
-    writeln!(f, "  device instance: {}", row.interface_id)?;
+    writeln!(f, "  device instance: {}", row.device_instance)?;
     writeln!(f, "  interface id: {}", row.interface_id)?;
     writeln!(f, "  sw_if_index: {}", row.sw_if_index)?;
     writeln!(f, "  hw_if_index: {}", row.sw_if_index)

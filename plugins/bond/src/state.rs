@@ -1,14 +1,9 @@
 //! Bonds and their members, as control keeps them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use control::feature::Registered;
-use control::process::Wake;
-use graph::Slot;
-use infra::rcu::Shared;
-use net::interface::{Change, Kind, NewInterface, Offloads};
-use net::{InterfaceIndex, Router, neighbor};
-use wire::MacAddr;
+use net::interface::{Kind, NewInterface, Offloads};
+use net::neighbor;
+use net::prelude::*;
 
 use super::output::{Output, Plan};
 use super::{Config, Error, Mode, Port};

@@ -1,8 +1,7 @@
 //! Messages of the module `bpf_trace_filter`.
 #![forbid(unsafe_code)]
 
-use control::api::{Api, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 /// Set or delete the filter of traces and captures.
 #[derive(Message)]

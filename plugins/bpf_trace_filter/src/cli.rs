@@ -1,12 +1,7 @@
 //! `set bpf trace filter`, `show bpf trace filter`.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::State;
 

@@ -5,12 +5,9 @@ mod cli;
 mod libpcap;
 pub mod program;
 
-use std::sync::Arc;
-
-use control::feature::{Refusal, Refused};
 use graph::PacketContext;
+use net::prelude::*;
 use net::trace::{Compiler, Use};
-use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use api::{BpfTraceFilterSet, BpfTraceFilterSetV2};
 use libpcap::Libpcap;

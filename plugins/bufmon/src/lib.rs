@@ -1,14 +1,8 @@
 //! Buffers by node: `set buffer traces`, `show buffer traces`, `clear buffer traces`.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
 use graph::{Handled, Monitored};
-use net::{Configuration, Feature, Origin, Parts, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 /// Buffers by node.
 pub const FEATURE: Feature = Feature {

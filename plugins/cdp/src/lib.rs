@@ -6,19 +6,9 @@
 
 mod node;
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::time::Duration;
-
-use control::api::{Api, Message};
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use control::feature::Refused;
-use control::process::Wake;
-use infra::rcu::Shared;
-use net::interface::{Change, Kind};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, neighbor, refuse};
-use serde::Serialize;
+use net::interface::Kind;
+use net::neighbor;
+use net::prelude::*;
 use wire::cdp::{FRONT, GROUP, kind, message};
 
 pub use node::{Heard, Input};

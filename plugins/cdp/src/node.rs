@@ -1,15 +1,8 @@
 //! `cdp-input`: announcements of neighbors.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record};
-use infra::rcu::Reader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::cdp::{self, Bad, FRONT};
 use wire::ethernet::Header;
-use zerocopy::FromBytes;
 
 pub(super) const NAME: &str = "cdp-input";
 

@@ -1,7 +1,6 @@
 //! Messages of the module `classify` about tables and where they are used.
 
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::tables::{Classifier, Info, NewTable};
 use super::uses::{self, Kind, Tables, Use};

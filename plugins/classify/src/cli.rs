@@ -1,8 +1,7 @@
 //! `classify table`, `classify session`, `classify filter`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print, PrintValue, Value, Word, hex};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use control::cli::{PrintValue, Word, hex};
+use net::prelude::*;
 
 use super::filter::{self, FilterOwner};
 use super::key::VECTOR;
@@ -269,6 +268,10 @@ struct MakeSession {
     /// opaque value for the user of the table, or a color for its policer
     #[default(Opaque(NONE))]
     opaque_index: Opaque,
+    /// for its policer packets conform
+    conform_color: bool,
+    /// for its policer packets exceed
+    exceed_color: bool,
     /// bytes to advance the packet, may be negative
     #[default]
     advance: i32,
@@ -298,7 +301,10 @@ impl MakeSession {
                 find(router, name).ok_or(super::Error::NoPolicer)?
             }
         };
-        let Self { opaque_index: Opaque(opaque), advance, action, .. } = self;
+        let Self { opaque_index: Opaque(mut opaque), advance, action, .. } = self;
+        if self.conform_color || self.exceed_color {
+            opaque = self.exceed_color.into();
+        }
         let new = NewSession { matched, hit_next, opaque, advance, action };
         Ok(super::add_session(router, self.table_index, &new)?)
     }
@@ -417,6 +423,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
                 matched: Match([skipped, s.key.bytes(&info.table.mask)].concat()),
                 policer_hit_next: None,
                 opaque_index: Opaque(s.opaque),
+                conform_color: false,
+                exceed_color: false,
                 advance: s.advance,
                 action: s.action.wanted(),
                 del: false,

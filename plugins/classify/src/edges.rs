@@ -3,11 +3,9 @@
 //! The first numbers are those that clients know; others were returned by `add_node_next`.
 #![forbid(unsafe_code)]
 
-use std::marker::PhantomData;
-
+use graph::Edge;
 use graph::arc::Along;
-use graph::{Buffer, Edge, Slot};
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 
 use super::NONE;
 

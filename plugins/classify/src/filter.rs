@@ -1,13 +1,9 @@
 //! Filters of traces and captures: chains of tables, in which a packet must have a session.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use graph::PacketContext;
-use infra::rcu::{Reader, Shared, SlabReader};
-use net::interface::Change;
-use net::{InterfaceIndex, Router, trace};
+use net::prelude::*;
+use net::trace;
 
 use super::key::VECTOR;
 use super::table::{Match, Moment, NONE, Table, walk};

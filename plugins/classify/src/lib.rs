@@ -24,10 +24,8 @@ mod tables;
 mod uses;
 mod words;
 
-use control::feature::{Refusal, Refused};
 use net::ethernet::L2_INPUT;
-use net::interface::NoInterface;
-use net::{Configuration, Feature, Origin, Parts, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use cli::Match as MatchWords;

@@ -7,20 +7,13 @@
 //! with; everything else, and what is traced, is judged packet by packet.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use graph::{
-    BLOCK, Buffer, BuildError, Continue, CounterText, FRAME, Flags, Frame, Names, Next, Node,
-    Reason, Record,
-};
-use infra::rcu::{Epoch, Reader, SlabReader};
-use net::Router;
+use graph::{BLOCK, CounterText, FRAME, Next, Reason};
 use net::adjacency::Adjacency;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::ip::{Balanced, Linked, V4, V6, Version};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::ip::{Balanced, Linked};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 use super::edges::{ReceivedNext, RoutedNext, SentNext};
 use super::reasons::{FrameError, InputError, OutputError};
@@ -299,9 +292,9 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
             return Headers { l2: here, current: here };
         }
         if V::IS_FRAMED {
-            // The layer 2 header of the adjacency is in front.
-            let len = self.adjacencies.read(p.adjacency(), epoch).map_or(0, |a| a.header_len);
-            return Headers { l2: here, current: here.saturating_add(len.into()) };
+            // The headers of the adjacency are in front.
+            let len = self.adjacencies.read(p.adjacency(), epoch).map_or(0, Adjacency::front);
+            return Headers { l2: here, current: here.saturating_add(len as i16) };
         }
         let l2 = if p.flags().has(Flags::L2) { p.l2_offset() } else { here };
         Headers { l2, current: here }

@@ -1,7 +1,6 @@
 //! Messages of the module `classify` about sessions.
 
-use control::api::{Api, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::tables::{Classifier, NewSession, SessionAction};
 

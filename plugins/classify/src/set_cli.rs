@@ -1,11 +1,7 @@
 //! Commands that say where tables are used, and show it.
 
-use std::fmt;
-
-use control::cli::{Args, Arguments, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::PrintValue;
+use net::prelude::*;
 
 use super::NONE;
 use super::uses::{self, Kind, Tables, Use};
@@ -272,7 +268,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         Ok(uses::set_punted(router, [ip4, ip6], !c.chosen.del)?)
     });
-    let shown = |router: &mut Router, of, kind, none| Output::of(rows(router, of, kind, none));
     cli.command(move |router: &mut Router, c: ShowInput| {
         Ok(shown(router, Use::Input, c.kind, "No input ACL tables configured"))
     });
@@ -294,30 +289,18 @@ struct Row {
     table: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows {
-    rows: Vec<Row>,
-    #[serde(skip)]
-    none: &'static str,
-}
-
-fn rows(router: &Router, of: Use, kind: Kind, none: &'static str) -> Rows {
+fn shown(router: &Router, of: Use, kind: Kind, none: &'static str) -> Output {
     let row = |(InterfaceIndex(sw_if_index), table)| {
         let interface = router.interfaces.name(sw_if_index).to_owned();
         Row { interface, sw_if_index, table }
     };
-    Rows { rows: uses::of(router, of, kind).map(row).collect(), none }
-}
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.rows.is_empty() {
-            return writeln!(f, "{}", self.none);
+    Output::rows(uses::of(router, of, kind).map(row), move |rows, f| {
+        if rows.is_empty() {
+            return writeln!(f, "{none}");
         }
         writeln!(f, "{:<20}{:<20}{:>10}", "Intfc idx", "Classify table", "Interface name")?;
-        self.rows.iter().try_for_each(|Row { interface, sw_if_index, table }| {
+        rows.iter().try_for_each(|Row { interface, sw_if_index, table }| {
             writeln!(f, "{sw_if_index:<20}{table:<20}{interface:>10}")
         })
-    }
+    })
 }

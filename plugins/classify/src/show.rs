@@ -1,11 +1,7 @@
 //! `show classify tables`, `show classify filter`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Output, hex};
-use net::Router;
-use serde::Serialize;
-use wire::IpVersion;
+use control::cli::hex;
+use net::prelude::*;
 
 use super::filter::FilterOwner;
 use super::table::{Action, From, NONE};
@@ -62,7 +58,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let is_meant = |number: &u32| show.index.is_none_or(|only| only == *number);
         let meant = all.numbers().filter(is_meant);
         let rows = meant.filter_map(|n| Some(Row::of(n, &all.table(n)?, show.is_verbose)));
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
     cli.command(|router: &mut Router, show: ShowFilter| {
         let all = router.own::<Classifier>();
@@ -81,7 +77,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         let tables = filters.iter().flat_map(|f| &f.tables).filter(|_| show.is_verbose);
         let tables = tables.filter_map(|n| Some(Row::of(*n, &all.table(*n)?, true))).collect();
-        Ok(Output::of(Shown { filters, tables: Rows(tables) }))
+        Ok(Output::of(Shown { filters, tables }))
     });
 }
 
@@ -187,18 +183,12 @@ impl fmt::Display for Row {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "No classifier tables configured");
-        }
-        writeln!(f, "{:>10}{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl", "NextNode")?;
-        self.0.iter().try_for_each(|row| row.fmt(f))
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "No classifier tables configured");
     }
+    writeln!(f, "{:>10}{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl", "NextNode")?;
+    rows.iter().try_for_each(|row| write!(f, "{row}"))
 }
 
 #[derive(Serialize)]
@@ -210,7 +200,7 @@ struct Filter {
 #[derive(Serialize)]
 struct Shown {
     filters: Vec<Filter>,
-    tables: Rows,
+    tables: Vec<Row>,
 }
 
 impl fmt::Display for Shown {
@@ -224,6 +214,10 @@ impl fmt::Display for Shown {
                 None => writeln!(f, "none")?,
             }
         }
-        if self.tables.0.is_empty() { Ok(()) } else { write!(f, "\n{}", self.tables) }
+        if self.tables.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
+        write_rows(&self.tables, f)
     }
 }

@@ -2,19 +2,10 @@
 //! (`set ip classify`).
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-
-use control::api::Retval;
-use control::cli::{Args, Error as Wrong};
-use control::feature::Refused;
-use net::adjacency::Link;
+use control::cli::Error as Wrong;
 use net::fib::types::{FibPath, FibPathType};
-use net::fib::{
-    NewKind, Object, ObjectKind, Path, PathType, PathWord, RouteOf, Source, TableIndex, Target,
-};
-use net::interface::Change;
-use net::{InterfaceIndex, Router, refuse};
-use wire::{Ip4Prefix, Ip6Prefix, Prefix};
+use net::fib::{NewKind, Object, ObjectKind, Path, PathType, PathWord, RouteOf, Source};
+use net::prelude::*;
 
 use super::Error;
 use super::node::{NAMES, ROUTED};

@@ -6,14 +6,10 @@
 //! those who were on their way to it.
 #![forbid(unsafe_code)]
 
-use std::io;
-
-use graph::{Buffer, Frame, Node};
 use infra::counter::{Cell, Counter, Rows};
 use infra::cpu::prefetch_ptr;
-use infra::rcu::{Epoch, SharedSlab, SlabReader};
 use infra::table::numbers::{Numbers, NumbersReader};
-use wire::IpVersion;
+use net::prelude::*;
 use zerocopy::FromZeros;
 
 use super::key::{Key, Mask, VECTOR};
@@ -88,6 +84,13 @@ pub struct Session {
     pub action: Action,
     /// Value of its counter when it was made.
     pub(super) before: u64,
+}
+
+impl Session {
+    /// The bytes that a packet is equal to under a mask.
+    pub fn bytes(&self, mask: &Mask) -> Vec<u8> {
+        self.key.bytes(mask)
+    }
 }
 
 /// Hits of a session on one thread.

@@ -1,14 +1,7 @@
 //! Making, changing and deleting tables and their sessions.
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
-use std::io;
-
-use control::cli::Words;
-use infra::rcu::{SharedSlab, SlabReader};
-use net::Router;
-use net::fib::TableIndex;
-use wire::IpVersion;
+use net::prelude::*;
 
 use super::filter::Filters;
 use super::key::{Mask, VECTOR};

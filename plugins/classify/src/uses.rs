@@ -1,15 +1,11 @@
 //! Uses of tables: those of an interface, and those of punted packets.
 #![forbid(unsafe_code)]
 
-use control::cli::Words;
 use graph::arc::FeatureArc;
-use infra::rcu::{Reader, Shared};
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::interface::AttachedAt;
-use net::ip::{V4, V6, Version};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{InterfaceIndex, Router};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 use super::Error;
 use super::table::NONE;

@@ -4,10 +4,8 @@
 //! other; one that is not named has its usual length, so that the next is in its place.
 #![forbid(unsafe_code)]
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Error, Hex};
-use wire::MacAddr;
+use control::cli::Hex;
+use net::prelude::*;
 
 use super::key::VECTOR;
 

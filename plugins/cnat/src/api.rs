@@ -1,13 +1,10 @@
 //! Messages of the module `cnat`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
+use control::api::Record;
 use control::api::types::{Address, AddressFamily, IpProto, Prefix};
-use control::api::{Api, Message, Record, Retval};
 use net::fib::FlowHash;
 use net::fib::types::IpFlowHashConfigV2;
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, Protocol};
+use net::prelude::*;
 
 use crate::config::Policy;
 use crate::interfaces;

@@ -1,12 +1,7 @@
 //! `cnat …`, `set cnat …`, `test cnat scanner`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
 use net::fib::FlowHash;
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, Prefix, Protocol};
+use net::prelude::*;
 
 use crate::config::{OnInterface, POD, Policy, TABLES};
 use crate::sources::{self, AS_DEFAULT, NO_ROUTE, WantedSources};
@@ -22,7 +17,7 @@ pub const PROTOCOLS: [(&str, Protocol); 3] =
 const FLAGS: [(&str, u8); 3] =
     [("alloc-port", ALLOCATES_PORT), ("one-way", ONE_WAY), ("no-client", LOCAL)];
 
-/// `cnat translation`: one that is there from now on, or one that goes, by number or service.
+/// `cnat translation`: adds a translation, or deletes one by number or service.
 #[derive(Debug, PartialEq)]
 enum SetTranslation {
     Add(Translation),

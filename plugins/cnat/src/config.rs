@@ -1,12 +1,9 @@
 //! Settings: those of the startup configuration, and the policy of source translation as the nodes
 //! find it.
 
-use std::collections::{BTreeSet, HashSet};
-use std::net::IpAddr;
+use std::collections::HashSet;
 
-use control::feature::Refused;
-use net::{Parts, refuse};
-use wire::Prefix;
+use net::prelude::*;
 
 /// The stanza `cnat { … }`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! Interfaces whose packets are looked at, and their places in the policy.
 
-use net::Router;
-use net::interface::InterfaceIndex;
+use net::prelude::*;
 
 use crate::config::OnInterface;
 use crate::state::Cnat;

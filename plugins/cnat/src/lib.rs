@@ -28,21 +28,9 @@ mod version;
 mod walk;
 mod wanted;
 
-use std::io;
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
 use control::stats::Columns;
-use graph::BuildError;
-use infra::rcu::Shared;
-use net::adjacency::Link;
 use net::fib::{NewKind, ObjectKind};
-use net::interface::AttachedAt;
-use net::ip::{V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 use crate::config::{Config, OnInterface, Startup};
 use crate::log::{Log, Logged, Logging, Noted};

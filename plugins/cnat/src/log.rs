@@ -1,14 +1,7 @@
 //! `cnat log`: sessions that are noted in the event log as they come and go.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use infra::rcu::{Epoch, Reader, Shared};
-use net::Router;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use sessions::{Address, Flow};
-use wire::Protocol;
 
 use crate::session::{NOWHERE, One};
 use crate::wanted::Error;

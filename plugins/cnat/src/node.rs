@@ -8,20 +8,14 @@
 //! follows from the settings: the source of what goes to a service, the destination of what comes
 //! from a backend or goes to a source that packets got, else the source.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::sync::Arc;
-
-use graph::{Buffer, Frame, Names, Node, Record};
 use infra::random::Random;
-use infra::rcu::{Epoch, Reader, SlabReader};
 use net::drops::Problem;
 use net::icmp::Restore;
+use net::prelude::*;
 use sessions::{Address, Affinity, Direction, Flow, Kind, Refused, Seen, SessionIndex, Strays};
 use translation::TRANSLATED;
 use translation::handoff::Threads;
 use translation::ports::PortSet;
-use wire::Protocol;
 
 use crate::config::{Config, HOST, OnInterface, POD, Policy, Sources};
 use crate::log::Log;

@@ -1,11 +1,10 @@
 //! Packets of sessions, and their rewriting: as for other kinds of NAT, and SCTP (RFC 9260), whose
 //! CRC covers all of the packet.
 
-use graph::Buffer;
-use net::ip::Version;
+use net::prelude::*;
 use sessions::{Address, Direction, Flow, ICMP_HEADER, Kind, Look, Seen};
 use translation::rewrite::{Ends, rewrite};
-use wire::{Protocol, checksum};
+use wire::checksum;
 use zerocopy::byteorder::network_endian::U16;
 
 use crate::version::Translated;

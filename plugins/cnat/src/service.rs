@@ -1,14 +1,10 @@
 //! Translations as the nodes find them: the address and port of a service, and the ends that its
 //! connections are spread over.
 
-use std::io;
-use std::net::IpAddr;
-
-use infra::rcu::{Epoch, SharedSlab, SlabReader};
 use infra::table::exact::{Change, Exact, ExactReader};
 use net::fib::{FlowHash, flow_of};
+use net::prelude::*;
 use sessions::{Flow6, Key};
-use wire::Protocol;
 
 /// Translations at most.
 pub const MOST: usize = 1 << 20;

@@ -1,18 +1,15 @@
 //! Sessions: flows that are translated, one for each connection and translation of it.
 
-use std::collections::HashMap;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::explain::Copied;
 use graph::{Engine, NoAnswer};
-use net::Router;
+use net::prelude::*;
 use sessions::tcp::State;
 use sessions::{
     Address, Class, Counted, Direction, End, Flow, Kind, Refused, Seen, SessionIndex, Sessions,
     Table, Usage,
 };
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 use crate::config::Startup;

@@ -1,12 +1,6 @@
 //! `show cnat …`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
-use wire::Protocol;
+use net::prelude::*;
 
 use crate::cli::PROTOCOLS;
 use crate::config::{OnInterface, TABLES};
@@ -248,18 +242,7 @@ impl fmt::Display for Translation {
     }
 }
 
-/// Rows, one below the other.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<T>(Vec<T>);
-
-impl<T: fmt::Display> fmt::Display for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| write!(f, "{row}"))
-    }
-}
-
-fn translations(router: &Router, c: &ShowTranslations) -> Rows<Translation> {
+fn translations(router: &Router, c: &ShowTranslations) -> Vec<Translation> {
     let cnat = router.own::<Cnat>();
     let name = |end: &Endpoint| end.interface.map(|i| router.interfaces.name(i.0).to_owned());
     let row = |(id, t): (&u32, &wanted::Translation)| {
@@ -299,7 +282,7 @@ fn translations(router: &Router, c: &ShowTranslations) -> Rows<Translation> {
     let all = cnat.translations.iter().map(row);
     let is_chosen =
         |t: &Translation| (c.vip.is_none() || t.addr == c.vip) && c.id.is_none_or(|id| t.id == id);
-    Rows(all.filter(is_chosen).collect())
+    all.filter(is_chosen).collect()
 }
 
 #[derive(Serialize)]
@@ -415,16 +398,16 @@ impl fmt::Display for Timestamps {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowTranslations| {
-        Ok(Output::of(translations(router, &c)))
+        Ok(Output::list(translations(router, &c)))
     });
     cli.command(|router: &mut Router, ShowClients {}| {
         let all = router.own::<Cnat>().clients();
         let row = |(table, addr, [services, sources]): (net::fib::TableIndex, _, [u32; 2])| {
             Client { table: table.0, addr, services, sources }
         };
-        Ok(Output::of(Rows(all.map(row).collect())))
+        Ok(Output::list(all.map(row)))
     });
-    cli.command(|router: &mut Router, ShowHooks {}| Ok(Output::of(Rows(hooks(router)))));
+    cli.command(|router: &mut Router, ShowHooks {}| Ok(Output::list(hooks(router))));
     cli.command(|router: &mut Router, ShowPolicy {}| Ok(Output::of(policy(router))));
     cli.command(|router: &mut Router, c: ShowSessions| Ok(Output::of(sessions(router, &c)?)));
     cli.command(|router: &mut Router, c: ShowTimestamps| {

@@ -1,12 +1,6 @@
 //! Sources that packets get: the policy, addresses by table, and the routes that lead answers here.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Ip4, Ip6};
-use net::interface::InterfaceIndex;
-use wire::{IpVersion, Prefix};
+use net::prelude::*;
 
 use crate::config::{Config, Policy, Sources};
 use crate::interfaces::follow_everywhere;

@@ -1,14 +1,7 @@
 //! Control's state: translations in use, the routes to their services, and the nodes' tables.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-
-use infra::rcu::Shared;
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Followed, Object, ObjectKind, Path, Source, TableIndex, Target};
-use net::interface::{Change, InterfaceIndex};
-use wire::{Ip4Prefix, Ip6Prefix, Prefix};
+use net::fib::{Followed, Object, ObjectKind, Path, Source};
+use net::prelude::*;
 
 use crate::config::{Config, Policy, Prefixes, Startup};
 use crate::interfaces::{follow_everywhere, follow_interface};

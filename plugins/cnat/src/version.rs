@@ -1,12 +1,9 @@
 //! Differences between IPv4 and IPv6.
 
 use std::fmt::Debug;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::arc::FeatureArc;
-use net::ip::{V4, V6, Version};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
+use net::prelude::*;
 use sessions::Look;
 use translation::rewrite::Ends;
 

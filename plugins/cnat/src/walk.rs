@@ -1,13 +1,9 @@
 //! Sessions as control sees them: listed, ended and counted.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use net::Router;
+use net::prelude::*;
 use sessions::{Address, Step, Walked};
-use wire::Protocol;
 
 use crate::log::{self, Logging, Noted};
 use crate::node::affinities;

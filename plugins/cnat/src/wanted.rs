@@ -1,12 +1,7 @@
 //! Translations as they are asked for, and reasons why they are refused.
 
-use std::net::IpAddr;
-
-use control::feature::Refusal;
-use net::Router;
 use net::fib::FlowHash;
-use net::interface::{InterfaceIndex, NoInterface};
-use wire::{IpVersion, Prefix, Protocol};
+use net::prelude::*;
 
 use crate::service::MOST;
 

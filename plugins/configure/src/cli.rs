@@ -1,17 +1,14 @@
 //! `save`, `configure check`, `configure replace`, `configure rollback`, `commit`, `show
 //! configuration diff`, `show configuration history`.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use control::cli::{Args, Cli, Command, Error, Output, Step, Task, Value, io_text};
+use control::cli::{Step, Task, io_text};
 use control::configuration::Collection;
 use control::wall::Civil;
 use drivers::host::background::Background;
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use crate::difference::{Difference, Known};
 use crate::history::{Awaited, Revision, text};
@@ -36,7 +33,7 @@ struct Save {
 }
 
 /// Commands in a file, or between braces, as fvctl sends those of its standard input.
-enum Commands {
+pub(super) enum Commands {
     File(PathBuf),
     Text(String),
 }
@@ -180,15 +177,15 @@ fn save(router: &mut Router, save: Save) -> Result<Box<dyn Task<Router>>, Error>
     Ok(Box::new(Saving { busy, collection, file, written: None }))
 }
 
-/// The text of a file of commands.
-fn read(commands: Commands) -> Result<Target, Error> {
+/// The name and the text of a file of commands.
+pub(super) fn text_of(commands: Commands) -> Result<(String, String), Error> {
     let name = commands.to_string();
     let file = match commands {
         Commands::File(file) if file == Path::new("-") => {
             return Err("only fvctl has a standard input: `fvctl configure check - <FILE'".into());
         }
         Commands::File(file) => file,
-        Commands::Text(text) => return Ok(Target::File(name, text)),
+        Commands::Text(text) => return Ok((name, text)),
     };
     let failed = |why: &str| Error::new(format!("cannot read `{name}': {why}"));
     let about = fs::metadata(&file).map_err(|e| failed(&io_text(&e)))?;
@@ -199,7 +196,11 @@ fn read(commands: Commands) -> Result<Target, Error> {
         return Err(failed("longer than 1 GiB"));
     }
     let text = fs::read_to_string(&file).map_err(|e| failed(&io_text(&e)))?;
-    Ok(Target::File(name, text))
+    Ok((name, text))
+}
+
+fn read(commands: Commands) -> Result<Target, Error> {
+    text_of(commands).map(|(name, text)| Target::File(name, text))
 }
 
 fn check(router: &mut Router, check: Check) -> Result<Box<dyn Task<Router>>, Error> {
@@ -247,7 +248,7 @@ fn revision(router: &Router, number: usize) -> Result<&Revision, Error> {
     history.at(number).ok_or_else(|| Error::new(format!("no revision {number}")))
 }
 
-fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
+pub(super) fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
     match minutes {
         Some(m) if !(m > 0.0 && m <= MOST_MINUTES) => Err(Error::new(format!(
             "minutes must be more than 0 and at most {MOST_MINUTES}, not \
@@ -262,7 +263,7 @@ fn replace(router: &mut Router, c: Replace) -> Result<Box<dyn Task<Router>>, Err
     let reason = format!("replaced by {}", c.file);
     let finish = replaced(reason, confirm);
     let job = Job::new(router, read(c.file)?, Purpose::Replace, finish)?;
-    Ok(Box::new(job.undone(confirm.is_some())))
+    Ok(Box::new(job.undone(router, confirm.is_some())))
 }
 
 fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, Error> {
@@ -275,12 +276,12 @@ fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, E
     };
     let finish = replaced(format!("rolled back to revision {}", c.number), confirm);
     let job = Job::new(router, target, Purpose::Replace, finish)?;
-    Ok(Box::new(job.undone(confirm.is_some())))
+    Ok(Box::new(job.undone(router, confirm.is_some())))
 }
 
 /// Consequences of a replacement: revisions of what was and of what is, and the time by which it is
 /// to be confirmed.
-fn replaced(reason: String, confirm: Option<f64>) -> Finish {
+pub(super) fn replaced(reason: String, confirm: Option<f64>) -> Finish {
     Box::new(move |router, known| {
         let base = known.before.unwrap_or_default();
         let history = &mut router.own_mut::<Configure>().history;
@@ -359,7 +360,8 @@ fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<
         router.own_mut::<Configure>().history.push("to be confirmed", &known.running);
         Ok(Output::text(await_confirmation(router, seconds, base)))
     });
-    Ok(Box::new(Job::new(router, target, Purpose::Keep, finish)?.undone(true)))
+    let job = Job::new(router, target, Purpose::Keep, finish)?;
+    Ok(Box::new(job.undone(router, true)))
 }
 
 /// Undoes an unconfirmed commit.

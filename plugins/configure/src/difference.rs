@@ -1,12 +1,10 @@
 //! Two configurations, and the commands that lead from one to the other.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-use control::cli::Cli;
 use control::configuration::Row;
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use crate::trial;
 

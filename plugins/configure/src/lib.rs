@@ -7,28 +7,30 @@ mod difference;
 mod health;
 mod history;
 mod kept;
+mod patch;
+mod patching;
 mod rehearsal;
 mod replace;
 mod save;
 mod trial;
 
+use net::prelude::*;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
 
-use control::cli::{Cli, Error};
-use control::feature::Refused;
-use net::{Configuration, Feature, Origin, Parts, Router};
+use control::configuration::Hash;
+use control::{origin, wall};
 
 pub use allowed::makes_configuration;
 pub use cli::go_on_waiting;
 pub use health::started;
 use history::{Awaited, History};
 use kept::{Kept, Unconfirmed};
+
 pub use trial::{Extra, Trial, check, commands};
 
-/// Interval of looks whether a file is on the disk.
+/// Interval between checks whether a file is on the disk.
 const LOOK: Duration = Duration::from_millis(1);
 /// Comparisons at a time.
 const MOST_LOOKS: usize = 8;
@@ -57,6 +59,12 @@ struct Configure {
     awaited: Option<Awaited>,
     /// A commit that waited for that when the process before ended.
     unconfirmed: Option<Unconfirmed>,
+    /// Name of this run of the router.
+    instance: String,
+    /// The hash of the configuration, with the number of changes until then.
+    hash: Option<(u64, Hash)>,
+    /// Patches that wait for their turn.
+    waiting: Rc<Cell<usize>>,
     /// Whether the configuration is being replaced or saved: as long as there is a [`Busy`].
     is_busy: Rc<Cell<bool>>,
     /// Comparisons under way: one for each [`Looking`].
@@ -68,6 +76,11 @@ struct Configure {
 struct Busy(Rc<Cell<bool>>);
 
 impl Configure {
+    /// The hash of the configuration, unless something may have changed since it was taken.
+    fn fresh_hash(&self) -> Option<Hash> {
+        self.hash.filter(|(at, _)| *at == origin::changes()).map(|(_, hash)| hash)
+    }
+
     fn begin(&self) -> Result<Busy, Error> {
         if self.is_busy.replace(true) {
             return Err("the configuration is already being replaced or saved".into());
@@ -82,7 +95,7 @@ impl Drop for Busy {
     }
 }
 
-/// A comparison: it changes nothing, so it holds up nobody who changes the configuration.
+/// A comparison. It changes nothing, so changes do not wait for it.
 struct Looking(Rc<Cell<usize>>);
 
 impl Configure {
@@ -104,10 +117,22 @@ impl Drop for Looking {
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let cli = parts.cli.clone();
     let (history, awaited, unconfirmed) = (History::default(), None, None);
-    let (is_busy, looks) = (Rc::default(), Rc::default());
-    parts.router.insert(Configure { cli, history, awaited, unconfirmed, is_busy, looks });
+    let (hash, waiting, is_busy, looks) = (None, Rc::default(), Rc::default(), Rc::default());
+    let instance = format!("{}-{}", std::process::id(), wall::now().as_nanos());
+    parts.router.insert(Configure {
+        cli,
+        history,
+        awaited,
+        unconfirmed,
+        instance,
+        hash,
+        waiting,
+        is_busy,
+        looks,
+    });
     health::register(parts.router);
     cli::register(&mut parts.cli);
+    patching::register(&mut parts.cli);
     Ok(())
 }
 

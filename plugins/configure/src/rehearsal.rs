@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use control::cli::Error;
 use control::configuration::Row;
-use net::Router;
+use net::prelude::*;
 
 use crate::difference::{Difference, Known, only_in, plan};
 use crate::trial::Trial;
@@ -29,8 +28,8 @@ impl Rehearsal {
 
     /// Begins it in a trial.
     pub fn begin(&self, router: &Router) -> Result<Box<Trial>, Error> {
-        let trial = Trial::rehearsal(router, &self.change.running, plan(&self.change, 1))?;
-        Ok(Box::new(trial))
+        let plan = plan(&self.change, 1).into_iter().map(Into::into).collect();
+        Ok(Box::new(Trial::rehearsal(router, &self.change.running, plan)?))
     }
 
     /// The error of commands that are still there.

@@ -1,17 +1,20 @@
 //! From the configuration that there is to another one, by what is different.
 
-use std::collections::VecDeque;
-use std::rc::Rc;
-use std::time::Duration;
+mod patched;
 
-use control::cli::{Cli, Error, Output, Run, Step, Task};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use control::cli::{Run, Step, Task};
 use control::configuration::{Collection, Row};
+use control::origin;
 use drivers::host::background::Background as Work;
-use net::Router;
+use net::prelude::*;
 
 use crate::difference::{Known, only_in, plan, rows_of};
 use crate::history::Revision;
 use crate::kept;
+use crate::patch::Patch;
 use crate::rehearsal::Rehearsal;
 use crate::trial::Trial;
 use crate::{Busy, Configure, LOOK, Looking};
@@ -27,6 +30,8 @@ pub enum Target {
     File(String, String),
     /// One that was there.
     Rows(Rc<[Row]>),
+    /// The one there is with other lines.
+    Patched(Patch),
 }
 
 impl Revision {
@@ -48,6 +53,8 @@ impl Revision {
 /// Work to be done when both configurations are known.
 pub type Finish = Box<dyn FnOnce(&mut Router, Known) -> Result<Output, Error>>;
 
+pub use patched::hash_of;
+
 /// Intention of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -63,10 +70,14 @@ pub enum Purpose {
 
 enum Phase {
     Collect(Collection<Router>),
+    /// Looks up the commands that a patch is about.
+    Find,
     Try(Box<Trial>),
+    /// Tries a patch among these commands, which may not be all.
+    TryPatch(Box<Trial>, Vec<Row>, bool),
     /// Commands that nothing takes back by itself: whether they go with others.
     Rehearse(Box<Trial>, Rehearsal),
-    Work(VecDeque<String>, Option<Run<Router>>),
+    Work(VecDeque<String>, Option<(String, Run<Router>)>),
     /// Waits until the history is on the disk.
     Keep(Work<Result<(), kept::Failed>>, Result<Output, Error>),
 }
@@ -88,6 +99,15 @@ pub struct Job {
     /// The configuration at the beginning.
     before: Option<Rc<[Row]>>,
     purpose: Purpose,
+    patch: Option<Patch>,
+    /// Whether only the commands that the patch is about are looked at.
+    is_part: bool,
+    /// Lines of the patch by command, as errors begin.
+    places: HashMap<String, String>,
+    /// Number of changes when the work began, and when the configuration was last collected or
+    /// changed by this.
+    begun: u64,
+    seen: u64,
     /// Whether there has to be a way back to the configuration of before, or to the wanted one
     /// where that is not the next one.
     is_undone: bool,
@@ -122,16 +142,25 @@ impl Job {
         purpose: Purpose,
         finish: Finish,
     ) -> Result<Self, Error> {
-        let phase = Phase::Collect(router.collect());
+        let mut phase = Phase::Collect(router.collect());
         let state = router.own::<Configure>();
         let turn = match purpose {
             Purpose::Look => Turn::Look(state.look()?),
             _ => Turn::Change(state.begin()?),
         };
+        let is_part = matches!(&target, Target::Patched(patch) if patch.is_plain(router));
+        if is_part {
+            phase = Phase::Find;
+        }
         Ok(Self {
             cli: state.cli.clone(),
             busy: Some(turn),
             phase,
+            patch: None,
+            is_part,
+            places: HashMap::new(),
+            begun: origin::changes(),
+            seen: origin::changes(),
             target: Some(target),
             wanted: [].into(),
             before: None,
@@ -146,8 +175,14 @@ impl Job {
     }
 
     /// It where the result can be undone later, which is found out before anything changes.
-    pub fn undone(self, is_undone: bool) -> Self {
-        Self { is_undone, ..self }
+    pub fn undone(self, router: &Router, is_undone: bool) -> Self {
+        let mut job = Self { is_undone, ..self };
+        if is_undone && job.is_part {
+            // All of what was comes back, so all of it has to be known.
+            job.is_part = false;
+            job.collect(router);
+        }
+        job
     }
 
     /// A slice of the work; the output when it is done.
@@ -197,6 +232,11 @@ impl Job {
                 let rows: Rc<[Row]> = std::mem::replace(collection, router.collect()).rows().into();
                 self.collected(router, rows)
             }
+            Phase::Find => self.find(router),
+            Phase::TryPatch(trial, ..) => match trial.step().transpose() {
+                None => None,
+                Some(outcome) => self.tried(router, outcome),
+            },
             Phase::Try(trial) => match trial.step() {
                 Ok(None) => None,
                 Ok(Some(rows)) => {
@@ -225,18 +265,28 @@ impl Job {
                 },
             },
             Phase::Work(commands, run) => {
-                let Some(running) = run else {
+                let Some((command, running)) = run else {
                     match commands.pop_front() {
-                        Some(command) => *run = Some(Run::new(&command)),
+                        Some(command) => {
+                            let running = Run::new(&command);
+                            *run = Some((command, running));
+                        }
                         None => self.collect(router),
                     }
                     return None;
                 };
-                if let Step::Done(result) = running.step(&self.cli, router, &mut Output::none()) {
-                    *run = None;
+                let before = origin::changes();
+                let step = running.step(&self.cli, router, &mut Output::none());
+                self.seen += origin::changes() - before;
+                if let Step::Done(result) = step {
                     if let Err(error) = result {
-                        self.refused.get_or_insert(error.to_string());
+                        let place = self.places.get(command).map_or("", String::as_str);
+                        self.refused.get_or_insert_with(|| format!("{place}{error}"));
+                        if self.is_part {
+                            commands.clear();
+                        }
                     }
+                    *run = None;
                 }
                 None
             }
@@ -245,6 +295,11 @@ impl Job {
     }
 
     fn collect(&mut self, router: &Router) {
+        if self.is_part {
+            self.phase = Phase::Find;
+            return;
+        }
+        self.seen = origin::changes();
         self.phase = Phase::Collect(router.collect());
     }
 
@@ -263,6 +318,7 @@ impl Job {
                         Err(error) => Some(Err(error)),
                     };
                 }
+                Some(Target::Patched(patch)) => return self.patched(router, patch, rows),
                 Some(Target::Rows(wanted)) => self.wanted = wanted,
                 Some(Target::Running) | None => self.wanted = Rc::clone(&rows),
             }
@@ -303,18 +359,21 @@ impl Job {
         if !is_work || is_there {
             if let Some(why) = self.back.take() {
                 let text = format!("{why}; the configuration is unchanged");
-                return Some(Err(Error::new(text)));
+                let has_place = self.places.values().any(|place| text.starts_with(place));
+                return Some(Err(if has_place { Error::bare(text) } else { Error::new(text) }));
             }
             let finish = self.finish.take()?;
+            self.note_hash(router, &known);
             return Some(finish(router, known));
         }
-        if self.round == ROUNDS {
+        let rounds = if self.is_part && self.back.is_none() { 1 } else { ROUNDS };
+        if self.round == rounds {
             if let Some(first) = self.back.take() {
                 let what = difference.left();
                 return Some(Err(Error::new(format!("{first}; and while undoing: {what}"))));
             }
             let refused = self.refused.take();
-            self.back = Some(refused.unwrap_or_else(|| difference.left()));
+            self.back = Some(refused.unwrap_or_else(|| self.left(&difference)));
             self.round = 0;
             self.wanted = self.before.clone()?;
             self.collect(router);
@@ -370,11 +429,16 @@ impl Task<Router> for Job {
         let mut rest = Self {
             cli: self.cli.clone(),
             busy: self.busy.take(),
-            phase: Phase::Collect(router.collect()),
+            phase: if self.is_part { Phase::Find } else { Phase::Collect(router.collect()) },
             target: None,
             wanted: self.before.clone().unwrap_or_default(),
             before: self.before.clone(),
             purpose: Purpose::Replace,
+            patch: self.patch.take(),
+            is_part: self.is_part,
+            places: HashMap::new(),
+            begun: self.begun,
+            seen: self.seen,
             is_undone: false,
             rehearsals: Some(Vec::new()),
             round: 0,

@@ -1,19 +1,18 @@
 //! A trial: a router without threads and devices that runs a file first. It has no outside effects:
 //! [`net::Trial`] restrains features, and commands with such effects are not run.
 
-use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 
-use control::HIDDEN;
-use control::cli::{Args, Described, Error, Output, Run, Step};
-use control::configuration::{Collection, Lines, Row, Stage, undo};
+use control::cli::{Described, Run, Step};
+use control::configuration::{Collection, Row, undo};
 use control::log::Log;
-use graph::{Frame, Node, Settings};
-use net::interface::{InterfaceIndex, Kind, NewInterface, Offloads};
-use net::{Assembly, Configuration, Router};
-use wire::MacAddr;
+use control::{HIDDEN, origin};
+use graph::Settings;
+use net::Assembly;
+use net::interface::{Kind, NewInterface, Offloads};
+use net::prelude::*;
 
 use crate::allowed;
 
@@ -89,6 +88,26 @@ impl Node for Nowhere {
 /// Number of a file, and a line of it, from 1.
 type Place = (usize, usize);
 
+/// A command of a plan.
+pub struct Planned {
+    /// The line that it is for, as an error begins; without one its refusal has no consequences.
+    pub place: Option<String>,
+    /// The command.
+    pub command: String,
+}
+
+impl From<String> for Planned {
+    fn from(command: String) -> Self {
+        Self { place: None, command }
+    }
+}
+
+/// Origin of a command that is tried.
+enum Of {
+    File(Place),
+    Plan(Option<String>),
+}
+
 /// Files being tried.
 pub struct Trial {
     assembly: Assembly,
@@ -96,7 +115,7 @@ pub struct Trial {
     names: Vec<String>,
     /// Commands, the first one last, with their files and lines.
     commands: Vec<(Place, String)>,
-    run: Option<(Option<Place>, String, Run<Router>)>,
+    run: Option<(Of, String, Run<Router>)>,
     /// The configuration of the router itself, by command.
     live: HashMap<String, Row>,
     /// Commands that are accepted because they are part of it.
@@ -104,8 +123,8 @@ pub struct Trial {
     collection: Option<Collection<Router>>,
     /// Whether the files are those of a start, which may also look and act: that is passed over.
     is_start: bool,
-    /// Commands to be rehearsed behind the files, whether or not they are refused.
-    rehearsed: VecDeque<String>,
+    /// Commands to be rehearsed behind the files.
+    rehearsed: VecDeque<Planned>,
     /// Commands that take devices back, with those that made them.
     devices: HashMap<String, String>,
 }
@@ -146,7 +165,11 @@ impl Trial {
     ///
     /// # Errors
     /// There is no memory.
-    pub fn rehearsal(router: &Router, from: &[Row], plan: VecDeque<String>) -> Result<Self, Error> {
+    pub fn rehearsal(
+        router: &Router,
+        from: &[Row],
+        plan: VecDeque<Planned>,
+    ) -> Result<Self, Error> {
         let file = ("the configuration".to_owned(), crate::history::text(from));
         let of_device = |row: &Row| {
             let undo = row.undo.as_ref().filter(|_| is_noted(&row.command))?;
@@ -173,48 +196,61 @@ impl Trial {
             rows.append(&mut self.kept);
             return Ok(Some(rows));
         }
-        let Some((place, command, mut run)) = self.run.take().or_else(|| self.next()) else {
+        let Some((of, command, mut run)) = self.run.take().or_else(|| self.next()) else {
             self.collection = Some(self.assembly.router.collect());
             return Ok(None);
         };
-        let made = self.devices.get(&command).filter(|_| place.is_none());
+        let made = self.devices.get(&command).filter(|_| matches!(of, Of::Plan(_)));
         if let Some(made) = made {
             forget(&mut self.assembly.router, made);
             return Ok(None);
         }
-        if self.is_start && self.is_passed_over(place, &command)? {
+        if let (true, Of::File(place)) = (self.is_start, &of)
+            && self.is_passed_over(*place, &command)?
+        {
             return Ok(None);
         }
         let Assembly { router, cli, .. } = &mut self.assembly;
-        match run.step(cli, router, &mut Output::none()) {
+        let step = origin::elsewhere(|| run.step(cli, router, &mut Output::none()));
+        match step {
             Step::Done(Ok(())) => {}
-            Step::Done(Err(error)) => match (self.live.get(command.trim()), place) {
-                (_, None) => {}
+            Step::Done(Err(error)) => match (self.live.get(command.trim()), of) {
+                (_, Of::Plan(None)) => {}
+                (_, Of::Plan(Some(place))) => {
+                    let undo = |row: &Row| row.undo.as_ref().map(|undo| undo.command.clone());
+                    let kept =
+                        self.kept.iter().position(|row| undo(row).as_ref() == Some(&command));
+                    match kept {
+                        Some(at) => drop(self.kept.remove(at)),
+                        None => return Err(Error::bare(format!("{place}{error}"))),
+                    }
+                }
                 (Some(row), _) => self.kept.push(row.clone()),
-                (None, Some((file, line))) => {
+                (None, Of::File((file, line))) => {
                     return Err(Error::bare(format!("{}:{line}: {error}", self.names[file])));
                 }
             },
-            Step::Again | Step::Sleep(_) | Step::Wait => self.run = Some((place, command, run)),
+            Step::Again | Step::Sleep(_) | Step::Wait => self.run = Some((of, command, run)),
         }
         Ok(None)
     }
 
-    fn next(&mut self) -> Option<(Option<Place>, String, Run<Router>)> {
-        let of_file = self.commands.pop().map(|(place, command)| (Some(place), command));
-        let next = of_file.or_else(|| Some((None, self.rehearsed.pop_front()?)));
-        next.map(|(place, command)| {
-            let run = Run::new(&command);
-            (place, command, run)
-        })
+    fn next(&mut self) -> Option<(Of, String, Run<Router>)> {
+        let of_file = self.commands.pop().map(|(place, command)| (Of::File(place), command));
+        let planned = || {
+            let Planned { place, command } = self.rehearsed.pop_front()?;
+            Some((Of::Plan(place), command))
+        };
+        let (of, command) = of_file.or_else(planned)?;
+        let run = Run::new(&command);
+        Some((of, command, run))
     }
 
     /// Whether a command of a start makes no configuration. The commands of a file that it names
     /// come next.
-    fn is_passed_over(&mut self, place: Option<Place>, command: &str) -> Result<bool, Error> {
+    fn is_passed_over(&mut self, (file, line): Place, command: &str) -> Result<bool, Error> {
         let Some((path, rest)) = self.assembly.cli.command_on(command) else { return Ok(false) };
         if path == "exec" {
-            let (file, line) = place.unwrap_or_default();
             let name = rest.trim();
             self.follow(name).map_err(|why| {
                 Error::bare(format!("{}:{line}: exec: `{name}': {why}", self.names[file]))

@@ -2,21 +2,11 @@
 //! terminates here answers in its place.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use control::api::types::Prefix as PrefixField;
-use control::api::{Api, Message};
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use control::feature::{Refusal, Refused};
-use net::fib::{self, Path, Source, TableIndex, Target};
-use net::interface::Change;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
-use serde::Serialize;
-use wire::Prefix;
+use net::fib::{self, Path, Source};
+use net::prelude::*;
 use wire::prefix::{InvalidPrefix, IpPrefix};
 
 /// Prefixes of containers, their commands and messages.

@@ -1,14 +1,14 @@
-//! The algorithms: names, lengths, and the library that computes each.
+//! The algorithms: their names and lengths, and the library that computes each.
 #![forbid(unsafe_code)]
 
-/// The way in which a cipher works.
+/// Mode of operation of a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing is enciphered.
+    /// No encryption.
     Null,
-    /// Blocks that each depend on the one before (RFC 2451, RFC 3602).
+    /// Cipher block chaining (RFC 2451, RFC 3602).
     Cbc,
-    /// A key stream (RFC 3686).
+    /// Counter mode, a key stream (RFC 3686).
     Ctr,
     /// Encryption with authentication (RFC 4106, RFC 7634).
     Aead,
@@ -28,10 +28,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Self; 3] = [Self::Native, Self::Ring, Self::RustCrypto];
 
-    /// Its name in commands.
+    /// Name of the engine in commands.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -52,35 +52,35 @@ impl Engine {
 /// A cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CipherAlgorithm {
-    /// Its name among the algorithms of engines: the length of the key in the middle.
+    /// Name in commands about engines, with the key length in the middle (`aes-128-gcm`).
     pub name: &'static str,
-    /// Its name among those of security associations: the length of the key at the end.
+    /// Name in commands about security associations, with the key length at the end.
     pub sa_name: &'static str,
-    /// Its mode.
+    /// Mode of operation.
     pub mode: Mode,
-    /// Bytes of the key; 0 where there is none.
+    /// Length of the key in bytes; 0 if the algorithm has no key.
     pub key: usize,
-    /// Bytes of a block that plaintext fills up; 1 for key streams.
+    /// Block size in bytes, to which plaintext is padded; 1 for key streams.
     pub block: usize,
-    /// Bytes of the initialization vector in a packet.
+    /// Length of the initialization vector in a packet, in bytes.
     pub iv: usize,
-    /// Bytes of the integrity check value that the cipher makes itself.
+    /// Length of the integrity check value that the cipher itself computes, in bytes.
     pub icv: usize,
 }
 
 impl CipherAlgorithm {
-    /// Whether this is one of its names.
+    /// Whether `name` is one of the names of the algorithm.
     pub fn is_named(&self, name: &str) -> bool {
         name == self.name || name == self.sa_name
     }
-    /// Whether it is AES-GCM, or GMAC, which is AES-GCM of nothing.
+    /// Whether this is AES-GCM, or GMAC, which is AES-GCM without plaintext.
     pub fn is_gcm(&self) -> bool {
         match self.mode {
             Mode::Aead => self.name.starts_with("aes"),
             mode => mode == Mode::Gmac,
         }
     }
-    /// The library that computes it on this processor.
+    /// The library that computes the algorithm on this processor.
     pub fn engine(&self) -> Engine {
         match self.mode {
             #[cfg(target_arch = "x86_64")]
@@ -91,7 +91,7 @@ impl CipherAlgorithm {
     }
 }
 
-/// Ciphers by number, which is that of messages.
+/// Ciphers, indexed by their number in API messages.
 pub const CIPHERS: [CipherAlgorithm; 16] = {
     const fn cipher(
         [name, sa_name]: [&'static str; 2],
@@ -122,21 +122,21 @@ pub const CIPHERS: [CipherAlgorithm; 16] = {
     ]
 };
 
-/// A keyed hash.
+/// A message authentication code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacAlgorithm {
     /// Name.
     pub name: &'static str,
-    /// Bytes that are sent of what it computes.
+    /// Length of the integrity check value after truncation, in bytes.
     pub icv: usize,
-    /// The hash beneath.
+    /// The underlying hash function.
     pub hash: Hash,
 }
 
 /// A hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hash {
-    /// None.
+    /// No hash function.
     None,
     /// MD5 (RFC 1321).
     Md5,
@@ -150,7 +150,7 @@ pub enum Hash {
     Sha512,
 }
 
-/// Keyed hashes by number, which is that of messages (RFC 2403, RFC 2404, RFC 4868).
+/// Message authentication codes by their number in API messages (RFC 2403, RFC 2404, RFC 4868).
 pub const MACS: [MacAlgorithm; 7] = [
     MacAlgorithm { name: "none", icv: 0, hash: Hash::None },
     MacAlgorithm { name: "md5-96", icv: 12, hash: Hash::Md5 },

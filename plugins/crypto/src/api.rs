@@ -1,8 +1,7 @@
 //! Messages of the module `crypto`.
 #![forbid(unsafe_code)]
 
-use control::api::{Api, Message, Retval, Text};
-use net::Router;
+use net::prelude::*;
 
 use super::Dispatch;
 

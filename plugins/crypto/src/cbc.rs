@@ -1,38 +1,46 @@
-//! AES-CBC (NIST SP 800-38A) of several packets at once, for processors with VAES and AVX-512.
+//! AES-CBC (NIST SP 800-38A) of several packets in parallel, on processors with VAES and AVX-512.
 //!
-//! A block waits for the one before, so one packet leaves the processor idle most of the time.
-//! Sixteen packets take a block each in turns, four in a register; a packet that ends makes room
-//! for the next one.
+//! Each block depends on the previous one, so one packet alone leaves the processor mostly idle.
+//! Sixteen packets advance together by one block at a time, four in a register; a packet that ends
+//! makes room for the next one.
 //!
 //! # Safety
 //! [`Key::encrypt`] is the only caller of what needs the processor's extensions, and
 //! [`Key::new`] makes a key only where the processor has them. Memory is read and written
-//! through pointers into slices of which so many bytes are known to be left.
+//! through pointers into slices that are known to have that many bytes left.
 
 use std::arch::x86_64::*;
 
+use zeroize::Zeroize;
+
 use super::gcm;
 
-/// Bytes of a block.
+/// Block size in bytes.
 const BLOCK: usize = 16;
-/// Packets at once.
+/// Number of packets that are encrypted in parallel.
 pub const LANES: usize = 16;
-/// Packets in a register.
+/// Number of packets in a register.
 const WIDE: usize = 4;
-/// Blocks that a lane without a packet enciphers over and over.
+/// Number of blocks that a lane without a packet encrypts repeatedly.
 const IDLE: usize = 1;
 
-/// A key.
+/// An expanded key.
 pub struct Key {
     rounds: [[u8; BLOCK]; gcm::ROUNDS],
     /// Index of the last round key: 10, 12 or 14.
     last: usize,
 }
 
-/// A packet in its lane.
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.rounds.zeroize();
+    }
+}
+
+/// A packet and its lane.
 struct Lane<'a> {
     data: &'a mut [u8],
-    /// Blocks done.
+    /// Number of blocks already encrypted.
     done: usize,
 }
 
@@ -48,9 +56,9 @@ impl Key {
         let (rounds, last) = gcm::expand(key)?;
         Some(Self { rounds, last })
     }
-    /// Enciphers whole blocks of each of some pieces in place, from a vector of zeros on.
+    /// Encrypts pieces of whole blocks in place, each with an initialization vector of zeros.
     pub fn encrypt<'a>(&self, pieces: impl Iterator<Item = &'a mut [u8]>) {
-        // SAFETY: there is a key, so the extensions are there.
+        // SAFETY: a key exists only on processors with the extensions.
         unsafe {
             match self.last {
                 10 => encrypt::<10>(self, pieces),
@@ -89,19 +97,19 @@ fn encrypt<'a, const R: usize>(key: &Key, pieces: impl Iterator<Item = &'a mut [
                 (*place, *stride) = (idle.as_mut_ptr(), 0);
             }
         }
-        // SAFETY: each place has `steps` blocks, or one block and a stride of none.
+        // SAFETY: each place has `steps` blocks, or one block and a stride of zero.
         unsafe { lockstep::<R>(key, &mut state, (&places, &strides), steps) };
         lanes.iter_mut().flatten().for_each(|lane| lane.done += steps);
     }
 }
 
-/// Makes one of the four blocks zero.
+/// Sets one of the four blocks to zero.
 #[target_feature(enable = "avx512f")]
 fn clear(state: &mut __m512i, lane: usize) {
     *state = _mm512_maskz_mov_epi64(!(0b11 << (2 * lane)), *state);
 }
 
-/// Enciphers so many blocks at each place, each `stride` bytes behind the one before.
+/// Encrypts `steps` blocks at each place; each block is `stride` bytes after the previous one.
 ///
 /// # Safety
 /// Each place may be read and written for all its blocks.
@@ -113,14 +121,14 @@ unsafe fn lockstep<const R: usize>(
     steps: usize,
 ) {
     let rounds: [__m512i; 15] = std::array::from_fn(|i| {
-        // SAFETY: sixteen bytes are read, and there are sixteen.
+        // SAFETY: sixteen bytes are read from an array of sixteen.
         _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(key.rounds[i].as_ptr().cast()) })
     });
     let mut states = *state;
     for step in 0..steps {
         let at = |lane: usize| places[lane].wrapping_add(step * strides[lane]);
         for (n, wide) in states.iter_mut().enumerate() {
-            // SAFETY: the caller says that this block may be read.
+            // SAFETY: the caller guarantees that this block may be read.
             let block = |k: usize| unsafe { _mm_loadu_si128(at(WIDE * n + k).cast()) };
             let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(block(0)), block(1));
             let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(block(2)), block(3));
@@ -134,7 +142,7 @@ unsafe fn lockstep<const R: usize>(
         }
         for (n, wide) in states.iter_mut().enumerate() {
             *wide = _mm512_aesenclast_epi128(*wide, rounds[R]);
-            // SAFETY: the caller says that these blocks may be written.
+            // SAFETY: the caller guarantees that these blocks may be written.
             unsafe {
                 _mm_storeu_si128(at(WIDE * n).cast(), _mm512_castsi512_si128(*wide));
                 _mm_storeu_si128(at(WIDE * n + 1).cast(), _mm512_extracti32x4_epi32::<1>(*wide));

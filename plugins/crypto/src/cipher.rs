@@ -1,4 +1,4 @@
-//! Ciphers with prepared keys. They work in place, do not allocate, and are shared by threads.
+//! Ciphers with prepared keys. They work in place, do not allocate and can be shared by threads.
 #![forbid(unsafe_code)]
 
 use aes::cipher::inout::InOutBuf;
@@ -16,32 +16,32 @@ use super::algorithm::{CipherAlgorithm, Mode};
 #[cfg(target_arch = "x86_64")]
 use super::{cbc as lanes, gcm};
 
-/// Bytes of the longest initialization vector.
+/// Length of the longest initialization vector, in bytes.
 pub const MAX_IV: usize = 16;
-/// Bytes of the tag of an AEAD.
+/// Length of the tag of an AEAD, in bytes.
 pub const TAG: usize = 16;
-/// AES-192-GCM, which ring has not.
+/// AES-192-GCM, which ring does not implement.
 type Aes192Gcm = aes_gcm::AesGcm<Aes192, aes_gcm::aead::consts::U12>;
 
-/// The key does not have the length that the algorithm asks for.
+/// The key does not have the length that the algorithm requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLength {
-    /// The length that is asked for.
+    /// The required length in bytes.
     pub expected: usize,
 }
 
-/// A packet for an AEAD, one of several that are worked on together.
+/// A packet to be sealed or opened with an AEAD, one of several that are processed together.
 #[derive(Default)]
 pub struct Job<'a> {
     /// The nonce.
     pub nonce: [u8; 12],
-    /// Additional data, and the length of it.
+    /// Additional authenticated data, padded with zeros.
     pub aad: [u8; 12],
-    /// Bytes of additional data.
+    /// Length of the additional authenticated data, in bytes.
     pub aad_len: u8,
-    /// Enciphered or deciphered in place.
+    /// The data, which is encrypted or decrypted in place.
     pub data: &'a mut [u8],
-    /// The tag: of what was sealed, or that what is opened came with.
+    /// The tag: computed when sealing, expected when opening.
     pub tag: [u8; TAG],
 }
 
@@ -50,7 +50,7 @@ pub struct Cipher {
     /// Algorithm.
     pub algorithm: CipherAlgorithm,
     key: Key,
-    /// The key for several packets at once, with CBC and on processors that can.
+    /// The key for several packets in parallel, for CBC on processors that support it.
     #[cfg(target_arch = "x86_64")]
     lanes: Option<Box<lanes::Key>>,
 }
@@ -112,7 +112,7 @@ impl Cipher {
             lanes: lanes.flatten(),
         })
     }
-    /// Enciphers whole blocks with CBC, or any bytes with CTR, whose `iv` is the whole first
+    /// Encrypts whole blocks with CBC, or any bytes with CTR, whose `iv` is the whole first
     /// counter block.
     #[inline]
     pub fn encrypt(&self, iv: &[u8; MAX_IV], data: &mut [u8]) {
@@ -125,7 +125,7 @@ impl Cipher {
             _ => self.stream(iv, data),
         }
     }
-    /// Deciphers what [`Cipher::encrypt`] made.
+    /// Decrypts the output of [`Cipher::encrypt`].
     #[inline]
     pub fn decrypt(&self, iv: &[u8; MAX_IV], data: &mut [u8]) {
         match (&self.key, self.algorithm.mode) {
@@ -145,7 +145,7 @@ impl Cipher {
             _ => (),
         }
     }
-    /// Enciphers whole blocks of several pieces with CBC, each from a vector of zeros on.
+    /// Encrypts pieces of whole blocks with CBC, each with an initialization vector of zeros.
     pub fn encrypt_each<'a>(&self, pieces: impl ExactSizeIterator<Item = &'a mut [u8]>) {
         #[cfg(target_arch = "x86_64")]
         if let Some(key) = self.lanes.as_ref().filter(|_| pieces.len() >= FEW) {
@@ -153,8 +153,8 @@ impl Cipher {
         }
         pieces.for_each(|piece| self.encrypt(&[0; MAX_IV], piece));
     }
-    /// An unpredictable initialization vector for CBC, from a number that is used once: that number
-    /// encrypted (NIST SP 800-38A, appendix C).
+    /// Returns an unpredictable initialization vector for CBC, made from a number that is used
+    /// once: that number encrypted (NIST SP 800-38A, appendix C).
     #[inline]
     pub fn unforeseen_iv(&self, number: u64) -> [u8; MAX_IV] {
         let mut block = [0; MAX_IV];
@@ -167,7 +167,7 @@ impl Cipher {
         self.encrypt(&no_iv, &mut block[..len]);
         block
     }
-    /// Enciphers in place and returns the tag; `None` where the algorithm is no AEAD.
+    /// Encrypts in place and returns the tag; `None` if the algorithm is not an AEAD.
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
         match &self.key {
             #[cfg(target_arch = "x86_64")]
@@ -184,7 +184,7 @@ impl Cipher {
             _ => None,
         }
     }
-    /// Seals several packets; whether all of them are.
+    /// Seals several packets; returns whether all of them were sealed.
     pub fn seal_each(&self, jobs: &mut [Job<'_>]) -> bool {
         #[cfg(target_arch = "x86_64")]
         if let Key::Gcm(key) = &self.key {
@@ -198,7 +198,7 @@ impl Cipher {
             all & tag.is_some()
         })
     }
-    /// Prefetches the key, for a packet that is sealed or opened soon.
+    /// Prefetches the key for a packet that will soon be sealed or opened.
     #[inline]
     pub fn prefetch(&self) {
         #[cfg(target_arch = "x86_64")]
@@ -206,7 +206,7 @@ impl Cipher {
             key.prefetch();
         }
     }
-    /// Whether packets can be opened together.
+    /// Whether several packets can be opened together.
     #[inline(always)]
     pub fn opens_each(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -214,8 +214,8 @@ impl Cipher {
         #[cfg(not(target_arch = "x86_64"))]
         false
     }
-    /// Opens at most 64 packets, all of which are deciphered: a bit for each whose tag is right.
-    /// `None` where packets are to be opened one by one.
+    /// Decrypts at most 64 packets and returns a bit for each packet whose tag is correct.
+    /// `None` if packets can only be opened one by one.
     pub fn open_each(&self, jobs: &mut [Job<'_>]) -> Option<u64> {
         #[cfg(target_arch = "x86_64")]
         if let Key::Gcm(key) = &self.key {
@@ -226,7 +226,7 @@ impl Cipher {
         let _ = jobs;
         None
     }
-    /// Deciphers in place what ends in its tag; whether the tag is right.
+    /// Decrypts data that ends with its tag in place; returns whether the tag is correct.
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data_and_tag: &mut [u8]) -> bool {
         match &self.key {
             #[cfg(target_arch = "x86_64")]
@@ -251,12 +251,12 @@ impl Cipher {
     }
 }
 
-/// Packets from which on several are worked on at once.
+/// Number of packets from which parallel processing is worthwhile.
 #[cfg(target_arch = "x86_64")]
 const FEW: usize = 3;
 
-/// Seals or opens packets, four short ones at a time; says of each whether it has the tag that it
-/// came with.
+/// Seals or opens packets, four short ones at a time; returns for each whether it has the tag that
+/// it came with.
 #[cfg(target_arch = "x86_64")]
 fn gcm_each<const SEALS: bool>(
     key: &gcm::Key,
@@ -292,7 +292,7 @@ fn gcm_each<const SEALS: bool>(
     }
 }
 
-/// Whether tags are the same: compared as one number, so that no branch depends on a part of them.
+/// Whether tags are equal: compared as one number, so that no branch depends on a part of them.
 #[cfg(target_arch = "x86_64")]
 fn is_same(one: &[u8; TAG], other: &[u8; TAG]) -> bool {
     u128::from_ne_bytes(*one) ^ u128::from_ne_bytes(*other) == 0

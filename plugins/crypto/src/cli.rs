@@ -1,20 +1,16 @@
 //! Commands about algorithms and engines.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{CIPHERS, Dispatch, Engine};
 
-/// Set the engine of algorithms.
+/// Set the engine that computes algorithms.
 #[derive(Command)]
 #[command("set crypto handler")]
 struct SetEngine {
-    /// algorithms or all, then an engine; simple, chained, both and async are accepted: one engine
-    /// computes an algorithm, whichever way packets come
+    /// names of algorithms, or all, followed by an engine; simple, chained, both and async are
+    /// accepted and ignored, as each algorithm has one engine
     #[rest]
     words: String,
 }
@@ -33,7 +29,7 @@ struct ShowHandlers;
 #[derive(Command)]
 #[command("show crypto algorithm")]
 struct ShowAlgorithm {
-    /// one item of the list
+    /// name of an algorithm
     #[positional]
     algorithm: Option<String>,
 }
@@ -43,7 +39,7 @@ struct ShowAlgorithm {
 #[command("show crypto async status")]
 struct ShowAsync;
 
-/// Set the dispatch mode of asynchronous operations; only recorded, as none are asynchronous here.
+/// Set the dispatch mode of asynchronous operations; recorded only, as operations are synchronous.
 #[derive(Command)]
 #[command("set crypto async dispatch mode")]
 struct SetAsync {
@@ -53,7 +49,7 @@ struct SetAsync {
     mode: Mode,
 }
 
-/// Whether work is found by interrupt.
+/// Whether the dispatch mode is `interrupt`.
 struct Mode(bool);
 
 impl std::str::FromStr for Mode {
@@ -81,43 +77,31 @@ struct Computed {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Engines(Vec<EngineRow>);
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(Vec<Computed>);
-
-#[derive(Serialize)]
 struct Status {
     mode: &'static str,
     waiting: u32,
 }
 
-impl fmt::Display for Engines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<20}{:<8}Description", "Name", "Prio")?;
-        let mut rows = self.0.iter();
-        rows.try_for_each(|r| writeln!(f, "{:<20}{:<8}{}", r.name, r.priority, r.description))
-    }
+fn write_engines(rows: &[EngineRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<20}{:<8}Description", "Name", "Prio")?;
+    let mut rows = rows.iter();
+    rows.try_for_each(|r| writeln!(f, "{:<20}{:<8}{}", r.name, r.priority, r.description))
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<28}Engine", "Algo")?;
-        self.0.iter().try_for_each(|r| writeln!(f, "{:<28}{}", r.algorithm, r.engine))
-    }
+fn write_table(rows: &[Computed], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<28}Engine", "Algo")?;
+    rows.iter().try_for_each(|r| writeln!(f, "{:<28}{}", r.algorithm, r.engine))
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Crypto async dispatch mode: {}", self.mode)?;
-        writeln!(f, "packets are encrypted where they come by: none waits")
+        writeln!(f, "operations are synchronous: no packets are queued")
     }
 }
 
 fn set_handler(words: &str) -> Result<Output, Error> {
-    // Whichever way packets come, one engine computes an algorithm.
+    // Each algorithm has one engine for all kinds of operations.
     const WAYS: [&str; 4] = ["simple", "chained", "both", "async"];
     let mut words: Vec<_> = words.split_whitespace().filter(|w| !WAYS.contains(w)).collect();
     let engine = words.pop().filter(|_| !words.is_empty());
@@ -125,7 +109,7 @@ fn set_handler(words: &str) -> Result<Output, Error> {
     let mut text = String::new();
     for algorithm in words {
         match super::choose(algorithm, engine) {
-            // As in the original: packets go on by the engine there is.
+            // As in VPP, this is not an error: the current engine stays in use.
             Err(why @ super::Error::NotThere(..)) => text += &format!("{why}\n"),
             other => other?,
         }
@@ -150,14 +134,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             priority: 100 - 50 * at as u32,
             description: engine.about(),
         };
-        Ok(Output::of(Engines(Engine::ALL.into_iter().enumerate().map(row).collect())))
+        Ok(Output::rows(Engine::ALL.into_iter().enumerate().map(row), write_engines))
     });
-    cli.command(|_: &mut Router, _: ShowHandlers| Ok(Output::of(Table(handlers(None)))));
+    cli.command(|_: &mut Router, _: ShowHandlers| Ok(Output::rows(handlers(None), write_table)));
     cli.command(|_: &mut Router, c: ShowAlgorithm| {
         let found = handlers(c.algorithm.as_deref());
         match (found.is_empty(), c.algorithm) {
             (true, Some(name)) => Err(super::Error::NoAlgorithm(name).into()),
-            _ => Ok(Output::of(Table(found))),
+            _ => Ok(Output::rows(found, write_table)),
         }
     });
     cli.command(|router: &mut Router, set: SetAsync| {

@@ -1,4 +1,4 @@
-//! AES-GCM (NIST SP 800-38D) four blocks at a time, for processors with VAES, VPCLMULQDQ and
+//! AES-GCM (NIST SP 800-38D), four blocks at a time, on processors with VAES, VPCLMULQDQ and
 //! AVX-512.
 //!
 //! Most packets that routers encrypt have a few hundred bytes, so the last blocks of a packet are
@@ -9,36 +9,38 @@
 //! # Safety
 //! Functions that need the processor's extensions are called by methods of [`Key`] only, and
 //! [`Key::new`] makes one only where the processor has them. Memory is read and written through
-//! slices of at most 64 bytes, under masks with a bit for each of their bytes.
+//! slices of at most 64 bytes, with masks that have a bit for each byte.
 
 mod four;
 
 use std::arch::x86_64::*;
 
+use zeroize::Zeroize;
+
 use infra::cpu::prefetch;
 
 pub use four::{FOUR, MOST};
 
-/// Bytes of a block and of a tag.
+/// Length of a block and of a tag, in bytes.
 const BLOCK: usize = 16;
-/// Bytes that are worked on at once.
+/// Number of bytes that are processed at once.
 const WIDE: usize = 64;
-/// Blocks between two reductions of the hash.
+/// Number of blocks between two reductions of the hash.
 const GROUP: usize = 16;
-/// Powers of the hash's key: one for the block of additional data, those of a group, and one for
-/// the block of lengths.
+/// Number of powers of the hash key: one for the block of additional data, those of a group, and
+/// one for the block of lengths.
 const POWERS: usize = GROUP + 2;
-/// Blocks of zeros behind the powers, for lanes behind the end of a packet.
+/// Number of zero blocks after the powers, for lanes beyond the end of a packet.
 const BEHIND: usize = GROUP;
-/// Round keys of the longest key.
+/// Number of round keys of the longest key.
 pub const ROUNDS: usize = 15;
 /// The polynomial of the hash, reversed: x^128 + x^127 + x^126 + x^121 + 1.
 const POLYNOMIAL: u128 = 0xc200_0000_0000_0000_0000_0000_0000_0001;
 
-/// A key.
+/// A key with its round keys and the powers of its hash key.
 #[repr(C, align(64))]
 pub struct Key {
-    /// Powers of the hash's key, the highest first.
+    /// Powers of the hash key, the highest first.
     powers: [u128; POWERS + BEHIND],
     /// Round keys, as bytes.
     rounds: [[u8; BLOCK]; ROUNDS],
@@ -46,7 +48,14 @@ pub struct Key {
     last: usize,
 }
 
-/// Whether the processor has what is needed.
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.powers.zeroize();
+        self.rounds.zeroize();
+    }
+}
+
+/// Whether the processor has the required extensions.
 pub fn is_able() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -69,9 +78,9 @@ impl Key {
         self.powers[POWERS - 2 * line..].iter().step_by(line).for_each(prefetch);
         self.rounds.iter().step_by(line).for_each(prefetch);
     }
-    /// Enciphers in place; the tag. Compiled here, with all that it calls.
+    /// Encrypts in place and returns the tag. Compiled here, with all functions that it calls.
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; BLOCK] {
-        // SAFETY: there is a key, so the extensions are there.
+        // SAFETY: a key exists only on processors with the extensions.
         unsafe {
             match self.last {
                 10 => crypt::<10, true>(self, nonce, aad, data),
@@ -80,9 +89,9 @@ impl Key {
             }
         }
     }
-    /// Deciphers in place; the tag that the data should have.
+    /// Decrypts in place and returns the tag that the data should have.
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; BLOCK] {
-        // SAFETY: there is a key, so the extensions are there.
+        // SAFETY: a key exists only on processors with the extensions.
         unsafe {
             match self.last {
                 10 => crypt::<10, false>(self, nonce, aad, data),
@@ -96,8 +105,8 @@ impl Key {
 /// Round keys.
 pub type Rounds = [[u8; BLOCK]; ROUNDS];
 
-/// The round keys of a key of 16, 24 or 32 bytes, and the index of the last; `None` for other
-/// lengths, and on other processors.
+/// Returns the round keys of a key of 16, 24 or 32 bytes, and the index of the last; `None` for
+/// other lengths, and on other processors.
 pub fn expand(key: &[u8]) -> Option<(Rounds, usize)> {
     // SAFETY: the processor has the extensions.
     ([16, 24, 32].contains(&key.len()) && is_able()).then(|| unsafe { expanded(key) })
@@ -135,13 +144,13 @@ fn expanded(key: &[u8]) -> (Rounds, usize) {
     (rounds, last)
 }
 
-/// Expands a key and computes the powers of the hash's key.
+/// Expands a key and computes the powers of the hash key.
 #[target_feature(enable = "aes,avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
 fn prepare(key: &[u8]) -> Key {
     let (rounds, last) = expanded(key);
     let mut made = Key { powers: [0; POWERS + BEHIND], rounds, last };
     let first = to128(block(&made, from128(0))).swap_bytes();
-    // Without a branch, as all that depends on keys.
+    // There is no branch here, nor anywhere else that depends on keys.
     let first = (first << 1) ^ (POLYNOMIAL & 0_u128.wrapping_sub(first >> 127));
     let mut power = first;
     for place in made.powers[..POWERS].iter_mut().rev() {
@@ -153,7 +162,7 @@ fn prepare(key: &[u8]) -> Key {
     made
 }
 
-/// The S-box at each byte of a word.
+/// Applies the S-box to each byte of a word.
 #[target_feature(enable = "aes,sse2")]
 fn substitute(word: u32) -> u32 {
     let all = _mm_set1_epi32(word.cast_signed());
@@ -172,13 +181,13 @@ fn to128(value: __m128i) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// One block in the lowest lane, zeros in the others.
+/// Returns a register with a block in the lowest lane and zeros in the others.
 #[target_feature(enable = "avx512f")]
 fn single(value: __m128i) -> __m512i {
     _mm512_zextsi128_si512(value)
 }
 
-/// Enciphers one block.
+/// Encrypts one block.
 #[target_feature(enable = "aes,avx512f")]
 fn block(key: &Key, block: __m128i) -> __m128i {
     let at = |i: usize| load128(&key.rounds[i]);
@@ -191,17 +200,17 @@ fn block(key: &Key, block: __m128i) -> __m128i {
 
 #[target_feature(enable = "sse2")]
 fn load128(bytes: &[u8; BLOCK]) -> __m128i {
-    // SAFETY: sixteen bytes are read, and there are sixteen.
+    // SAFETY: sixteen bytes are read from an array of sixteen.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// A mask with a bit for each byte, of which there are at most 64.
+/// Returns a mask with a bit for each of at most 64 bytes.
 #[inline(always)]
 fn mask_of(len: usize) -> __mmask64 {
     u64::MAX >> (WIDE - len.clamp(1, WIDE))
 }
 
-/// At most 64 bytes, and zeros behind.
+/// Loads at most 64 bytes, followed by zeros.
 #[target_feature(enable = "avx512f,avx512bw")]
 fn load(bytes: &[u8]) -> __m512i {
     if bytes.is_empty() {
@@ -221,7 +230,7 @@ fn store(bytes: &mut [u8], value: __m512i) {
     unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask_of(bytes.len()), value) }
 }
 
-/// Four powers from a place on.
+/// Returns four powers, beginning with the one at an index.
 #[target_feature(enable = "avx512f")]
 fn powers(key: &Key, from: usize) -> __m512i {
     match key.powers.get(from..from + 4) {
@@ -231,13 +240,13 @@ fn powers(key: &Key, from: usize) -> __m512i {
     }
 }
 
-/// One power.
+/// Returns one power.
 #[target_feature(enable = "sse2")]
 fn power(key: &Key, index: usize) -> __m128i {
     load128(&key.powers[index].to_le_bytes())
 }
 
-/// A round key in all lanes.
+/// Returns a round key, repeated in all lanes.
 #[target_feature(enable = "avx512f")]
 fn round_key(key: &Key, index: usize) -> __m512i {
     _mm512_broadcast_i32x4(load128(&key.rounds[index]))
@@ -250,13 +259,13 @@ fn reversed(blocks: __m512i) -> __m512i {
     _mm512_shuffle_epi8(blocks, _mm512_broadcast_i32x4(order))
 }
 
-/// A sum of products that is not reduced yet: low, middle and high parts, in each lane.
+/// A sum of products before reduction: low, middle and high parts in each lane.
 #[derive(Clone, Copy)]
 struct Sum([__m512i; 3]);
 
 impl Default for Sum {
     fn default() -> Self {
-        // SAFETY: all bits zero is a value of these.
+        // SAFETY: zero bits are a valid value of these types.
         Self(unsafe { std::mem::zeroed() })
     }
 }
@@ -272,7 +281,7 @@ impl Sum {
             (_mm512_clmulepi64_epi128::<0x01>(a, b), _mm512_clmulepi64_epi128::<0x10>(a, b));
         *middle = _mm512_ternarylogic_epi64::<0x96>(*middle, one, other);
     }
-    /// The sum over the lanes, reduced.
+    /// Returns the reduced sum of the lanes.
     #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,avx512vl")]
     fn reduced(self) -> __m128i {
         let Self([low, middle, high]) = self;
@@ -287,7 +296,7 @@ impl Sum {
     }
 }
 
-/// The sum of the four lanes.
+/// Returns the sum of the four lanes.
 #[target_feature(enable = "avx512f,avx512vl")]
 fn folded(lanes: __m512i) -> __m128i {
     let half =
@@ -295,7 +304,7 @@ fn folded(lanes: __m512i) -> __m128i {
     _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
 }
 
-/// The hash after more bytes, filled up to whole blocks.
+/// Updates the hash with more bytes, padded to whole blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq,pclmulqdq")]
 fn hash(key: &Key, mut hash: __m128i, bytes: &[u8]) -> __m128i {
     for group in bytes.chunks(GROUP * BLOCK) {
@@ -311,7 +320,7 @@ fn hash(key: &Key, mut hash: __m128i, bytes: &[u8]) -> __m128i {
     hash
 }
 
-/// The key stream of so many times four blocks.
+/// Returns the key stream of `N` times four blocks.
 #[target_feature(enable = "avx512f,avx512bw,vaes")]
 fn stream<const R: usize, const N: usize>(key: &Key, counter: &mut __m512i) -> [__m512i; N] {
     let order = _mm512_broadcast_i32x4(from128(0x0c0d_0e0f_0b0a_0908_0706_0504_0302_0100));
@@ -334,8 +343,8 @@ fn stream<const R: usize, const N: usize>(key: &Key, counter: &mut __m512i) -> [
     state
 }
 
-/// Enciphers or deciphers a part of at most `N` times 64 bytes, and hashes what was sent. The first
-/// part may have a block of additional data in front, the last has that of lengths behind it.
+/// Encrypts or decrypts a part of at most `N` times 64 bytes, and hashes the ciphertext. The first
+/// part may follow a block of additional data; the last part is followed by the block of lengths.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,pclmulqdq")]
 fn part<const R: usize, const SEALS: bool, const N: usize>(
     key: &Key,
@@ -380,7 +389,7 @@ fn crypt<const R: usize, const SEALS: bool>(
     first[BLOCK - 1] = 1;
     let seal = block(key, load128(&first));
     let lengths = ((aad.len() as u128 * 8) << 64) | (data.len() as u128 * 8);
-    // What fits a block is one of those that are reduced together.
+    // Additional data that fits in one block is reduced together with the other blocks.
     let (mut hash, mut aad) = match aad.len() {
         1..=BLOCK => (_mm_setzero_si128(), Some(_mm512_castsi512_si128(reversed(load(aad))))),
         _ => (hash(key, _mm_setzero_si128(), aad), None),

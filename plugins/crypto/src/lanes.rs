@@ -1,25 +1,27 @@
-//! HMAC with SHA-1 and SHA-256 (RFC 2104, FIPS 180-4) of sixteen packets at once, for processors
-//! with AVX-512: each has a lane of 32 bits in every register.
+//! HMAC with SHA-1 and SHA-256 (RFC 2104, FIPS 180-4) of sixteen packets in parallel, on processors
+//! with AVX-512: each packet has a 32-bit lane in every register.
 //!
 //! # Safety
 //! [`Key::hash`] and [`Key::new`] are the only callers of what needs the processor's extensions,
-//! and there is a key only where the processor has them. Memory is read through blocks of 64 bytes.
+//! and a key exists only where the processor has them. Memory is read through blocks of 64 bytes.
 
 use std::arch::x86_64::*;
 
-/// Packets at once.
+use zeroize::Zeroize;
+
+/// Number of packets that are hashed in parallel.
 pub const LANES: usize = 16;
-/// Bytes of a block.
+/// Block size in bytes.
 const BLOCK: usize = 64;
-/// Words of the longest state.
+/// Number of words in the longest state.
 const WORDS: usize = 8;
-/// Bytes of the longest hash.
+/// Length of the longest hash, in bytes.
 pub const MAX_HASH: usize = 4 * WORDS;
 
 type Block = [u8; BLOCK];
 type State = [__m512i; WORDS];
 
-/// The hash beneath.
+/// The underlying hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// SHA-1.
@@ -51,14 +53,21 @@ impl Hash {
     }
 }
 
-/// A key: the states behind its two blocks.
+/// A key: the states after its inner and its outer block.
 pub struct Key {
     hash: Hash,
     inner: [u32; WORDS],
     outer: [u32; WORDS],
 }
 
-/// Whether the processor has what is needed.
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.inner.zeroize();
+        self.outer.zeroize();
+    }
+}
+
+/// Whether the processor has the required extensions.
 pub fn is_able() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
 }
@@ -78,19 +87,19 @@ impl Key {
             Self { hash, inner: behind(0x36), outer: behind(0x5c) }
         })
     }
-    /// Hashes at most sixteen messages; shorter hashes have zeros behind.
+    /// Hashes at most sixteen messages; short hashes are padded with zeros.
     pub fn hash(&self, messages: &[&[u8]], hashes: &mut [[u8; MAX_HASH]; LANES]) {
         assert!(messages.len() <= LANES, "each message has a lane");
-        // SAFETY: there is a key, so the extensions are there.
+        // SAFETY: a key exists only on processors with the extensions.
         unsafe { hash(self, messages, hashes) }
     }
 }
 
-/// Lengths and last blocks of a message.
+/// Number of blocks and last blocks of a message.
 struct Tail {
-    /// Blocks in front of the tail.
+    /// Number of blocks before the tail.
     full: usize,
-    /// All blocks.
+    /// Number of blocks including the tail.
     all: usize,
     bytes: [Block; 2],
 }
@@ -102,7 +111,7 @@ impl Tail {
         let flat = bytes.as_flattened_mut();
         flat[..rest.len()].copy_from_slice(rest);
         flat[rest.len()] = 0x80;
-        // One more block is in front: that of the key.
+        // The key is hashed first, as one more block.
         let bits = (message.len() as u64 + BLOCK as u64) * 8;
         let count = (rest.len() + 9).div_ceil(BLOCK);
         flat[count * BLOCK - 8..count * BLOCK].copy_from_slice(&bits.to_be_bytes());
@@ -134,7 +143,7 @@ fn hash(key: &Key, messages: &[&[u8]], hashes: &mut [[u8; MAX_HASH]; LANES]) {
             *word = _mm512_mask_mov_epi32(*word, active, new);
         }
     }
-    // The hash is a block of the outer one, with its padding.
+    // The inner hash, with padding, is a block of the outer hash.
     let (words, zero) = (key.hash.words(), _mm512_setzero_si512());
     let mut block = [zero; 16];
     block[..words].copy_from_slice(&state[..words]);
@@ -149,30 +158,30 @@ fn hash(key: &Key, messages: &[&[u8]], hashes: &mut [[u8; MAX_HASH]; LANES]) {
     }
 }
 
-/// The same words in all lanes.
+/// Repeats the same words in all lanes.
 #[target_feature(enable = "avx512f")]
 fn splat(words: [u32; WORDS]) -> State {
     words.map(|word| _mm512_set1_epi32(word.cast_signed()))
 }
 
-/// The words of one lane.
+/// Returns the words of one lane.
 #[target_feature(enable = "avx512f")]
 fn lane_words(state: &State, lane: usize) -> [u32; WORDS] {
     // SAFETY: a register has sixteen words.
     state.map(|word| unsafe { std::mem::transmute::<__m512i, [u32; LANES]>(word) }[lane])
 }
 
-/// The words of sixteen blocks, each with those of all blocks at its place.
+/// Transposes sixteen blocks: each register has the words of all blocks at one position.
 #[target_feature(enable = "avx512f,avx512bw")]
 fn transposed(blocks: [&Block; LANES]) -> [__m512i; 16] {
     let order =
         _mm512_broadcast_i32x4(_mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203));
     let rows: [__m512i; 16] = std::array::from_fn(|lane| {
-        // SAFETY: 64 bytes are read, and a block has as many.
+        // SAFETY: 64 bytes are read from a block of 64 bytes.
         let block = unsafe { _mm512_loadu_si512(blocks[lane].as_ptr().cast()) };
         _mm512_shuffle_epi8(block, order)
     });
-    // In each quarter of a register: a word of four blocks.
+    // Each quarter of a register now has one word of four blocks.
     let zero = _mm512_setzero_si512();
     let mut quarters = [[zero; 4]; 4];
     for (quarters, rows) in quarters.iter_mut().zip(rows.as_chunks::<4>().0) {
@@ -198,7 +207,7 @@ fn transposed(blocks: [&Block; LANES]) -> [__m512i; 16] {
     words
 }
 
-/// The state behind a block.
+/// Returns the state after one more block.
 #[target_feature(enable = "avx512f")]
 fn compressed(hash: Hash, state: State, block: [__m512i; 16]) -> State {
     let new = match hash {

@@ -1,8 +1,8 @@
-//! Ciphers and keyed hashes for features that encrypt: prepared keys over libraries, working in
-//! place, without allocation, shared by threads.
+//! Ciphers and message authentication codes for features that encrypt. Keys are prepared once and
+//! shared by threads; operations work in place and do not allocate.
 //!
-//! Each algorithm is computed by one engine, the fastest on the processor; commands and messages of
-//! the original that choose an engine accept that one.
+//! Each algorithm is computed by one engine, the fastest on this processor; VPP's commands and
+//! messages that choose an engine accept only that one.
 
 mod algorithm;
 mod api;
@@ -12,33 +12,34 @@ mod cipher;
 mod cli;
 #[cfg(target_arch = "x86_64")]
 mod gcm;
+mod hidden;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod mac;
 
-use control::feature::{Refusal, Refused};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 
 pub use algorithm::{CIPHERS, CipherAlgorithm, Engine, Hash, MACS, MacAlgorithm, Mode};
 pub use api::*;
 pub use cipher::{Cipher, Job, KeyLength, MAX_IV, TAG};
+pub use hidden::Hidden;
 pub use mac::{MAX_HASH, Mac};
 
-/// Fills bytes with random ones; whether there are any.
+/// Fills a slice with random bytes; returns whether that succeeded.
 #[must_use]
 pub fn fill_random(bytes: &mut [u8]) -> bool {
     use ring::rand::SecureRandom;
     ring::rand::SystemRandom::new().fill(bytes).is_ok()
 }
 
-/// Whether bytes are the same, in a time that does not say where they differ.
+/// Compares bytes in constant time.
 #[must_use]
 pub fn are_equal(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     (std::hint::black_box(differ) == 0) & (one.len() == other.len())
 }
 
-/// Reasons why an engine is not chosen.
+/// Reasons for refusing an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no algorithm {0}
@@ -49,14 +50,14 @@ pub enum Error {
     NotThere(String, String),
 }
 
-/// The algorithms, with the engine of each.
+/// Returns the algorithms and the engine of each.
 pub fn algorithms() -> impl Iterator<Item = (&'static str, Engine)> {
     let ciphers = CIPHERS.iter().filter(|c| c.mode != Mode::Null).map(|c| (c.name, c.engine()));
     let hashes = ["hmac-md5", "hmac-sha-1", "hmac-sha-256", "hmac-sha-384", "hmac-sha-512"];
     ciphers.chain(hashes.map(|name| (name, Engine::RustCrypto)))
 }
 
-/// Chooses the engine of an algorithm, or of all that it computes: those have it already.
+/// Checks that an algorithm, or `all`, is computed by the given engine; nothing else can be chosen.
 ///
 /// # Errors
 /// [`Error`].
@@ -72,16 +73,16 @@ pub fn choose(algorithm: &str, engine: &str) -> Result<(), Error> {
     (by.name() == engine).then_some(()).ok_or_else(refused)
 }
 
-/// Dispatch of crypto work that waits, as clients set it.
+/// Dispatch mode of asynchronous operations, as set by clients; it has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Dispatch {
     is_interrupt: bool,
 }
 
-/// Ciphers and keyed hashes.
+/// The feature: ciphers and message authentication codes.
 pub const FEATURE: Feature = Feature {
     name: "crypto",
-    about: "Ciphers and keyed hashes",
+    about: "Ciphers and message authentication codes",
     origin: Origin::Core,
     default_enabled: true,
     requires: &[],

@@ -1,4 +1,4 @@
-//! Keyed hashes with prepared keys (RFC 2104).
+//! Message authentication codes with prepared keys (RFC 2104).
 #![forbid(unsafe_code)]
 
 use hmac::Hmac;
@@ -10,15 +10,16 @@ use super::algorithm::{Hash, MacAlgorithm};
 #[cfg(target_arch = "x86_64")]
 use super::lanes;
 
-/// Bytes of the longest hash.
+/// Length of the longest hash, in bytes.
 pub const MAX_HASH: usize = 64;
 
-/// A keyed hash with its key.
+/// A message authentication code with its key.
 pub struct Mac {
     /// Algorithm.
     pub algorithm: MacAlgorithm,
     key: Key,
-    /// The key for several packets at once, with SHA-1 and SHA-256 and on processors that can.
+    /// The key for several packets in parallel, for SHA-1 and SHA-256 on processors that support
+    /// it.
     #[cfg(target_arch = "x86_64")]
     lanes: Option<Box<lanes::Key>>,
 }
@@ -56,7 +57,8 @@ impl Mac {
             lanes: lanes.map(Box::new),
         }
     }
-    /// The hashes of at most 64 messages at full length, with zeros behind, and their places.
+    /// Hashes at most 64 messages; `done` gets the index and the full hash of each, padded with
+    /// zeros.
     pub fn hash_each(&self, messages: &[&[u8]], mut done: impl FnMut(usize, &[u8])) {
         #[cfg(target_arch = "x86_64")]
         if let Some(key) = self.lanes.as_ref().filter(|_| messages.len() >= FEW) {
@@ -66,7 +68,7 @@ impl Mac {
             done(at, &self.hash(&[message]));
         }
     }
-    /// The hash of some parts, one after the other, at full length; zeros follow it.
+    /// Returns the full hash of some parts, one after the other, padded with zeros.
     #[inline]
     pub fn hash(&self, parts: &[&[u8]]) -> [u8; MAX_HASH] {
         match &self.key {
@@ -78,7 +80,7 @@ impl Mac {
             Key::Sha512(key) => hash(&**key, parts),
         }
     }
-    /// Whether `icv` is what is sent of the hash of some parts.
+    /// Whether `icv` is the truncated hash of some parts.
     #[inline]
     pub fn verify(&self, parts: &[&[u8]], icv: &[u8]) -> bool {
         let hash = self.hash(parts);
@@ -87,15 +89,15 @@ impl Mac {
     }
 }
 
-/// Messages from which on several are hashed at once: what one takes less alone.
+/// Number of messages from which hashing in parallel is faster than one by one.
 #[cfg(target_arch = "x86_64")]
 const FEW: usize = 4;
-/// Messages at most.
+/// Maximum number of messages.
 #[cfg(target_arch = "x86_64")]
 const MOST: usize = 64;
 
-/// Hashes messages in lanes: those of like lengths together, as the others of a group wait for the
-/// longest.
+/// Hashes messages in lanes, those of similar lengths together, as the others of a group wait for
+/// the longest.
 #[cfg(target_arch = "x86_64")]
 fn in_lanes(key: &lanes::Key, messages: &[&[u8]], mut done: impl FnMut(usize, &[u8])) {
     let mut order: [u8; MOST] = std::array::from_fn(|at| at as u8);
@@ -116,7 +118,7 @@ fn in_lanes(key: &lanes::Key, messages: &[&[u8]], mut done: impl FnMut(usize, &[
     }
 }
 
-/// A key of any length that a hash starts from.
+/// Prepares a key of any length for a hash function.
 fn prepared<K: hmac::digest::KeyInit>(key: &[u8]) -> Option<Box<K>> {
     K::new_from_slice(key).ok().map(Box::new)
 }

@@ -1,7 +1,6 @@
 //! Messages of the module `ct6`.
 
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 /// Enable or disable IPv6 connection tracking on an interface.
 #[derive(Message)]

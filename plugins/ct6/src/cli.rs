@@ -1,14 +1,7 @@
 //! `set ct6`, `show ip6 connection-tracker`, `test ip6 connection-tracker`.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 use sessions::{Flow6, Sessions};
-use wire::Protocol;
 
 use super::Sides;
 use super::state::{self, Here};
@@ -75,33 +68,23 @@ struct Thread {
     all: Vec<Connection>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Threads(Vec<Thread>);
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for t in &self.0 {
-            writeln!(
-                f,
-                "Thread {}: {} connections of at most {}, {} created, {} recycled, {} expired",
-                t.thread, t.connections, t.limit, t.created, t.recycled, t.expired
-            )?;
-            for c in &t.all {
-                write!(
-                    f,
-                    "  {} [{}]:{} -> [{}]:{}",
-                    c.protocol, c.src, c.src_port, c.dst, c.dst_port
-                )?;
-                write!(f, " packets {} bytes {} silent {:.1}s", c.packets, c.bytes, c.silent_s)?;
-                writeln!(f, "{}", c.state.map_or(String::new(), |state| format!(" {state}")))?;
-            }
+fn write_threads(rows: &[Thread], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for t in rows {
+        writeln!(
+            f,
+            "Thread {}: {} connections of at most {}, {} created, {} recycled, {} expired",
+            t.thread, t.connections, t.limit, t.created, t.recycled, t.expired
+        )?;
+        for c in &t.all {
+            write!(f, "  {} [{}]:{} -> [{}]:{}", c.protocol, c.src, c.src_port, c.dst, c.dst_port)?;
+            write!(f, " packets {} bytes {} silent {:.1}s", c.packets, c.bytes, c.silent_s)?;
+            writeln!(f, "{}", c.state.map_or(String::new(), |state| format!(" {state}")))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
-fn show(router: &mut Router, verbose: bool) -> Threads {
+fn show(router: &mut Router, verbose: bool) -> Vec<Thread> {
     let now = router.now();
     let all = if verbose { state::list(router) } else { Vec::new() };
     let threads = state::usage(router).into_iter().enumerate();
@@ -126,10 +109,11 @@ fn show(router: &mut Router, verbose: bool) -> Threads {
         expired: usage.expired,
         all: all.iter().filter(|(at, _)| *at == thread).map(|(_, s)| shown(s)).collect(),
     });
-    Threads(rows.collect())
+    rows.collect()
 }
 
-/// So many connections in a table of this size, and those that are there before and after the last.
+/// Inserts `count` connections into a table of `limit` places; returns the connections that the
+/// table holds before and after the last one is inserted.
 fn test(router: &Router, count: u8, limit: u8) -> Result<Vec<String>, Error> {
     if limit == 0 {
         return Err(Error::new("max-sessions is 0"));
@@ -150,7 +134,7 @@ fn test(router: &Router, count: u8, limit: u8) -> Result<Vec<String>, Error> {
     Ok(states)
 }
 
-/// The numbers of the connections in a table.
+/// Lists the numbers of the connections in a table.
 fn there(table: &Here, count: u8, flow: impl Fn(u8) -> Flow6) -> String {
     let there = (1..=count).filter(|n| table.find(&flow(*n)).is_some());
     there.map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
@@ -174,9 +158,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         Ok(super::set_side(router, c.interface, c.inside, !c.disable)?)
     });
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, c.verbose))));
+    cli.command(|router: &mut Router, c: Show| {
+        Ok(Output::rows(show(router, c.verbose), write_threads))
+    });
     cli.command(|router: &mut Router, c: Test| {
         let states = test(router, c.num_sessions, c.max_sessions)?;
-        Ok(Output::of(translation::words::Lines(states)))
+        Ok(Output::list(states))
     });
 }

@@ -7,13 +7,8 @@ mod cli;
 mod node;
 mod state;
 
-use std::time::Duration;
-
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
-use net::interface::{AttachedAt, INTERFACE_OUTPUT, NoInterface};
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::INTERFACE_OUTPUT;
+use net::prelude::*;
 
 pub use api::*;
 

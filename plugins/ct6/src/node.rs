@@ -1,18 +1,11 @@
 //! `ct6-in2out` remembers what an interface sends, `ct6-out2in` lets in what answers it.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Frame, HandOff, HandsOff, Names, Node, Record};
-use net::Router;
+use graph::{HandOff, HandsOff};
 use net::ethernet::Tagged;
 use net::interface::INTERFACE_OUTPUT;
-use net::ip6::IP6_UNICAST;
+use net::prelude::*;
 use sessions::{Kind, Look, Seen};
 use translation::handoff::Threads;
-use wire::ethernet::EtherType;
-use wire::ip6;
-use zerocopy::FromBytes;
 
 use super::state::{self, All};
 

@@ -1,15 +1,11 @@
 //! Connections that are remembered.
 
-use std::io;
-use std::ops::Range;
-
-use net::Router;
+use net::prelude::*;
 use sessions::tcp::State;
 use sessions::{
     Affinity, Class, Counted, Direction, Flow6, Kind, New, Seen, SessionIndex, Sessions, Table,
     Usage, Walked,
 };
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 /// Connections at most, on each thread.

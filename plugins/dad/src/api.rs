@@ -1,12 +1,8 @@
 //! Messages of the module `ip6_dad`.
 
-use std::net::Ipv6Addr;
-
-use control::api::{Api, Message, Retval};
+use net::prelude::*;
 
 use super::{Config, Entry, State, configure, detection};
-use net::InterfaceIndex;
-use net::Router;
 
 control::numbers! {
     /// State of an address.

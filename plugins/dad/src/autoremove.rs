@@ -2,18 +2,9 @@
 //! it. Once loaded it enables duplicate address detection and removes the duplicates, until the
 //! operator disables it.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
-use serde::Serialize;
-use wire::Prefix;
+use net::prelude::*;
 
 use super::{Config, Detection, Entry, State, configure, detection, observe};
-use net::InterfaceIndex;
-use net::{Configuration, Feature, Origin, Parts, Router};
 
 /// Removal of duplicate addresses.
 pub const FEATURE: Feature = Feature {

@@ -1,14 +1,8 @@
 //! Commands about duplicate address detection.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Config, Detection, State};
-use net::Router;
 
 /// Enable duplicate address detection for new IPv6 addresses.
 #[derive(Command, Print, Clone, Debug, PartialEq)]

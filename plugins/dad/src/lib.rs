@@ -13,21 +13,13 @@ mod api;
 pub mod autoremove;
 mod cli;
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use control::cli::Output;
-use control::feature::{Refusal, Refused, Registered};
-use control::process::Wake;
+use control::feature::Registered;
 use net::address::{AddressState, OnInterface};
-use net::interface::{Change, InterfaceIndex, Kind};
+use net::interface::Kind;
 use net::nd::{Duplicate, Tentative, frame};
 use net::neighbor;
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 use wire::nd::NeighborSolicitation;
-use wire::{MacAddr, ip6};
-use zerocopy::IntoBytes;
 
 pub use api::{
     Ip6DadDetails, Ip6DadDump, Ip6DadEnableDisable, Ip6DadEvent, Ip6DadState, WantIp6DadEvents,

@@ -1,11 +1,7 @@
 //! Answers to the messages of the module `det44`.
 
-use std::net::Ipv4Addr;
-
-use control::api::Api;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use translation::session::{ICMP, NatSession, Timeouts, UDP};
-use wire::Ip4Prefix;
 
 use crate::map::Map;
 use crate::messages::*;

@@ -1,14 +1,13 @@
 //! Commands of deterministic NAT.
 
 use std::fmt::Write;
-use std::net::Ipv4Addr;
 
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
-use control::configuration::{Lines as Configuration, Stage};
-use net::{InterfaceIndex, Router, interface};
+use control::cli::Error as CliError;
+use control::configuration::Lines as Configuration;
+use net::interface;
+use net::prelude::*;
 use translation::session::Timeouts;
-use translation::words::{Lines, end};
-use wire::{Ip4Prefix, Protocol};
+use translation::words::{below, end};
 
 use crate::state::{self, Error, Role, Side, settings};
 
@@ -223,24 +222,24 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let map = state::map_of(router, host)?;
         let (addr, ports) = map.forward(host).ok_or(Error::NoMapFor(host))?;
         let (first, last) = ports.into_inner();
-        Ok(Output::of(Lines(vec![format!("{addr}:<{first}-{last}>")])))
+        Ok(Output::list(vec![format!("{addr}:<{first}-{last}>")]))
     });
     cli.command(|router: &mut Router, Reverse((addr, port))| {
         let host = state::host_of(router, addr, port)?;
-        Ok(Output::of(Lines(vec![host.to_string()])))
+        Ok(Output::list(vec![host.to_string()]))
     });
-    cli.command(|router: &mut Router, Interfaces {}| Ok(Output::of(interfaces(router))));
-    cli.command(|router: &mut Router, Mappings {}| Ok(Output::of(mappings(router))));
-    cli.command(|router: &mut Router, Sessions {}| Ok(Output::of(sessions(router))));
+    cli.command(|router: &mut Router, Interfaces {}| Ok(Output::list(interfaces(router))));
+    cli.command(|router: &mut Router, Mappings {}| Ok(Output::list(mappings(router))));
+    cli.command(|router: &mut Router, Sessions {}| Ok(Output::list(sessions(router))));
     cli.command(|router: &mut Router, ShowTimeouts {}| {
         let t = settings(router).map_or_else(|_| Timeouts::default(), |s| s.timeouts);
         let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
-        Ok(Output::of(Lines(vec![
+        Ok(Output::list(vec![
             line("udp", t.udp),
             line("tcp established", t.established),
             line("tcp transitory", t.transitory),
             line("icmp", t.icmp),
-        ])))
+        ]))
     });
 }
 
@@ -248,15 +247,15 @@ fn word(side: Side) -> &'static str {
     if side == Side::Inside { "in" } else { "out" }
 }
 
-fn interfaces(router: &Router) -> Lines {
+fn interfaces(router: &Router) -> Vec<String> {
     let all = router.settings::<Role>();
     let line = |(interface, role): (InterfaceIndex, &Role)| {
         format!(" {} {}", router.interfaces.name(interface.0), word(role.side))
     };
-    Lines::below("DET44 interfaces:", all.map(line))
+    below("DET44 interfaces:", all.map(line))
 }
 
-fn mappings(router: &mut Router) -> Lines {
+fn mappings(router: &mut Router) -> Vec<String> {
     let mut lines = vec!["NAT44 deterministic mappings:".to_owned()];
     for (map, sessions) in crate::api::maps(router) {
         lines.push(format!(" in {} out {}", map.inside, map.outside));
@@ -264,10 +263,10 @@ fn mappings(router: &mut Router) -> Lines {
         lines.push(format!("  number of ports per inside host: {}", map.ports_per_host()));
         lines.push(format!("  sessions number: {sessions}"));
     }
-    Lines(lines)
+    lines
 }
 
-fn sessions(router: &mut Router) -> Lines {
+fn sessions(router: &mut Router) -> Vec<String> {
     let now = router.now();
     let all = state::list_sessions(router, |_| true);
     let addr = |addr: [u8; 4]| Ipv4Addr::from(addr);
@@ -291,7 +290,7 @@ fn sessions(router: &mut Router) -> Lines {
         let _ = write!(line, " state: {state} expire: {left:.0}");
         line
     };
-    Lines::below("NAT44 deterministic sessions:", all.iter().map(line))
+    below("NAT44 deterministic sessions:", all.iter().map(line))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Configuration<'_>) {

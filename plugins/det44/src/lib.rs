@@ -15,16 +15,9 @@ mod messages;
 mod node;
 mod state;
 
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
 use graph::arc::Beside;
-use infra::rcu::Shared;
-use net::interface::AttachedAt;
 use net::ip::ReversePaths;
-use net::ip4::IP4_UNICAST;
-use net::{Configuration, Feature, Origin, Parts, refuse};
+use net::prelude::*;
 use translation::handoff::{HandOff, Place};
 use translation::users::Users;
 

@@ -1,11 +1,9 @@
 //! Networks inside, and the addresses and ports outside that their hosts have (RFC 7422).
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
+use net::prelude::*;
 use translation::FIRST_PORT;
-use wire::Ip4Prefix;
 
 /// Ports outside of one address.
 const PORTS: u32 = 1 + u16::MAX as u32 - FIRST_PORT as u32;

@@ -1,9 +1,6 @@
 //! Messages of the module `det44`.
 
-use std::net::Ipv4Addr;
-
-use control::api::Message;
-use net::InterfaceIndex;
+use net::prelude::*;
 
 /// Enable or disable deterministic NAT; disabling deletes its settings and sessions.
 #[derive(Message)]

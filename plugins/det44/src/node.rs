@@ -1,15 +1,10 @@
 //! `det44-in2out`, `det44-out2in` and the handing over in front of them.
 
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::rcu::{Epoch, Reader};
 use nat_log::Log;
 use nat_log::Record::MaxOfHost;
 use net::drops::Problem;
-use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
+use net::prelude::*;
 use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex, Step, Strays};
 use translation::handoff::Place;
 use translation::rewrite::rewrite;
@@ -18,7 +13,6 @@ use translation::session::{
 };
 use translation::users::{Counts, Host, Users, began, count_of, ended};
 use translation::{EXPIRED, NO_SESSION, leads_outside};
-use wire::Protocol;
 
 use crate::MOST_SESSIONS;
 use crate::state::Config;

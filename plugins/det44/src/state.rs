@@ -1,16 +1,8 @@
 //! Control's state, and what it tells the nodes.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::ops::Range;
-
-use control::feature::Refusal;
-use infra::rcu::Shared;
-use net::Router;
-use net::fib::{Ip4, TableIndex};
-use net::interface::{InterfaceIndex, NoInterface};
+use net::prelude::*;
 use sessions::Walked;
 use translation::session::{NatSession, NatSessions, Timeouts};
-use wire::Ip4Prefix;
 
 use crate::map::{Map, Maps};
 use crate::node::{Core, affinity_of};

@@ -1,12 +1,8 @@
 //! Messages of the module `dhcp` about clients over IPv4 and proxies.
 
-use std::net::{IpAddr, Ipv4Addr};
-
+use control::api::Record;
 use control::api::types::{Address, IpDscp};
-use control::api::{Api, Message, Record, Retval, Text};
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::client::{self, Client, Settings, State};
 use super::lease::Lease;

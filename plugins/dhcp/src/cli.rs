@@ -1,13 +1,7 @@
 //! Commands about DHCP clients over IPv4 and proxies.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Cli, Command, Error as CliError, Hex, Output, Print, is_word};
-use control::configuration::Lines;
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::{Error as CliError, Hex, is_word};
+use net::prelude::*;
 
 use super::client::{self, Client, Settings, State};
 use super::lease::Lease;
@@ -177,32 +171,26 @@ struct Times {
     ends: Option<f64>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ClientRows(Vec<ClientRow>);
-
-impl fmt::Display for ClientRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            write!(f, "[{}] {} state {}", row.number, row.interface, row.state)?;
-            match &row.address {
-                Some(addr) => write!(f, " addr {addr}")?,
-                None => write!(f, " no address")?,
-            }
-            row.router.iter().try_for_each(|router| write!(f, " gw {router}"))?;
-            row.servers.iter().try_for_each(|server| write!(f, " dns {server}"))?;
-            if let Some((addr, why)) = &row.refused {
-                write!(f, " declined {addr}: {why}")?;
-            }
-            writeln!(f)?;
-            let Some(Times { hostname, server, ends }) = &row.times else { return Ok(()) };
-            write!(f, "    hostname {hostname} server {server}")?;
-            match ends {
-                Some(seconds) => writeln!(f, " lease ends in {seconds:.1} s"),
-                None => writeln!(f),
-            }
-        })
-    }
+fn write_client_rows(rows: &[ClientRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        write!(f, "[{}] {} state {}", row.number, row.interface, row.state)?;
+        match &row.address {
+            Some(addr) => write!(f, " addr {addr}")?,
+            None => write!(f, " no address")?,
+        }
+        row.router.iter().try_for_each(|router| write!(f, " gw {router}"))?;
+        row.servers.iter().try_for_each(|server| write!(f, " dns {server}"))?;
+        if let Some((addr, why)) = &row.refused {
+            write!(f, " declined {addr}: {why}")?;
+        }
+        writeln!(f)?;
+        let Some(Times { hostname, server, ends }) = &row.times else { return Ok(()) };
+        write!(f, "    hostname {hostname} server {server}")?;
+        match ends {
+            Some(seconds) => writeln!(f, " lease ends in {seconds:.1} s"),
+            None => writeln!(f),
+        }
+    })
 }
 
 #[derive(Serialize)]
@@ -212,20 +200,14 @@ struct ProxyRow {
     servers: Vec<(u32, IpAddr)>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ProxyRows(Vec<ProxyRow>);
-
-impl fmt::Display for ProxyRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = self.0.iter();
-        writeln!(f, "{:>14}{:>26}  Servers FIB,Address", "RX FIB", "Src Address")?;
-        rows.try_for_each(|row| {
-            write!(f, "{:>14}{:>26}  ", row.table, row.src.to_string())?;
-            let servers = row.servers.iter().map(|(table, addr)| format!("{table},{addr}"));
-            writeln!(f, "{}", servers.collect::<Vec<_>>().join(" "))
-        })
-    }
+fn write_proxy_rows(rows: &[ProxyRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut rows = rows.iter();
+    writeln!(f, "{:>14}{:>26}  Servers FIB,Address", "RX FIB", "Src Address")?;
+    rows.try_for_each(|row| {
+        write!(f, "{:>14}{:>26}  ", row.table, row.src.to_string())?;
+        let servers = row.servers.iter().map(|(table, addr)| format!("{table},{addr}"));
+        writeln!(f, "{}", servers.collect::<Vec<_>>().join(" "))
+    })
 }
 
 #[derive(Serialize)]
@@ -234,17 +216,11 @@ struct VssRow {
     network: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct VssRows(Vec<VssRow>);
-
-impl fmt::Display for VssRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| writeln!(f, " fib_table: {} {}", row.table, row.network))
-    }
+fn write_vss_rows(rows: &[VssRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| writeln!(f, " fib_table: {} {}", row.table, row.network))
 }
 
-fn clients(router: &Router, c: &ShowClients) -> ClientRows {
+fn clients(router: &Router, c: &ShowClients) -> Vec<ClientRow> {
     let now = router.now();
     let row = |(number, (on, client)): (usize, (&InterfaceIndex, &Client))| ClientRow {
         number,
@@ -266,7 +242,7 @@ fn clients(router: &Router, c: &ShowClients) -> ClientRows {
     };
     let all = router.own::<Dhcp>().clients.iter().enumerate();
     let wanted = all.filter(|(_, (on, _))| c.intfc.is_none_or(|only| only == **on));
-    ClientRows(wanted.map(row).collect())
+    wanted.map(row).collect()
 }
 
 fn of_link<T>(link: Link) -> impl Fn(&(&Key, T)) -> bool {
@@ -284,7 +260,7 @@ fn proxies(router: &Router, link: Link) -> Output {
         servers: of.servers.iter().map(|s| (id(router, (link, s.table)), s.addr)).collect(),
     };
     let all = router.own::<Dhcp>().proxies.iter().filter(of_link(link));
-    Output::of(ProxyRows(all.map(row).collect()))
+    Output::rows(all.map(row), write_proxy_rows)
 }
 
 fn networks(router: &Router, link: Link) -> Output {
@@ -297,7 +273,7 @@ fn networks(router: &Router, link: Link) -> Output {
         },
     };
     let all = router.own::<Dhcp>().vss.iter().filter(|((of, _), _)| *of == link);
-    Output::of(VssRows(all.map(row).collect()))
+    Output::rows(all.map(row), write_vss_rows)
 }
 
 /// The address by which servers know clients.
@@ -446,7 +422,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetVss| set_network(router, Link::Ip4, c));
     cli.command(|router: &mut Router, c: SetVss6| set_network(router, Link::Ip6, c.into()));
-    cli.command(|router: &mut Router, c: ShowClients| Ok(Output::of(clients(router, &c))));
+    cli.command(|router: &mut Router, c: ShowClients| {
+        Ok(Output::rows(clients(router, &c), write_client_rows))
+    });
     cli.command(|router: &mut Router, _: ShowProxies| Ok(proxies(router, Link::Ip4)));
     cli.command(|router: &mut Router, _: ShowProxies6| Ok(proxies(router, Link::Ip6)));
     cli.command(|router: &mut Router, _: ShowVss| Ok(networks(router, Link::Ip4)));

@@ -1,16 +1,11 @@
 //! Clients: interfaces that ask for an address (RFC 2131 section 4.4).
 
-use std::net::Ipv4Addr;
-use std::time::Duration;
-
 use control::cli::is_word;
-use control::process::{Wake, between};
-use graph::Flags;
+use control::process::between;
 use net::adjacency::{AdjacencyIndex, Role};
 use net::interface::{MARK, PacketMark};
 use net::ip::{datagram, send_own};
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use net::prelude::*;
 use wire::dhcp::{
     BROADCAST, CLIENT_PORT, Entry, Header, LEAST, SERVER_PORT, address, kind, kind_of, message,
     option, read,
@@ -195,7 +190,7 @@ pub fn remove(router: &mut Router, on: InterfaceIndex) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends what is due on an interface, and says when the next message is.
+/// Sends due messages on an interface, and schedules the next one.
 fn step(router: &mut Router, on: InterfaceIndex) {
     let now = router.now();
     let is_up = router.interfaces.at(on).is_some_and(|i| i.admin_up && i.link_up);

@@ -1,12 +1,8 @@
 //! Settings of an interface from a lease: address, routes and MTU, all of them learned.
 
-use std::net::Ipv4Addr;
-
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex, Target};
-use net::{InterfaceIndex, Router};
+use net::fib::{Path, Source};
+use net::prelude::*;
 use wire::dhcp::{address, addresses, classless_routes, find, number, option};
-use wire::{Ip4Prefix, Prefix};
 
 use super::Dhcp;
 

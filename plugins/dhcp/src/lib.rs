@@ -12,16 +12,7 @@ mod node;
 mod proxy;
 mod v6;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::configuration::Lines;
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
-use net::interface::{AttachedAt, Change, NoInterface};
-use net::ip4::IP4_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 pub use api::*;
 pub use client::{Settings, State, add as add_client, remove as remove_client};

@@ -1,12 +1,7 @@
 //! The nodes: they find messages for clients, proxies and servers, and hand them to control.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::{Buffer, Continue, Frame, Node, Packet};
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::dhcp::{CLIENT_PORT, SERVER_PORT, kind, kind_of, read};
-use wire::{MacAddr, Protocol, ethernet, ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 /// Longest message.
 pub const LONGEST: usize = 1500;

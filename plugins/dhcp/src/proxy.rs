@@ -3,20 +3,15 @@
 //!
 //! Proxies are those of the table that the interface of the clients looks up in.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::Flags;
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex, Target};
-use net::ip::{V4, V6, Version, datagram, send_own};
+use net::fib::{Path, Source};
+use net::ip::{datagram, send_own};
 use net::mfib::{EntryFlags, ItfFlags, MPath, MPrefix};
-use net::{InterfaceIndex, Router, neighbor};
+use net::neighbor;
+use net::prelude::*;
 use wire::dhcp::{
     CLIENT_PORT, Entry, Header, LEAST, SERVER_PORT, kind, kind_of, message, option, options, read,
 };
-use wire::ethernet::{self, EtherType};
-use wire::{Ip4Prefix, MacAddr, Prefix, dhcp6};
-use zerocopy::IntoBytes;
+use wire::dhcp6;
 
 use super::node::{Arrived, Count, Count6, Error as Drop, Error6 as Drop6, PROXY4, PROXY6};
 use super::node::{Proxy4, Proxy6};

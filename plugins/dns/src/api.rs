@@ -1,16 +1,13 @@
 //! Messages of the module `dns`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
-
-use control::api::{Api, Message, Retval, Slice, Task};
-use net::Router;
+use control::api::{Slice, Task};
+use net::prelude::*;
 
 use super::message::{Data, Question, checked, kind, reverse};
 use super::resolver::{Found, look_up};
 use super::{Dns, Error, add_server, enable, remove_server};
 
-/// Interval at which a request looks whether there is an answer.
+/// Interval at which a request checks for an answer.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Enable or disable the DNS resolver.

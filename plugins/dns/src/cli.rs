@@ -1,12 +1,7 @@
 //! Commands about the resolver of names.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Error as CliError, Output, Print};
-use control::configuration::Lines;
-use net::Router;
-use serde::Serialize;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use super::cache::Answer;
 use super::message::{Data, Question, code, kind};
@@ -113,17 +108,11 @@ impl fmt::Display for Cache {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Servers(Vec<IpAddr>);
-
-impl fmt::Display for Servers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "no name servers");
-        }
-        self.0.iter().try_for_each(|addr| writeln!(f, "{addr}"))
+fn write_servers(rows: &[IpAddr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no name servers");
     }
+    rows.iter().try_for_each(|addr| writeln!(f, "{addr}"))
 }
 
 fn kind_name(of: u16) -> String {
@@ -230,6 +219,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowCache| Ok(show_cache(router, &c)));
     cli.command(|router: &mut Router, _: ShowServers| {
-        Ok(Output::of(Servers(router.own::<Dns>().servers.clone())))
+        Ok(Output::rows(router.own::<Dns>().servers.clone(), write_servers))
     });
 }

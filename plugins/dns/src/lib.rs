@@ -9,13 +9,10 @@ pub mod message;
 mod node;
 mod resolver;
 
-use std::collections::{BTreeMap, HashSet};
-use std::net::IpAddr;
+use std::collections::HashSet;
 
-use control::feature::{Refusal, Refused};
 use control::process::between;
-use net::ip::{V4, V6, Version};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Error as RequestDrops, ReplyError as ReplyDrops};
@@ -130,7 +127,7 @@ fn own_ports(router: &Router) -> Vec<u16> {
     tries.filter(|port| taken.insert(*port)).take(OWN_COUNT).collect()
 }
 
-/// Adds a name server; one that is there stays.
+/// Adds a name server; an existing one stays.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -201,14 +198,14 @@ pub fn clear(router: &mut Router) {
     router.own_mut::<Dns>().cache.0.clear();
 }
 
-/// What is known of a name.
+/// State of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// Its addresses.
     Addrs(Vec<IpAddr>),
-    /// Name servers are being asked: whoever asks again will know.
+    /// Name servers are being asked: ask again later.
     Asked,
-    /// There is nobody to ask, or nobody knows.
+    /// There are no name servers, or none knows the name.
     Unknown,
 }
 

@@ -1,12 +1,7 @@
 //! The nodes: `dns4-request` and `dns6-request` hand requests to control, `dns46_reply` answers of
 //! name servers.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use graph::{Buffer, Frame, Node};
-use net::events::{Event, EventSender};
-use wire::{ip4, ip6, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 /// Longest message that is looked at.
 pub const LONGEST: usize = 1232;

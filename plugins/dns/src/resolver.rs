@@ -1,18 +1,10 @@
 //! Questions: answered from what is known, else by asking name servers (RFC 1035 section 7).
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
-
-use control::process::{Wake, between};
-use graph::Flags;
-use net::adjacency::Link;
+use control::process::between;
 use net::ip::{datagram, send_own};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use ping::Origin;
 use wire::checksum::ip6_pseudo;
-use wire::{Protocol, ip6, udp};
-use zerocopy::IntoBytes;
 
 use super::cache::Answer;
 use super::message::{Malformed, Message, Question, code, flag};
@@ -27,7 +19,7 @@ const ROUNDS: usize = 3;
 /// Most questions that wait for name servers, and most who wait for the answer to one.
 pub const MOST_PENDING: usize = 1024;
 const MOST_WAITING: usize = 64;
-/// Longest answer over UDP to who does not say that it takes longer ones (RFC 1035 section 4.2.1).
+/// Longest UDP answer to clients that do not accept longer ones (RFC 1035 section 4.2.1).
 const LONGEST_ANSWER: usize = 512;
 
 /// A client that waits for an answer.

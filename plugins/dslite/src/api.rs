@@ -1,9 +1,6 @@
 //! Messages of the module `dslite`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::api::{Api, Message};
-use net::Router;
+use net::prelude::*;
 
 use crate::state::{self, DsLite};
 

@@ -1,9 +1,8 @@
 //! `dslite-ce-encap`: IPv4 packets of the customer go into the tunnel to the AFTR;
 //! `dslite-ce-decap`: what comes out of it goes on.
 
-use graph::{Frame, Node};
 use net::drops::Problem;
-use wire::{icmp4, ip4};
+use net::prelude::*;
 
 use crate::core::{Core, Error};
 use crate::tunnel::{Inside, enclose, inside, open};

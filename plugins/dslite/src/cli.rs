@@ -1,12 +1,7 @@
 //! `dslite …` and `show dslite …`.
 
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use net::Router;
-use translation::words::{AddressRange, Lines as Text, word};
+use net::prelude::*;
+use translation::words::{AddressRange, below, word};
 
 use crate::core::host_of;
 use crate::state::{self, DsLite};
@@ -88,7 +83,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-fn sessions(router: &mut Router) -> Result<Text, state::Error> {
+fn sessions(router: &mut Router) -> Result<Vec<String>, state::Error> {
     let now = router.now();
     let mut by_element = BTreeMap::<Ipv6Addr, Vec<String>>::new();
     for s in state::list_sessions(router)? {
@@ -108,7 +103,7 @@ fn sessions(router: &mut Router) -> Result<Text, state::Error> {
         lines.push(format!(" B4 {b4} {} sessions", all.len()));
         lines.extend(all);
     }
-    Ok(Text(lines))
+    Ok(lines)
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -122,17 +117,17 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(state::set_b4(router, (set.ip4.unwrap_or(Ipv4Addr::UNSPECIFIED), set.address))?)
     });
     cli.command(|router: &mut Router, ShowAftr {}| {
-        Ok(Output::of(Text(vec![router.own::<DsLite>().aftr.1.to_string()])))
+        Ok(Output::list(vec![router.own::<DsLite>().aftr.1.to_string()]))
     });
     cli.command(|router: &mut Router, ShowB4 {}| {
-        Ok(Output::of(Text(vec![router.own::<DsLite>().b4.1.to_string()])))
+        Ok(Output::list(vec![router.own::<DsLite>().b4.1.to_string()]))
     });
     cli.command(|router: &mut Router, ShowPool {}| {
         let pool = &router.own::<DsLite>().config.current().pool;
         let lines = pool.iter().map(|addr| format!(" {addr}"));
-        Ok(Output::of(Text::below("DS-Lite pool:", lines)))
+        Ok(Output::list(below("DS-Lite pool:", lines)))
     });
-    cli.command(|router: &mut Router, ShowSessions {}| Ok(Output::of(sessions(router)?)));
+    cli.command(|router: &mut Router, ShowSessions {}| Ok(Output::list(sessions(router)?)));
     cli.command(|router: &mut Router, ClearSessions {}| {
         Ok(state::remove_sessions(router, |_| true)?)
     });

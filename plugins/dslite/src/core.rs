@@ -1,14 +1,11 @@
 //! State that the nodes share: sessions, configuration, counters, reasons.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use infra::counter::{Counter, Rows};
-use infra::rcu::Reader;
 use nat_log::{Ends, Record};
+use net::prelude::*;
 use sessions::{Affinity, Counted, Flow4, Flow6, Sessions, Table, tcp};
 use translation::session;
 pub use translation::session::{has_ports, note, outside_end};
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 /// Configuration of the nodes.

@@ -1,18 +1,14 @@
 //! `dslite-in2out`: translates packets that come out of tunnels; `dslite-in2out-slowpath`: makes
 //! sessions for those that have none.
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Frame, Node};
 use infra::random::Random;
-use infra::rcu::Epoch;
 use nat_log::Log;
+use net::prelude::*;
 use sessions::{Affinity, Direction, Flow4, Kind, Look, New, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::ports::PortSet;
 use translation::rewrite::rewrite;
 use translation::session::class_of;
-use wire::Protocol;
 
 use crate::core::{
     Config, Core, Data, Elements, Error, NatTable, affinity_of_end, element, ended, has_ports,
@@ -214,7 +210,7 @@ impl Making<'_> {
         translate(p, offset, self.table, at, &seen, self.now)
     }
     fn session(&mut self, b4: Ipv6Addr, seen: &Seen<[u8; 4]>) -> Result<SessionIndex, Error> {
-        // Errors belong to sessions that are there.
+        // Errors belong to existing sessions.
         if matches!(seen.kind, Kind::Error(_)) {
             return Err(Error::NoTranslation);
         }

@@ -17,16 +17,9 @@ mod out2in;
 mod state;
 mod tunnel;
 
-use std::io;
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
 use control::stats::Columns;
-use infra::rcu::Shared;
-use net::adjacency::Link;
 use net::fib::NewKind;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 use crate::core::{Config, Core};
 use crate::state::{DsLite, Kinds};

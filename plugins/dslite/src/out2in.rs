@@ -1,12 +1,11 @@
 //! `dslite-out2in`: translates packets to addresses of the pool and puts them into the tunnel to
 //! their B4.
 
-use graph::{Frame, Node};
 use net::drops::Problem;
+use net::prelude::*;
 use sessions::{Direction, Flow4, Kind, Look};
 use translation::handoff::Threads;
 use translation::rewrite::rewrite;
-use wire::{Protocol, icmp4, ip4};
 
 use crate::core::{Core, Error, affinity_of_end, has_ports, host_of, note, outside_end};
 use crate::tunnel::{enclose, is_fragment};

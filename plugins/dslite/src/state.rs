@@ -1,17 +1,11 @@
 //! Control's state, and what it tells the nodes.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use control::feature::Refusal;
-use infra::rcu::Shared;
-use net::Router;
-use net::fib::{Object, ObjectKind, Path, Source, TableIndex, Target};
+use net::fib::{Object, ObjectKind, Path, Source};
+use net::prelude::*;
 use sessions::{Affinity, Class, Counted, Flow6, Sessions, Walked};
 use translation::session::Timeouts;
-use wire::{Ip4Prefix, Ip6Prefix, Prefix};
 
 use crate::core::{All, Config, Core, NatSession, affinity_of_end, ended, hash_of, record};
 

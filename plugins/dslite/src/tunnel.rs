@@ -1,11 +1,7 @@
 //! IPv4 packets in IPv6 and out of it (RFC 2473).
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Flags};
 use net::gso;
-use wire::{Protocol, ip4, ip6};
-use zerocopy::{FromBytes, IntoBytes};
+use net::prelude::*;
 
 use crate::core::Error;
 

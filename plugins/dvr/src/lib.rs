@@ -7,18 +7,12 @@
 
 mod node;
 
-use std::collections::BTreeMap;
-
-use control::api::Retval;
-use control::cli::{Args, Error, Word};
-use control::feature::Refused;
-use infra::rcu::SharedSlab;
-use net::adjacency::{AdjacencyIndex, Link, Role};
+use control::cli::Word;
+use net::adjacency::{AdjacencyIndex, Role};
 use net::fib::types::{FibPath, FibPathType};
-use net::fib::{NewKind, Object, ObjectKind, PathType, PathWord, RouteOf, Target};
-use net::interface::{Change, MAX_INTERFACES};
-use net::ip::{V4, V6, Version};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::fib::{NewKind, Object, ObjectKind, PathType, PathWord, RouteOf};
+use net::interface::MAX_INTERFACES;
+use net::prelude::*;
 
 pub use node::{Bridged, Reinject, ToInterface};
 

@@ -2,14 +2,9 @@
 //! `ip4-dvr-reinject`, `ip6-dvr-reinject`: give such packets to layer 2 behind the features of
 //! routed ones.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record, Slot};
-use infra::rcu::SlabReader;
 use l2::packet::Layer2;
-use net::Router;
-use net::ip::{V4, V6, Version};
+
+use net::prelude::*;
 
 use super::{Adjacencies, place};
 

@@ -11,14 +11,12 @@ mod packets;
 mod router;
 mod state;
 
-use control::cli::Args;
 use drivers::pg::data::template::LINE;
 use drivers::pg::data::{Layout, Sizes, Template};
-use net::Feature;
 use net::interface::Kind;
+use net::prelude::*;
 use net::testing::whole::Bench;
 use wire::checksum::Sum;
-use zerocopy::IntoBytes;
 
 /// Bytes of a packet that are changed.
 const HEADERS: usize = 72;

@@ -1,5 +1,5 @@
 //! Translators, policers, sessions and reassembly: an explanation says what they would do, and
-//! changes nothing of what they know.
+//! does not change their state.
 
 use net::testing::whole::Bench;
 
@@ -14,7 +14,7 @@ struct Case<'c> {
     state: &'c [&'c str],
 }
 
-/// What commands show, without times.
+/// Output of commands, without times.
 fn shown(bench: &mut Bench, lines: &[&str]) -> Vec<String> {
     let is_time =
         |word: &str| word.contains('.') && word.trim_end_matches('s').parse::<f64>().is_ok();

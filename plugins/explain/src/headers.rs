@@ -1,10 +1,9 @@
 //! Headers of packets as named fields, and what is different between two packets.
 
 use graph::explain::Snapshot;
-use serde::{Serialize, Serializer};
-use wire::ethernet::EtherType;
-use wire::{Protocol, arp, ethernet, ip4, ip6, tcp, udp, vlan};
-use zerocopy::FromBytes;
+use net::prelude::*;
+use serde::Serializer;
+use wire::{arp, vlan};
 
 /// A header: its name and its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -5,10 +5,8 @@ mod headers;
 mod packet;
 mod story;
 
-use control::cli::{Args, Cli, Command, Error, Output};
-use control::feature::Refused;
 use net::interface::{DEVICE_INPUT, Kind};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
+use net::prelude::*;
 
 use packet::{Packet, Start};
 

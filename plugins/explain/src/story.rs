@@ -1,11 +1,8 @@
 //! Fate of a packet, as text and as values.
 
-use std::fmt;
-
 use graph::NodeIndex;
 use graph::explain::{End, ExplainedPacket, Step};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::headers::{self, Change, Header};
 

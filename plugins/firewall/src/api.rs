@@ -1,8 +1,6 @@
 //! Messages of the module `firewall`. Members of objects and rules are in the words of commands.
 
-use control::api::{Api, Message, Retval, Text};
-use control::cli::Args;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::object::{Name, Objects, Plain};
 use super::policy::{Action, Terms};

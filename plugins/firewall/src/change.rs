@@ -1,8 +1,6 @@
 //! Requests that change the firewall: all or nothing, and published at once.
 
-use std::collections::BTreeSet;
-
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::list::{MOST_PATTERNS, Resolved};
 use super::object::{Addresses, Member as Part, Name, Service};
@@ -295,7 +293,7 @@ pub fn remove_policy(router: &mut Router, pair: Pair) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts a rule at a place of a policy, instead of the one that is there.
+/// Replaces the rule at a position of a policy.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.

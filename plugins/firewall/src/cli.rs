@@ -1,8 +1,6 @@
 //! Commands about zones, objects, and what holds for all packets.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::object::{Addresses, Member, Name, Plain, Service};
 use super::session::CLASSES;

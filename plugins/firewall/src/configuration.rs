@@ -1,7 +1,6 @@
 //! The firewall as commands.
 
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 
 use super::cli::{Object, SetAddress, SetExport, SetInterface, SetOption, SetService, SetZone};
 use super::object::{Name, Objects, Plain};

@@ -1,7 +1,6 @@
 //! Reasons why something about the firewall is refused.
 
-use control::feature::Refusal;
-use net::interface::NoInterface;
+use net::prelude::*;
 
 use super::list::MOST_PATTERNS;
 use super::object::{LONGEST_NAME, MOST_MEMBERS, MOST_OBJECTS, Name};

@@ -1,15 +1,9 @@
 //! `firewall explain`: the firewall's verdict on a hypothetical packet.
 
-use std::fmt;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use control::cli::{Args, Cli, Command, Error, Output};
-use net::Router;
-use net::ip::{V4, V6};
-use serde::Serialize;
+use net::prelude::*;
 use sessions::Flow;
-use wire::Protocol;
 
 use super::list::Verdict;
 use super::object::{Name, Service};

@@ -39,18 +39,10 @@ mod show;
 mod trace;
 pub mod zone;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
 use control::stats::Columns;
-use infra::rcu::Shared;
-use net::interface::{AttachedAt, Change};
-use net::ip::{V4, V6};
 use net::ip4::{IP4_LOCAL, IP4_OUTPUT};
 use net::ip6::{IP6_LOCAL, IP6_OUTPUT};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 use change::Numbers;

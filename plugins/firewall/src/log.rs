@@ -1,14 +1,10 @@
 //! Logs: what rules with `log` say of packets, and sessions that end, to a syslog collector
 //! (RFC 5424) and as IPFIX records.
 
-use std::net::IpAddr;
-
 use ipfix::Field;
-use net::Router;
-use net::events::Event;
+use net::prelude::*;
 use sessions::{Address, Seen};
 use syslog::{Facility, Message, Severity, Structured};
-use wire::Protocol;
 
 use super::list::Verdict;
 use super::policy::Action;

@@ -4,19 +4,14 @@
 //! What the router forwards and sends itself is judged where it leaves, when both zones are known;
 //! what is for the router itself where it is delivered.
 
-use graph::{BuildError, Frame, Node};
-use infra::counter::{Counter, Rows, VolumeCounter};
-use infra::rcu::{Reader, SlabReader};
-use net::Router;
+use infra::counter::{Counter, Rows};
 use net::adjacency::Adjacency;
 use net::drops::Problem;
-use net::events::EventSender;
 use net::icmp::Limit;
-use net::ip::{V4, V6, Version};
 use net::ip4::{IP4_LOCAL, IP4_OUTPUT};
 use net::ip6::{IP6_LOCAL, IP6_OUTPUT};
+use net::prelude::*;
 use translation::handoff::Threads;
-use wire::{icmp4, icmp6};
 
 use super::handoff::BySession;
 use super::log::Entry;

@@ -3,12 +3,9 @@
 //! A group is an object with other objects among its members. An object exists before it is named,
 //! and stays while it is.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 use super::Error;
 

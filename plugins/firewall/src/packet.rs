@@ -1,11 +1,11 @@
 //! Packets as the firewall sees them: their zones, and what rules compare.
 
-use graph::{Buffer, Flags, Ports};
-use infra::rcu::Epoch;
+use graph::Ports;
+use net::adjacency::Adjacency;
+use net::prelude::*;
 use sessions::{Address, Flow, Kind, Look, Seen};
 use wire::tcp::Flags as TcpFlags;
 use wire::upper::Upper;
-use wire::{Protocol, icmp4, icmp6, ip6};
 
 use super::node::Sight;
 use super::place::OUTPUT;
@@ -30,14 +30,8 @@ pub(super) fn place<const AT: usize>(
         return (Pair { from, to: Zone::LOCAL }, 0);
     }
     let adjacency = sight.adjacencies.read(p.adjacency(), epoch);
-    let hop = adjacency.and_then(|a| a.hop.as_deref());
-    // The headers of a tunnel are the router's own, whatever the source of the inner packet.
-    let is_own = match hop {
-        Some(_) => p.rx() == 0,
-        None => p.flags().has(Flags::LOCAL),
-    };
-    let header = adjacency.map_or(0, |a| usize::from(a.header_len));
-    let offset = hop.map_or(header, |hop| hop.header.len());
+    let is_own = adjacency.map_or(p.flags().has(Flags::LOCAL), |a| a.sends_own(p));
+    let offset = adjacency.map_or(0, Adjacency::front);
     let from = if is_own { Zone::LOCAL } else { zone(p.rx()) };
     (Pair { from, to: zone(p.tx()) }, offset)
 }

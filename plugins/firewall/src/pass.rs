@@ -1,9 +1,7 @@
 //! The judgement of packets: by their session, or else by the policy between their zones.
 
-use graph::{Flags, Packet};
-use infra::rcu::Epoch;
-use net::events::EventSender;
 use net::icmp::Limit;
+use net::prelude::*;
 use sessions::tcp::State;
 use sessions::{Direction, Flow, Kind, Refused, Seen, SessionIndex};
 use translation::handoff::Threads;

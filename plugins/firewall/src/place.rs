@@ -1,9 +1,8 @@
 //! Where packets are judged, and the names of the nodes there.
 
 use acl::Matched;
-use graph::BuildError;
 use graph::arc::{Beside, FeatureArc};
-use net::Router;
+use net::prelude::*;
 
 /// Where packets leave.
 pub(super) const OUTPUT: usize = 0;

@@ -1,8 +1,6 @@
 //! Policies: ordered rules for what goes from one zone to another.
 
-use std::collections::BTreeMap;
-
-use control::cli::Words;
+use net::prelude::*;
 
 use super::Error;
 use super::object::{Addresses, Member, Name, Objects, Service};

@@ -1,11 +1,9 @@
 //! Policies on their way to nodes: what changed is made ready, at once where it is small and in
 //! slices where it is large, and published together with the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use net::Router;
+use net::prelude::*;
 
 use super::list::{Preparing, Ready};
 use super::ruleset::Between;

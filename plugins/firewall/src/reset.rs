@@ -1,9 +1,8 @@
 //! TCP resets in the name of hosts that packets do not get to (RFC 9293 section 3.10.7.1).
 
-use net::ip::{V4, V6};
+use net::prelude::*;
+use wire::checksum;
 use wire::tcp::{Flags, Header};
-use wire::{Protocol, checksum, ip4, ip6};
-use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes of the longest reset.
 const MOST: usize = size_of::<ip6::Header>() + size_of::<Header>();

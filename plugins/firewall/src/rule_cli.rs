@@ -1,8 +1,6 @@
 //! Commands about policies and their rules.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print, Words};
-use control::configuration::Stage;
-use net::Router;
+use net::prelude::*;
 
 use super::object::{Member, Name, Plain};
 use super::policy::{Action, Rule, Terms};

@@ -2,22 +2,18 @@
 //!
 //! A session is of a pair of zones: answers come from the zone that the first packet went to.
 
-use std::io;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use acl::Matched;
 use acl::packet::Tuple;
 use acl::rule::{upper_word, words};
 use infra::counter::{Counter, Rows};
-use net::Router;
-use net::ip::{V4, V6};
+use net::prelude::*;
 use sessions::tcp::State;
 use sessions::{
     Address, Affinity, Class, Counted, Flow, Kind, Look, New, Seen, SessionIndex, Sessions, Step,
     Table, Walked,
 };
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 use super::Error;

@@ -1,13 +1,7 @@
 //! Commands about sessions, and the end of those that are over.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 use sessions::{Address, Usage, Walked};
-use wire::Protocol;
 
 use super::error::no_answer;
 use super::log::{self, Entry};

@@ -1,10 +1,6 @@
 //! `show firewall …` about zones, objects and policies.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::error::no_answer;
 use super::list::Resolved;
@@ -61,20 +57,14 @@ struct ZoneRow {
     interfaces: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ZoneRows(Vec<ZoneRow>);
-
-impl fmt::Display for ZoneRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<20} {:<10} interfaces", "zone", "intra-zone")?;
-        self.0.iter().try_for_each(|ZoneRow { zone, intra_zone, interfaces }| {
-            writeln!(f, "{zone:<20} {intra_zone:<10} {}", interfaces.join(" "))
-        })
-    }
+fn write_zone_rows(rows: &[ZoneRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "{:<20} {:<10} interfaces", "zone", "intra-zone")?;
+    rows.iter().try_for_each(|ZoneRow { zone, intra_zone, interfaces }| {
+        writeln!(f, "{zone:<20} {intra_zone:<10} {}", interfaces.join(" "))
+    })
 }
 
-fn zones(router: &Router) -> ZoneRows {
+fn zones(router: &Router) -> Vec<ZoneRow> {
     let interfaces = |zone: Zone| {
         let members = router.settings::<Member>().filter(|(_, member)| member.zone == zone);
         members.map(|(interface, _)| router.interfaces.name(interface.0).to_string()).collect()
@@ -86,7 +76,7 @@ fn zones(router: &Router) -> ZoneRows {
     });
     let zone = super::zone::LOCAL.to_owned();
     let own = ZoneRow { zone, intra_zone: "permit", interfaces: Vec::new() };
-    ZoneRows([own].into_iter().chain(rows).collect())
+    [own].into_iter().chain(rows).collect()
 }
 
 #[derive(Serialize)]
@@ -96,16 +86,10 @@ struct ObjectRow {
     members: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ObjectRows(Vec<ObjectRow>);
-
-impl fmt::Display for ObjectRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|ObjectRow { kind, name, members }| {
-            writeln!(f, "{kind:<8} {name:<20} {}", members.join(" "))
-        })
-    }
+fn write_object_rows(rows: &[ObjectRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|ObjectRow { kind, name, members }| {
+        writeln!(f, "{kind:<8} {name:<20} {}", members.join(" "))
+    })
 }
 
 fn objects<T: Plain>(kind: &'static str, all: &Objects<T>) -> impl Iterator<Item = ObjectRow> {
@@ -259,24 +243,18 @@ struct ShadowRow {
     differs: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ShadowRows(Vec<ShadowRow>);
-
-impl fmt::Display for ShadowRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|ShadowRow { from, to, rule, text, by, differs }| {
-            write!(f, "{from} -> {to} rule {rule}: {text}: ")?;
-            let Some(by) = by else { return writeln!(f, "too large to say") };
-            let by: Vec<_> = by.iter().map(u32::to_string).collect();
-            let what = if *differs { "shadowed" } else { "not needed" };
-            let word = if by.len() == 1 { "rule" } else { "rules" };
-            writeln!(f, "{what}, {word} {} in front", by.join(", "))
-        })
-    }
+fn write_shadow_rows(rows: &[ShadowRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|ShadowRow { from, to, rule, text, by, differs }| {
+        write!(f, "{from} -> {to} rule {rule}: {text}: ")?;
+        let Some(by) = by else { return writeln!(f, "too large to say") };
+        let by: Vec<_> = by.iter().map(u32::to_string).collect();
+        let what = if *differs { "shadowed" } else { "not needed" };
+        let word = if by.len() == 1 { "rule" } else { "rules" };
+        writeln!(f, "{what}, {word} {} in front", by.join(", "))
+    })
 }
 
-fn shadowed(firewall: &Firewall) -> ShadowRows {
+fn shadowed(firewall: &Firewall) -> Vec<ShadowRow> {
     let mut rows = Vec::new();
     for (pair, policy) in &firewall.policies {
         let boxes = |entry: &Entry| blocks(&Resolved::of(&entry.rule, &firewall.known).ok()?);
@@ -301,7 +279,7 @@ fn shadowed(firewall: &Firewall) -> ShadowRows {
             });
         }
     }
-    ShadowRows(rows)
+    rows
 }
 
 fn show_policy(router: &Router, c: &ShowPolicy) -> Result<PolicyRows, Error> {
@@ -334,21 +312,25 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         zones.chain([super::zone::LOCAL.to_owned()]).collect()
     });
     cli.command(|router: &mut Router, _: Show| {
-        let mut out = Output::of(zones(router));
+        let mut out = Output::rows(zones(router), write_zone_rows);
         let mut brief = policies(state(router), |_| true);
         brief.policies.iter_mut().for_each(|policy| policy.rules.clear());
         out.append(Output::of(brief));
         Ok(out)
     });
-    cli.command(|router: &mut Router, _: ShowZones| Ok(Output::of(zones(router))));
+    cli.command(|router: &mut Router, _: ShowZones| {
+        Ok(Output::rows(zones(router), write_zone_rows))
+    });
     cli.command(|router: &mut Router, _: ShowObjects| {
         let known = &state(router).known;
         let addresses = objects("address", &known.addresses);
         let rows = addresses.chain(objects("service", &known.services));
-        Ok(Output::of(ObjectRows(rows.collect())))
+        Ok(Output::rows(rows, write_object_rows))
     });
     cli.command(|router: &mut Router, c: ShowPolicy| Ok(Output::of(show_policy(router, &c)?)));
     cli.command(|router: &mut Router, _: ShowUnused| Ok(Output::of(unused(state(router)))));
-    cli.command(|router: &mut Router, _: ShowShadowed| Ok(Output::of(shadowed(state(router)))));
+    cli.command(|router: &mut Router, _: ShowShadowed| {
+        Ok(Output::rows(shadowed(state(router)), write_shadow_rows))
+    });
     cli.command(|router: &mut Router, _: ClearCounters| clear(router));
 }

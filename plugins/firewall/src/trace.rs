@@ -1,8 +1,6 @@
 //! Texts of nodes for traced and explained packets.
 
-use std::fmt;
-
-use graph::{Names, Record};
+use net::prelude::*;
 
 use super::policy::Action;
 

@@ -1,7 +1,6 @@
 //! Messages of the module `flowprobe`.
 
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use crate::change::{self, Direction, Flowprobe, Probed};
 use crate::flow::{ACTIVE, IP4, IP6, L2, PASSIVE, Params};

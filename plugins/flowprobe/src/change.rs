@@ -1,9 +1,6 @@
 //! Requests, and control's state.
 
-use control::feature::Refusal;
-use infra::rcu::Shared;
-use net::interface::NoInterface;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use sessions::{Class, Walked};
 
 use crate::flow::{Flows, IP4, IP6, Kind, L2, Params};

@@ -1,8 +1,6 @@
 //! `flowprobe …`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use crate::change::{self, DIRECTIONS, Direction, Flowprobe, Probed, WHICH};
 use crate::flow::{ACTIVE, Format, PASSIVE, Params, RECORD_L2, RECORD_L3, RECORD_L4};

@@ -15,15 +15,10 @@ mod record;
 mod show;
 mod timer;
 
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
-use infra::rcu::Shared;
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT};
-use net::ip4::{IP4_MULTICAST, IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_MULTICAST, IP6_OUTPUT, IP6_UNICAST};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use net::ip4::{IP4_MULTICAST, IP4_OUTPUT};
+use net::ip6::{IP6_MULTICAST, IP6_OUTPUT};
+use net::prelude::*;
 use sessions::{Class, Sessions};
 
 use crate::change::{Flowprobe, Probed};

@@ -1,14 +1,10 @@
 //! `flowprobe-input-ip4` and the others: count packets of flows.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use graph::arc::Along;
-use graph::{Buffer, Cpu, Edge, Frame, Names, Node, Record};
-use infra::rcu::Reader;
-use net::events::EventSender;
-use net::ip4::{IP4_MULTICAST, IP4_UNICAST};
-use net::ip6::{IP6_MULTICAST, IP6_UNICAST};
+use graph::{Cpu, Edge};
+use net::ip4::IP4_MULTICAST;
+use net::ip6::IP6_MULTICAST;
+use net::prelude::*;
 use sessions::New;
 
 use crate::flow::{Counted, Flows, Here, IP4, IP6, NoAnswers, Params};

@@ -1,9 +1,6 @@
 //! Packets as flows see them.
 
-use graph::{Buffer, Flags};
-use wire::ethernet::EtherType;
-use wire::{Protocol, ip4, ip6};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use crate::flow::{FlowKey, IP4, IP6, Kind, L2, Params, RECORD_L2, RECORD_L3, RECORD_L4};
 

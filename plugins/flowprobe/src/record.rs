@@ -1,10 +1,7 @@
 //! Records of flows, and their way to collectors (RFC 7012).
 
-use std::time::Duration;
-
 use ipfix::Field;
-use net::Router;
-use net::events::Event;
+use net::prelude::*;
 use sessions::Session;
 
 use crate::change::Flowprobe;

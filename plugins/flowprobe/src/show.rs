@@ -1,10 +1,8 @@
 //! `show flowprobe …`.
 
 use std::fmt::Write;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
+use net::prelude::*;
 use sessions::Walked;
 
 use crate::change::{DIRECTIONS, Direction, Flowprobe, Probed, WHICH};

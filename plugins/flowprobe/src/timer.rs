@@ -1,9 +1,8 @@
 //! Flows that are due though no packet passes, and those of threads that end.
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use net::Router;
+use net::prelude::*;
 use sessions::Walked;
 
 use crate::change::Flowprobe;

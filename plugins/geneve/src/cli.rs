@@ -1,8 +1,7 @@
 //! Commands about GENEVE tunnels.
 
-use control::cli::{Below, Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use net::Router;
+use control::cli::Below;
+use net::prelude::*;
 use net::tunnel::command::{self, Far, Vni};
 use net::tunnel::{Tunnel, bypass, show};
 

@@ -4,16 +4,11 @@
 mod api;
 mod cli;
 
-use control::feature::Refused;
-use graph::Slot;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
     Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, L3_MAC, Opened, made_mac,
 };
-use net::{Configuration, Feature, Origin, Parts, refuse};
-use wire::MacAddr;
-use wire::ethernet::EtherType;
 
 pub use api::*;
 

@@ -1,10 +1,6 @@
 //! Commands about GRE tunnels.
 
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 use net::tunnel::command::{self, Fields};
 use net::tunnel::{Outer, far_end, show};
 

@@ -8,12 +8,8 @@
 mod api;
 mod cli;
 
-use control::feature::Refused;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::{Behind, By, Carrier, Decapsulate, Encapsulate, FAR, Kind, Opened, made_mac};
-use net::{Configuration, Feature, Origin, Parts, refuse};
-use wire::ethernet::EtherType;
-use wire::{MacAddr, Protocol};
 
 pub use api::*;
 

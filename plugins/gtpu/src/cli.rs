@@ -1,12 +1,9 @@
 //! Commands about GTP-U tunnels.
 
-use std::net::IpAddr;
-
-use control::cli::{Below, Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
+use control::cli::Below;
+use net::prelude::*;
 use net::tunnel::command::{self, Far, Next};
 use net::tunnel::{Tunnel, bypass, show};
-use net::{InterfaceIndex, Router};
 
 use super::{Forward, Gtpu};
 

@@ -11,19 +11,12 @@
 mod api;
 mod cli;
 
-use std::net::IpAddr;
-
-use control::cli::Words;
-use control::feature::{Refusal, Refused};
-use graph::Slot;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
     Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, Guard, InputCount, Kind, Opened, Outer,
     made_mac,
 };
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
 
 pub use api::*;
 

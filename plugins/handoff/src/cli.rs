@@ -1,9 +1,7 @@
 //! `set interface handoff`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
 use control::config::CpuList;
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::Handoff;
 

@@ -7,9 +7,8 @@ mod cli;
 mod node;
 pub mod soft_rss;
 
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, DEVICE_INPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 
 /// Interface handoff.
 pub const FEATURE: Feature = Feature {

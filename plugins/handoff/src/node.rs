@@ -1,12 +1,9 @@
 //! `worker-handoff`.
 
-use std::fmt;
-
-use graph::{Congestion, Continue, Cpu, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
+use graph::{Congestion, Cpu};
 use net::fib::{FlowHash, flow_of, next};
 use net::interface::Tagged;
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 use super::Handoff;
 

@@ -3,8 +3,7 @@
 
 pub mod cli_server;
 
-use control::feature::Refused;
-use net::{Configuration, Feature, Origin, Parts};
+use net::prelude::*;
 
 /// Applications on the host stack.
 pub const FEATURE: Feature = Feature {

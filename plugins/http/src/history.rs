@@ -4,14 +4,11 @@
 //! the router as a whole and of [`MOST`] interfaces, 20 bytes each: 15 MB at most, 29 KB for a
 //! router with two interfaces. Interfaces beyond these count in the sum only.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
-use control::process::Wake;
 use control::stats::Value;
-use net::Router;
-use net::interface::InterfaceIndex;
+use net::prelude::*;
 use serde_json::{Value as Json, json};
 
 /// Time between two steps.

@@ -8,10 +8,12 @@
 
 mod assets;
 mod body;
+mod comparison;
 mod guard;
 mod history;
 mod live;
 mod openapi;
+mod outcome;
 mod request;
 mod routes;
 mod sample;
@@ -24,12 +26,10 @@ mod tokens;
 mod work;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use control::cli::io_text;
-use control::feature::Refused;
 use control::stats::prometheus;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use openapi::document;
 pub use server::Ready;

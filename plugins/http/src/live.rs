@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use hyper::body::Bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::spawn_local;
 use tokio::time::sleep;
+
+use net::prelude::*;
 
 use crate::sample::Sample;
 use crate::work::{Counts, Link};

@@ -289,6 +289,23 @@ pub const ROUTES: &[Route] = &[
         needs("text", Kind::Text, "commands, one per line"),
         may("confirm", Kind::Number, "minutes until rollback unless committed"),
     ]),
+    get("/api/v1/configuration/hash", "The hash of the configuration", |_| {
+        command("show configuration hash")
+    }),
+    post(
+        "/api/v1/configuration/patch",
+        "Remove and add lines of the configuration, all or none",
+        |i| {
+            let (base, confirm) = (i.with("if", "if"), i.with("confirm", "confirm"));
+            let words = format!("configure patch {{}}{base}{confirm}");
+            Ok(Plan::Configuration(words, i.word("text").to_owned()))
+        },
+    )
+    .takes(&[
+        needs("text", Kind::Text, "lines: `+ COMMAND` adds one, `- COMMAND` removes one"),
+        may("if", Kind::Word, "hash that the configuration must have; status 409 if not"),
+        may("confirm", Kind::Number, "minutes until rollback unless committed"),
+    ]),
     post("/api/v1/configuration/commit", "Commit the running configuration", commit).takes(&[
         may("reason", Kind::Line, "comment in `show configuration history`"),
         may("confirm", Kind::Number, "minutes until rollback unless committed"),

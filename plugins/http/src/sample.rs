@@ -1,11 +1,8 @@
 //! A sample of the statistics: threads, nodes, edges, interfaces and counters at one moment, and
 //! rates since the one before.
 
-use std::collections::HashMap;
-
 use graph::NodeIndex;
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 /// Everything at one moment. Numbers count since they were cleared.
 #[derive(Clone, Debug, Default, Serialize)]

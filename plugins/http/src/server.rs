@@ -4,14 +4,10 @@
 //! ones; time for a handshake and for the head and the body of a request; bytes of both.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
 
 use control::cli::io_text;
 use control::stats::prometheus::{Format, Source};
@@ -21,15 +17,18 @@ use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::prelude::*;
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::body::{self, Answer, Content, answer};
+use crate::comparison::{self, Comparison};
 use crate::guard::Guard;
 use crate::history::History;
 use crate::live::Live;
+use crate::outcome::{outcome, status_of};
 use crate::request::Input;
 use crate::routes::{Plan, ROUTES, Route};
 use crate::settings::{Listen, Loaded};
@@ -51,6 +50,8 @@ const COMMAND: Duration = Duration::from_secs(300);
 const HEAD_BYTES: usize = 16 << 10;
 /// Bytes of a request's body at most.
 const BODY_BYTES: usize = 4 << 20;
+/// The same where the permissions of a socket admit clients.
+const LOCAL_BODY_BYTES: usize = 64 << 20;
 
 /// State shared by all connections.
 struct Site {
@@ -61,23 +62,8 @@ struct Site {
     folder: RefCell<Folder>,
     counts: Arc<Counts>,
     connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
-    /// Whether somebody who may only look compares configurations.
+    /// Whether a holder of a read-only token is comparing configurations.
     is_comparing: Cell<bool>,
-}
-
-/// A comparison for somebody who may only look: one at a time.
-struct Comparison<'a>(&'a Cell<bool>);
-
-impl<'a> Comparison<'a> {
-    fn begin(is_comparing: &'a Cell<bool>) -> Option<Self> {
-        (!is_comparing.replace(true)).then_some(Self(is_comparing))
-    }
-}
-
-impl Drop for Comparison<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-    }
 }
 
 /// A connection, from outside.
@@ -293,7 +279,8 @@ impl Site {
             Some(accept) if accept.contains(Format::OPEN_METRICS) => Format::OpenMetrics,
             _ => Format::Prometheus,
         };
-        match plan(request, route).await {
+        let most = if guard.tokens.is_none() { LOCAL_BODY_BYTES } else { BODY_BYTES };
+        match plan(request, route, most).await {
             Ok(Plan::Metrics) => self.metrics(format),
             Ok(plan) => self.carry_out(plan, &holder).await,
             Err((status, why)) => body::error(status, &why),
@@ -330,13 +317,12 @@ impl Site {
                 self.command(format!("{path} {words}"), holder, Some(path)).await
             }
             Plan::Configuration(command, text) => {
-                let comparison = match holder.is_read_only {
+                let begun = match holder.is_read_only {
                     true => Comparison::begin(&self.is_comparing).map(Some),
                     false => Some(None),
                 };
-                let Some(_comparison) = comparison else {
-                    let why = "another comparison is under way";
-                    return body::error(StatusCode::SERVICE_UNAVAILABLE, why);
+                let Some(_comparison) = begun else {
+                    return body::error(StatusCode::SERVICE_UNAVAILABLE, comparison::WHY);
                 };
                 let file = self.folder.borrow_mut().text(&text);
                 match file {
@@ -454,55 +440,21 @@ impl Site {
     }
 }
 
-fn status_of(is_refused: bool) -> StatusCode {
-    if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }
-}
-
-/// Whether an error says that words of a command's path are not known, not those behind it.
-fn is_absent(path: &str, why: &str) -> bool {
-    let Some((_, unknown)) = why.split_once("unknown input `") else { return false };
-    let begins = path.split(' ').scan(path, |rest, word| {
-        let whole = *rest;
-        *rest = rest.get(word.len() + 1..).unwrap_or_default();
-        Some(whole)
-    });
-    begins.into_iter().any(|rest| unknown.starts_with(rest))
-}
-
-/// The answer of a command of ours. `absent` is the path of a command that may not be there.
-fn outcome(answer: Result<work::Answer, Option<Unanswered>>, absent: Option<&str>) -> Answer {
-    let unavailable = StatusCode::SERVICE_UNAVAILABLE;
-    match answer {
-        Ok(work::Answer { output, error: None }) => body::json(StatusCode::OK, output),
-        Ok(work::Answer { error: Some((code, why)), .. }) => {
-            match absent.filter(|path| is_absent(path, &why)) {
-                Some(_) => {
-                    let text = "this router has no such command";
-                    body::error(StatusCode::NOT_IMPLEMENTED, text)
-                }
-                None => {
-                    let text = serde_json::json!({ "error": why, "code": code });
-                    body::json(StatusCode::UNPROCESSABLE_ENTITY, text.to_string())
-                }
-            }
-        }
-        Err(Some(Unanswered::Busy)) => body::error(unavailable, "the router has too much to do"),
-        Err(Some(Unanswered::Gone)) => body::error(unavailable, "the command was given up"),
-        Err(None) => body::error(StatusCode::GATEWAY_TIMEOUT, "the command takes too long"),
-    }
-}
-
 /// Reads what a request takes; what is to be done for it.
-async fn plan(request: Request<Incoming>, route: &Route) -> Result<Plan, (StatusCode, String)> {
+async fn plan(
+    request: Request<Incoming>,
+    route: &Route,
+    most: usize,
+) -> Result<Plan, (StatusCode, String)> {
     let wrong = |why: String| (StatusCode::BAD_REQUEST, why);
     let input = if route.method == "POST" {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_json = kind.is_some_and(|kind| kind.split(';').next() == Some("application/json"));
-        let body = Limited::new(request.into_body(), BODY_BYTES).collect();
+        let body = Limited::new(request.into_body(), most).collect();
         let late = (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned());
         let body = timeout(BODY, body).await.map_err(|_| late)?;
         let body = body.map_err(|_| {
-            (StatusCode::PAYLOAD_TOO_LARGE, format!("a body is at most {BODY_BYTES} bytes"))
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("a body is at most {most} bytes"))
         })?;
         let body = body.to_bytes();
         if !is_json && !body.is_empty() {
@@ -514,21 +466,4 @@ async fn plan(request: Request<Incoming>, route: &Route) -> Result<Plan, (Status
         Input::query(route.takes, request.uri().query().unwrap_or_default()).map_err(wrong)?
     };
     (route.plan)(&input).map_err(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrong_words_of_a_command_are_not_taken_for_its_absence() {
-        assert!(is_absent("explain", "unknown input `explain loop0 UDP 8.8.8.8'"));
-        assert!(!is_absent("explain", "explain: unknown input `UDP 8.8.8.8'"));
-        assert!(is_absent("show drops", "show: unknown input `drops'"));
-        assert!(is_absent(
-            "show nat44 ei sessions detail",
-            "show nat44: unknown input `ei sessions detail'"
-        ));
-        assert!(!is_absent("show drops", "it went wrong"));
-    }
 }

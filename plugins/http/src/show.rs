@@ -1,11 +1,8 @@
 //! `show http`.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use crate::Http;
 

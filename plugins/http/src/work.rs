@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use control::cli::{Cli, Output, Run, Step};
+use control::cli::{Run, Step};
 use control::origin;
-use net::events::{Event, EventSender};
-use net::{Parts, Router};
+use net::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::sample::{Sample, take as take_sample};

@@ -1,7 +1,6 @@
-//! Messages of the module `http_static`.
+//! API messages of the module `http_static`.
 
-use control::api::{Api, Message, Retval, Text};
-use net::Router;
+use net::prelude::*;
 
 use super::{Settings, add, disable, main_server};
 
@@ -9,17 +8,17 @@ use super::{Settings, add, disable, main_server};
 #[derive(Message)]
 #[option("deprecated")]
 pub struct HttpStaticEnableV4 {
-    /// bytes that a connection keeps each way
+    /// FIFO size of a connection in bytes, for each direction
     pub fifo_size: u32,
-    /// bytes of files that are kept
+    /// size of the file cache in bytes
     pub cache_size_limit: u32,
-    /// seconds for which clients may keep a file
+    /// seconds for which clients may cache a file
     #[preset(600)]
     pub max_age: u32,
-    /// seconds between two requests of a connection
+    /// idle timeout of a connection in seconds
     #[preset(60)]
     pub keepalive_timeout: u32,
-    /// bytes of the body of a request
+    /// largest request body in bytes
     #[preset(8000)]
     pub max_body_size: u64,
     /// ignored
@@ -28,27 +27,27 @@ pub struct HttpStaticEnableV4 {
     pub private_segment_size: u32,
     /// folder of the files
     pub www_root: Text<256>,
-    /// end point
+    /// endpoint
     pub uri: Text<256>,
 }
 
 /// Start the server.
 #[derive(Message)]
 pub struct HttpStaticEnableV5 {
-    /// bytes that a connection keeps each way
+    /// FIFO size of a connection in bytes, for each direction
     pub fifo_size: u32,
-    /// bytes of files that are kept
+    /// size of the file cache in bytes
     pub cache_size_limit: u32,
-    /// seconds for which clients may keep a file
+    /// seconds for which clients may cache a file
     #[preset(600)]
     pub max_age: u32,
-    /// seconds between two requests of a connection
+    /// idle timeout of a connection in seconds
     #[preset(60)]
     pub keepalive_timeout: u32,
-    /// bytes of the body of a request
+    /// largest request body in bytes
     #[preset(8192)]
     pub max_body_size: u64,
-    /// bytes that may wait to be read
+    /// receive threshold in bytes; only stored and reported
     #[preset(1048576)]
     pub rx_buff_thresh: u32,
     /// ignored
@@ -57,7 +56,7 @@ pub struct HttpStaticEnableV5 {
     pub private_segment_size: u32,
     /// folder of the files
     pub www_root: Text<256>,
-    /// end point
+    /// endpoint
     pub uri: Text<256>,
 }
 
@@ -65,7 +64,7 @@ pub struct HttpStaticEnableV5 {
 #[derive(Message)]
 pub struct HttpStaticDisable {}
 
-/// Settings of the server.
+/// Get the settings of the server.
 #[derive(Message)]
 #[reply(HttpStaticGetReply)]
 pub struct HttpStaticGet {}
@@ -74,23 +73,23 @@ pub struct HttpStaticGet {}
 #[derive(Message, Default)]
 #[head(details)]
 pub struct HttpStaticGetReply {
-    /// 0, or the number of an error as 32 bits without a sign
+    /// 0, or an error number as an unsigned number
     pub retval: u32,
-    /// bytes that a connection keeps each way
+    /// FIFO size of a connection in bytes, for each direction
     pub fifo_size: u32,
-    /// bytes of files that are kept
+    /// size of the file cache in bytes
     pub cache_size_limit: u32,
-    /// seconds for which clients may keep a file
+    /// seconds for which clients may cache a file
     pub max_age: u32,
-    /// seconds between two requests of a connection
+    /// idle timeout of a connection in seconds
     pub keepalive_timeout: u32,
-    /// bytes of the body of a request
+    /// largest request body in bytes
     pub max_body_size: u64,
-    /// bytes that may wait to be read
+    /// receive threshold in bytes; only stored and reported
     pub rx_buff_thresh: u32,
     /// folder of the files
     pub www_root: Text<256>,
-    /// end point
+    /// endpoint
     pub uri: Text<256>,
 }
 

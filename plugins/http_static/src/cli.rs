@@ -1,16 +1,12 @@
-//! `http static server`, `http static listener`, and commands that show servers and clear caches.
+//! `http static server`, `http static listener`, `show http static server`, `clear http static
+//! cache`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::config::Size;
-use control::configuration::{Lines, Stage};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Numbers, Settings, add, disable, main_server, remove, running};
 
-/// Takes a setting; false if the next word is none.
+/// Parses one setting; false if the next word is not a setting.
 fn take(args: &mut Args<'_>, new: &mut Settings) -> Result<bool, Error> {
     let small = |args: &mut Args<'_>| -> Result<u32, Error> {
         let Size(bytes) = args.value("bytes")?;
@@ -35,12 +31,12 @@ fn take(args: &mut Args<'_>, new: &mut Settings) -> Result<bool, Error> {
     } else if args.keyword("rx-buff-thresh") {
         new.rx_buff_thresh = small(args)?;
     } else if args.keyword("private-segment-size") || args.keyword("ptr-thresh") {
-        // Memory is taken as needed.
+        // Memory is allocated as needed.
         let Size(_) = args.value("bytes")?;
     } else if args.keyword("prealloc-fifos") || args.keyword("debug") {
         let _: u32 = args.value("count")?;
     } else if args.keyword("http1-only") {
-        // There is HTTP/1 only.
+        // Only HTTP/1 is supported.
     } else {
         return Ok(false);
     }
@@ -73,13 +69,13 @@ fn print(settings: &Settings, line: &mut Line<'_>) {
     }
 }
 
-/// Start the server, or stop all of them.
+/// Starts a server, or stops all servers.
 #[derive(Debug, PartialEq)]
 struct Serve(Option<Settings>);
 
 impl Command for Serve {
     const PATHS: &'static [&'static str] = &["http static server"];
-    const ABOUT: &'static str = "Serve the files of a folder over HTTP";
+    const ABOUT: &'static str = "Serve files over HTTP";
     const USAGE: &'static str = "disable | [uri <uri>] [www-root <path>] [url-handlers] \
          [fifo-size <bytes>] [cache-size <bytes>] [max-age <seconds>] \
          [keepalive-timeout <seconds>] [max-req-body-size <bytes>] [rx-buff-thresh <bytes>]";
@@ -108,7 +104,7 @@ impl Print for Serve {
     }
 }
 
-/// Add or delete a further server.
+/// Adds or deletes a server.
 #[derive(Debug, PartialEq)]
 struct Listener {
     is_add: bool,
@@ -117,7 +113,7 @@ struct Listener {
 
 impl Command for Listener {
     const PATHS: &'static [&'static str] = &["http static listener"];
-    const ABOUT: &'static str = "Serve the files of a folder at a further end point";
+    const ABOUT: &'static str = "Serve files over HTTP at an additional endpoint";
     const USAGE: &'static str = "[add|del] [uri <uri>] [www-root <path>] [url-handlers] \
          [fifo-size <bytes>] [cache-size <bytes>] [max-age <seconds>] \
          [keepalive-timeout <seconds>] [max-req-body-size <bytes>] [rx-buff-thresh <bytes>]";
@@ -145,25 +141,25 @@ impl Print for Listener {
     }
 }
 
-/// Show servers.
+/// Show HTTP servers for static files.
 #[derive(Command)]
 #[command("show http static server")]
 struct Show {
-    /// with their caches
+    /// include caches
     cache: bool,
-    /// accepted: sessions are shown by show session
+    /// accepted and ignored: see `show session`
     sessions: bool,
-    /// with their end points, which is always so
+    /// accepted and ignored: endpoints are always shown
     listeners: bool,
-    /// with all settings
+    /// include all settings
     verbose: bool,
 }
 
-/// Empty the caches.
+/// Clear the caches.
 #[derive(Command)]
 #[command("clear http static cache")]
 struct Clear {
-    /// of the server of this place in the list; all without
+    /// only that of the server with this index
     index: Option<usize>,
 }
 
@@ -187,38 +183,32 @@ struct Row {
     has_cache: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, row) in self.0.iter().enumerate() {
-            let root = if row.www_root.is_empty() { "none" } else { &row.www_root };
-            let handlers = if row.url_handlers { ", url-handlers" } else { "" };
-            writeln!(f, "[{index}] {} www-root {root}{handlers}", row.uri)?;
-            if row.is_long {
-                writeln!(
-                    f,
-                    "  max-age {} s, keepalive-timeout {} s, max-req-body-size {}",
-                    row.max_age, row.keepalive_timeout, row.max_body_size
-                )?;
-            }
-            if row.has_cache {
-                writeln!(
-                    f,
-                    "  cache {} bytes of {} in {} files, {} hits, {} reads, {} evictions",
-                    row.cached_bytes,
-                    row.cache_size,
-                    row.cached_files,
-                    row.hits,
-                    row.reads,
-                    row.evictions
-                )?;
-            }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (index, row) in rows.iter().enumerate() {
+        let root = if row.www_root.is_empty() { "none" } else { &row.www_root };
+        let handlers = if row.url_handlers { ", url-handlers" } else { "" };
+        writeln!(f, "[{index}] {} www-root {root}{handlers}", row.uri)?;
+        if row.is_long {
+            writeln!(
+                f,
+                "  max-age {} s, keepalive-timeout {} s, max-req-body-size {}",
+                row.max_age, row.keepalive_timeout, row.max_body_size
+            )?;
         }
-        Ok(())
+        if row.has_cache {
+            writeln!(
+                f,
+                "  cache {} bytes of {} in {} files, {} hits, {} reads, {} evictions",
+                row.cached_bytes,
+                row.cache_size,
+                row.cached_files,
+                row.hits,
+                row.reads,
+                row.evictions
+            )?;
+        }
     }
+    Ok(())
 }
 
 fn show(router: &Router, c: &Show) -> Output {
@@ -243,7 +233,7 @@ fn show(router: &Router, c: &Show) -> Output {
             has_cache: c.cache,
         }
     });
-    Output::of(Rows(rows.collect()))
+    Output::rows(rows, write_rows)
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -276,7 +266,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Show| -> Result<Output, Error> { Ok(show(router, &c)) });
     cli.command(|router: &mut Router, c: Clear| -> Result<(), Error> {
         if c.index.is_some_and(|index| index >= running(router).count()) {
-            return Err(Error::new("no server has this index"));
+            return Err(Error::new("no server with this index"));
         }
         let servers = running(router).enumerate();
         for (_, server) in servers.filter(|(n, _)| c.index.is_none_or(|index| index == *n)) {

@@ -1,8 +1,8 @@
-//! Files beneath a folder, read by a thread of its own, and a cache of them.
+//! The thread that reads files, and their cache.
 //!
-//! A path is resolved by the kernel (`openat2` with `RESOLVE_BENEATH`): neither `..` nor a link
-//! leads out of the folder. Only regular files are read. The cache is compared with the file for
-//! each request, so it is never older than the file.
+//! The kernel resolves paths below the folder (`openat2` with `RESOLVE_BENEATH`), so neither `..`
+//! nor links lead out of it. Only regular files are read. Each request checks the cache against the
+//! file, so it is never stale.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,49 +18,49 @@ use rustix::io::Errno;
 
 use crate::types::content_type;
 
-/// Requests that may wait.
+/// Limit of queued requests.
 const WAITING: usize = 1024;
-/// Bytes of a file at most.
+/// Largest file in bytes.
 pub const MOST_FILE: u64 = 256 << 20;
-/// Files in the cache at most.
+/// Limit of files in the cache.
 const MOST_CACHED: usize = 4096;
-/// Bytes of a file from which on all that are being sent are counted, and shared.
+/// Size from which on files being sent are counted and shared, in bytes.
 const LARGE: u64 = 64 << 10;
-/// File that stands for a folder.
+/// File that is served for a folder.
 const INDEX: &str = "index.html";
 
 /// A request for a file.
 pub struct Ask {
-    /// Path beneath the folder, without percent signs: `/a/b.html`.
+    /// Decoded path below the folder: `/a/b.html`.
     pub path: String,
-    /// `If-Modified-Since`, as it came.
+    /// Value of `If-Modified-Since`.
     pub since: Option<String>,
-    /// The file itself is not asked for.
+    /// Whether only the header is requested.
     pub is_head: bool,
-    /// Place of the answer.
+    /// Ticket for the response.
     pub ticket: Ticket,
-    /// Where the file goes as well, if it was found: it may be given again for a moment.
+    /// Also gets the file, if it was found: the site may serve it again for a moment.
     pub found: SyncSender<(String, Response)>,
 }
 
-/// Numbers of the cache, for display.
+/// Statistics of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// Bytes of files in it.
+    /// Bytes of cached files.
     pub bytes: u64,
-    /// Files in it.
+    /// Number of cached files.
     pub files: usize,
-    /// Requests that found the file in it.
+    /// Requests served from the cache.
     pub hits: u64,
     /// Requests that read the file.
     pub reads: u64,
-    /// Files that left it for others.
+    /// Evicted files.
     pub evictions: u64,
-    /// A request to empty it.
+    /// Whether the cache is to be cleared.
     clear: bool,
 }
 
-/// The numbers, shared by the thread and control. All clones are one.
+/// The statistics, shared by the thread and the control thread; clones share them.
 #[derive(Clone, Default)]
 pub struct Ledger(Arc<Mutex<Numbers>>);
 
@@ -68,20 +68,20 @@ impl Ledger {
     fn change<R>(&self, change: impl FnOnce(&mut Numbers) -> R) -> R {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// The numbers of now.
+    /// The current statistics.
     pub fn numbers(&self) -> Numbers {
         self.change(|numbers| *numbers)
     }
-    /// Requests that the cache is emptied before the next file.
+    /// Clears the cache before the next file.
     pub fn clear(&self) {
         self.change(|numbers| (numbers.bytes, numbers.files, numbers.clear) = (0, 0, true));
     }
 }
 
-/// Starts the thread, which ends when no site is left.
+/// Starts the thread; it ends with the last site.
 ///
 /// # Errors
-/// The kernel's: the folder does not exist, or no thread can be made.
+/// The folder does not exist, or the thread cannot be created.
 pub fn start(
     folder: &str,
     cache_size: u64,
@@ -111,10 +111,10 @@ struct Reader {
     max_age: u32,
 }
 
-/// A file as it was read.
+/// A cached file.
 struct Entry {
     body: Arc<[u8]>,
-    /// Its version: inode, length, seconds and nanoseconds of its last change.
+    /// Its version: inode, length, and time of its last change in seconds and nanoseconds.
     stamp: Stamp,
     used: u64,
 }
@@ -126,7 +126,7 @@ struct Cache {
     bytes: u64,
     limit: u64,
     clock: u64,
-    /// Large files that were read, some of which are in the cache or being sent.
+    /// Large files that have been read; some are in the cache or being sent.
     held: Vec<(String, Stamp, Weak<[u8]>)>,
     ledger: Ledger,
 }
@@ -142,14 +142,14 @@ impl Reader {
             }
             let response = self.answer(&ask).unwrap_or_else(Response::status);
             if response.status == 200 && (1..=LARGE).contains(&(response.body.len() as u64)) {
-                // A site that does not listen asks again.
+                // If the site's queue is full, it will ask again.
                 let _ = ask.found.try_send((ask.path, response.clone()));
             }
             ask.ticket.fill(response);
         }
     }
 
-    /// The response with a file, or a status.
+    /// The response with a file, or an error status.
     fn answer(&mut self, ask: &Ask) -> Result<Response, u16> {
         let path = match ask.path.strip_suffix('/') {
             Some(folder) => format!("{folder}/{INDEX}"),
@@ -160,7 +160,7 @@ impl Reader {
         let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
         if kind.is_dir() {
             let mut response = Response::status(301);
-            // Two slashes in front would lead to another host.
+            // A location with two leading slashes would name another host.
             let path = encoded(path.trim_matches('/'));
             response.headers.push(("Location", format!("/{path}/")));
             return Ok(response);
@@ -234,8 +234,8 @@ impl Cache {
         self.held.iter().filter(is).find_map(|(.., body)| body.upgrade())
     }
 
-    /// Whether a file of `len` bytes may be read beside those that are in the cache or being sent:
-    /// slow clients hold no more of them than the cache and one of the largest.
+    /// Whether a file of `len` bytes may be read in addition to those in the cache or being sent.
+    /// The limit is the cache size plus one file of the largest size, even with slow clients.
     fn may_hold(&mut self, len: u64) -> bool {
         self.held.retain(|(.., body)| body.strong_count() > 0);
         let held: u64 = self.held.iter().map(|(_, (_, len, ..), _)| len).sum();
@@ -248,7 +248,7 @@ impl Cache {
         }
     }
 
-    /// Drops those that were not asked for the longest.
+    /// Evicts the least recently used files.
     fn make_room(&mut self, len: u64) {
         while self.bytes + len > self.limit || self.files.len() >= MOST_CACHED {
             let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used);
@@ -259,11 +259,11 @@ impl Cache {
     }
 }
 
-/// Opens a file beneath the folder for reading.
+/// Opens a file below the folder for reading.
 fn open(root: &OwnedFd, path: &str) -> Result<OwnedFd, u16> {
     let path = path.trim_start_matches('/');
     let path = if path.is_empty() { "." } else { path };
-    // Without NONBLOCK a pipe would hold the thread up until another program writes.
+    // Without NONBLOCK, opening a pipe would block the thread until another program writes.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     openat2(root, path, flags, Mode::empty(), resolve).map_err(status)
@@ -277,7 +277,7 @@ fn status(why: Errno) -> u16 {
     }
 }
 
-/// A path with what may not be in a header's URI escaped.
+/// Percent-encodes a path for a URI in a header.
 fn encoded(path: &str) -> String {
     let mut text = String::new();
     for byte in path.bytes() {
@@ -290,7 +290,7 @@ fn encoded(path: &str) -> String {
     text
 }
 
-/// A date as HTTP writes it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A date in HTTP format (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn date(seconds: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =

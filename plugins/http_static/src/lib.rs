@@ -1,7 +1,7 @@
-//! Files over HTTP, on the host stack: servers, each with an end point and a folder.
+//! Static files over HTTP on the host stack: servers, each with an endpoint and a folder.
 //!
-//! A server is an application of its own. Its parts on data-plane threads ([`site`]) serve files
-//! that a thread of its own ([`files`]) has read.
+//! Each server is an application. Its parts on data-plane threads ([`site`]) serve files that the
+//! server's own thread ([`files`]) has read.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -10,13 +10,10 @@ mod files;
 mod site;
 mod types;
 
-use std::collections::BTreeMap;
-
-use control::feature::{Refusal, Refused};
 use host_stack::control::{Hook, follow, namespaces};
 use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen};
 use http_core::{Limits, Server, handlers};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 
 pub use api::*;
 pub use files::{Ask, Ledger, MOST_FILE, Numbers, start};
@@ -25,12 +22,12 @@ pub use types::content_type;
 
 use site::FileSite;
 
-/// Servers at most.
+/// Limit of servers.
 const MOST_SERVERS: usize = 16;
-/// End point without another one.
+/// Default endpoint.
 pub const DEFAULT_URI: &str = "tcp://0.0.0.0/80";
 
-/// Files over HTTP.
+/// Static files over HTTP.
 pub const FEATURE: Feature = Feature {
     name: "http_static",
     about: "HTTP Static Server",
@@ -44,23 +41,23 @@ pub const FEATURE: Feature = Feature {
 /// Settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// End point: `tcp://0.0.0.0/80`, `http://[2001:db8::1]:80`.
+    /// Endpoint: `tcp://0.0.0.0/80`, `http://[2001:db8::1]:80`.
     pub uri: String,
     /// Folder of the files; empty for none.
     pub www_root: String,
-    /// Paths of other features are answered, `/stats.prom` for one.
+    /// Whether paths of other features are served, such as `/stats.prom`.
     pub url_handlers: bool,
-    /// Bytes that a connection keeps each way; 0 for the usual number.
+    /// FIFO size of a connection in bytes, for each direction; 0 for the default.
     pub fifo_size: u32,
-    /// Bytes of files that are kept.
+    /// Size of the file cache in bytes.
     pub cache_size: u64,
-    /// Seconds for which clients may keep a file.
+    /// Seconds for which clients may cache a file.
     pub max_age: u32,
-    /// Seconds between two requests of a connection.
+    /// Idle timeout of a connection between two requests in seconds.
     pub keepalive_timeout: u32,
-    /// Bytes of the body of a request.
+    /// Largest request body in bytes.
     pub max_body_size: u64,
-    /// Bytes that may wait to be read; kept for those who ask for it.
+    /// Receive threshold in bytes; only stored and reported.
     pub rx_buff_thresh: u32,
 }
 
@@ -80,7 +77,7 @@ impl Default for Settings {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Running {
     app: u32,
     /// Settings.
@@ -89,7 +86,7 @@ pub struct Running {
     pub cache: Ledger,
 }
 
-/// The state of control: servers by end point. The first one is the one that messages are about.
+/// State of the control thread: servers by endpoint, and the one that API messages refer to.
 #[derive(Default)]
 struct Servers {
     main: Option<String>,
@@ -108,10 +105,10 @@ pub enum Error {
     /// {0}
     #[from]
     Uri(BadEndpoint),
-    /// {0}: there is no TLS: http:// or tcp://
+    /// {0}: TLS is not supported, use http:// or tcp://
     #[retval(INVALID_VALUE)]
     NoTls(String),
-    /// a server runs at {0}
+    /// a server already runs at {0}
     #[retval(INVALID_VALUE)]
     Running(String),
     /// no server runs at {0}
@@ -120,7 +117,7 @@ pub enum Error {
     /// no server runs
     #[retval(INVALID_VALUE)]
     None,
-    /// www-root or url-handlers: there must be something to serve
+    /// nothing to serve: set www-root or url-handlers
     #[retval(INVALID_VALUE)]
     Nothing,
     /// www-root {0}: {1}
@@ -131,18 +128,18 @@ pub enum Error {
     TooMany,
 }
 
-/// Servers by end point.
+/// The running servers.
 pub fn running(router: &Router) -> impl Iterator<Item = &Running> {
     router.own::<Servers>().all.values()
 }
 
-/// The server that messages are about.
+/// The server that API messages refer to.
 pub fn main_server(router: &Router) -> Option<&Running> {
     let servers = router.own::<Servers>();
     servers.all.get(servers.main.as_ref()?)
 }
 
-/// The end point of a URI, which is TCP.
+/// Parses the TCP endpoint of a URI.
 fn endpoint(uri: &str) -> Result<Endpoint, Error> {
     if uri.starts_with("https://") || uri.starts_with("tls://") {
         return Err(Error::NoTls(uri.to_owned()));
@@ -154,7 +151,8 @@ fn endpoint(uri: &str) -> Result<Endpoint, Error> {
     Ok(tcp.parse()?)
 }
 
-/// Starts a server; the first one, if it is `main`. Enables the session layer where that is off.
+/// Starts a server; `is_main` makes it the one that API messages refer to. Enables the session
+/// layer if it is disabled.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -214,7 +212,7 @@ pub fn add(router: &mut Router, settings: Settings, is_main: bool) -> Result<(),
     Ok(())
 }
 
-/// Stops the server at an end point.
+/// Stops the server at an endpoint.
 ///
 /// # Errors
 /// [`Error::NotRunning`].
@@ -239,7 +237,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets servers that were detached with the layer.
+/// Drops servers whose application was detached by `session disable`.
 fn forget(router: &mut Router) {
     *router.own_mut::<Servers>() = Servers::default();
 }

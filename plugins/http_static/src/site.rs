@@ -1,5 +1,5 @@
-//! Requests of a server: answered by a handler, at once with a file just read, or by the thread
-//! that reads files.
+//! Handling of requests: by a URL handler, with a recently read file, or by the thread that reads
+//! files.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,13 +8,13 @@ use http_core::{Answer, Method, Request, Response, Shelf, Site, Ticket};
 
 use crate::files::Ask;
 
-/// Small files that a thread gives again without a look at them, and seconds for which it does.
+/// Small files that a thread may serve again without a check, and for how many seconds.
 const FRESH: usize = 256;
 const FRESH_SECONDS: f64 = 1.0;
 
 /// The site of a server on one thread.
 pub struct FileSite {
-    /// None for a server that has only handlers.
+    /// `None` for a server with URL handlers only.
     asks: Option<SyncSender<Ask>>,
     handlers: Option<Shelf>,
     found: Receiver<(String, Response)>,
@@ -23,7 +23,7 @@ pub struct FileSite {
 }
 
 impl FileSite {
-    /// With the thread that reads files, and with handlers, if it has them.
+    /// Creates a site from the queue of the thread that reads files, and the URL handlers.
     pub fn new(asks: Option<SyncSender<Ask>>, handlers: Option<Shelf>) -> Self {
         let (put, found) = sync_channel(FRESH);
         Self { asks, handlers, found, put, fresh: HashMap::new() }
@@ -78,7 +78,7 @@ impl Site for FileSite {
     }
 }
 
-/// A path with its `%XX` decoded; `None` if it is no path or has bytes that no name has.
+/// Decodes `%XX` in a path; `None` if it is not a path or has bytes not allowed in names.
 pub fn decoded(path: &str) -> Option<String> {
     if !path.starts_with('/') {
         return None;

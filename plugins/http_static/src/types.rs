@@ -1,6 +1,6 @@
-//! Types of files by their endings.
+//! Media types of files by extension.
 
-/// Endings and their types (RFC 6838; the list of IANA).
+/// Extensions and their media types (RFC 6838, IANA registry).
 const TYPES: [(&str, &str); 28] = [
     ("avif", "image/avif"),
     ("bin", "application/octet-stream"),
@@ -32,7 +32,7 @@ const TYPES: [(&str, &str); 28] = [
     ("zip", "application/zip"),
 ];
 
-/// The type of a file of this name.
+/// The media type of a file name.
 pub fn content_type(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some((_, ending)) = name.rsplit_once('.') else { return "application/octet-stream" };

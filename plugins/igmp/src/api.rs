@@ -1,10 +1,8 @@
 //! Messages of the module `igmp`.
 
-use std::net::Ipv4Addr;
-
+use control::api::Record;
 use control::api::types::Prefix;
-use control::api::{Api, Message, Record, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Igmp, Mode, Range, Wanted};
 

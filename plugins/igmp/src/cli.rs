@@ -1,10 +1,6 @@
 //! `igmp`, `igmp listen`, `igmp proxy-dev`, `clear igmp` and the settings.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Print, Words};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::prefix::Ip4Prefix;
 
 use super::{Igmp, Mode, Range, Timers, Wanted};

@@ -1,10 +1,7 @@
 //! Groups that the router is a member of itself (RFC 3376 section 5).
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
-
 use control::process::between;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::igmp::{Query, RecordType};
 
 use super::send::{self, Record};

@@ -21,18 +21,11 @@ mod send;
 mod show;
 mod tasks;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
-
-use control::cli::Words;
-use control::feature::{Refusal, Refused};
 use net::address::OnInterface;
-use net::adjacency::Link;
-use net::fib::{Source, TableIndex};
-use net::interface::{Change, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::fib::Source;
+use net::prelude::*;
+use wire::igmp;
 use wire::prefix::Ip4Prefix;
-use wire::{Protocol, igmp};
 
 pub use api::*;
 pub use host::listen;

@@ -1,13 +1,7 @@
 //! The nodes: they check messages and hand them to control.
 
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
-use wire::{igmp, ip4};
+use net::prelude::*;
+use wire::igmp;
 
 use super::ThreadState;
 

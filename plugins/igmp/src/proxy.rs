@@ -1,10 +1,6 @@
 //! Proxies (RFC 4605): one host interface joins what the hosts of router interfaces want.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
-
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Error, Igmp, Mode, Wanted, host, port, querier, routes};
 

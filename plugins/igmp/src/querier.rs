@@ -1,9 +1,6 @@
 //! Groups that hosts of a router's link want (RFC 3376 section 6).
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::igmp::RecordType;
 
 use super::tasks::{self, SECOND, Task};
@@ -79,8 +76,9 @@ pub fn heard(
 
 /// Sources are wanted, for a while from now on.
 fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources: &[Ipv4Addr]) {
-    let until = tasks::now(router) + u64::from(router.own::<Igmp>().timers.source) * SECOND;
-    let mut room = router.own::<Igmp>().room();
+    let igmp = router.own::<Igmp>();
+    let (lifetime, mut room) = (u64::from(igmp.timers.source) * SECOND, igmp.room());
+    let until = tasks::now(router) + lifetime;
     let mut new = Vec::new();
     for source in sources {
         if source.is_multicast() || source.is_broadcast() {
@@ -181,13 +179,17 @@ fn changed(
         let event = IgmpEvent { sw_if_index: interface, filter, saddr: *source, gaddr: group };
         router.clients.send(&event);
     }
-    router.own_mut::<Igmp>().unsettled.insert((interface, group));
+    unsettled(router).insert((interface, group));
+}
+
+fn unsettled(router: &mut Router) -> &mut BTreeSet<(InterfaceIndex, Ipv4Addr)> {
+    &mut router.own_mut::<Igmp>().unsettled
 }
 
 /// Makes proxies and routes follow the groups that have changed: once for all changes of a report,
 /// as each looks at all sources.
 pub fn settle(router: &mut Router) {
-    while let Some((interface, group)) = router.own_mut::<Igmp>().unsettled.pop_first() {
+    while let Some((interface, group)) = unsettled(router).pop_first() {
         proxy::follow(router, interface, group);
         if let Ok(table) = port(router, interface).map(|on| on.table) {
             routes::follow(router, table, group);

@@ -1,12 +1,9 @@
 //! Multicast routes: packets to groups that are accepted, for this router and for hosts behind
 //! proxies.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
-use net::fib::{Path, TableIndex, Target};
+use net::fib::Path;
 use net::mfib::{ItfFlags, MPath, MPrefix};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::igmp::{ALL_SYSTEMS, REPORTS};
 
 use super::{Igmp, Mode, proxy};

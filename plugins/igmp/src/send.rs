@@ -1,15 +1,11 @@
 //! Messages to a link.
 
-use std::net::Ipv4Addr;
-
-use net::{InterfaceIndex, Router, neighbor};
-use wire::ethernet::EtherType;
+use net::neighbor;
+use net::prelude::*;
 use wire::igmp::{
     ALL_SYSTEMS, QUERY, QueryHeader, REPORT, REPORTS, ROUTER_ALERT, RecordHeader, RecordType,
     ReportHeader, code_of, with_checksum,
 };
-use wire::{MacAddr, Protocol, ethernet, ip4};
-use zerocopy::IntoBytes;
 
 use super::Igmp;
 

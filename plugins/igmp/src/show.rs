@@ -1,11 +1,6 @@
 //! `show igmp config`, `show igmp ssm-ranges`, `show igmp timers`.
 
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::tasks::{self, SECOND, Task};
 use super::{Igmp, Mode, Range};

@@ -1,11 +1,6 @@
 //! Things to do at a time, in order: `igmp-timer-process`.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
-use std::time::Duration;
-
-use control::process::Wake;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Igmp, Wanted, host, querier};
 

@@ -1,19 +1,14 @@
-//! Acts of the machine, carried out.
+//! Runs the actions that the state machine asks for.
 
-use std::net::IpAddr;
-
-use graph::Flags;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::checksum::{ip4_pseudo, ip6_pseudo};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::IntoBytes;
 
 use super::machine::{Act, Ends, NATT_PORT, Noted};
 use super::node::{Arrived, Count, Error, Input};
 use super::work::Worked;
 use super::{Ikev2, PROCESS, install};
 
-/// A message came in.
+/// Handles a received message.
 pub(super) fn arrived(router: &mut Router, arrived: Arrived) {
     let now = router.now();
     let on = router.addresses.of(InterfaceIndex(arrived.interface));
@@ -33,7 +28,7 @@ pub(super) fn arrived(router: &mut Router, arrived: Arrived) {
     }
 }
 
-/// Public-key work is done.
+/// Handles a finished public-key computation.
 pub(super) fn worked(router: &mut Router, _: Worked) {
     while let Some((sa, done)) = router.own::<Ikev2>().worker.take() {
         let now = router.now();
@@ -42,7 +37,7 @@ pub(super) fn worked(router: &mut Router, _: Worked) {
     }
 }
 
-/// Carries out what there is to be done.
+/// Runs all pending actions of the state machine.
 pub(super) fn carry_out(router: &mut Router) {
     loop {
         let acts = router.own_mut::<Ikev2>().machine.take_acts();
@@ -60,8 +55,8 @@ fn one(router: &mut Router, act: Act) {
         }
         Act::Send(ends, bytes) => send(router, &ends, &bytes),
         Act::Keepalive(ends) => send(router, &ends, &[0xff]),
-        Act::Compute(sa, job) => {
-            let done = router.own::<Ikev2>().worker.give(sa, job);
+        Act::Compute(sa, job, from) => {
+            let done = router.own::<Ikev2>().worker.give(sa, job, from);
             let now = router.now();
             if let Some(done) = done {
                 router.own_mut::<Ikev2>().machine.done(now, sa, done);

@@ -1,18 +1,16 @@
-//! Commands about IKEv2.
+//! IKEv2 commands.
 
 mod profile;
 
-use control::cli::{Cli, Command, Error as CliError, Output, Print};
-use control::configuration::Lines;
-use net::Router;
-use serde::Serialize;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use super::configure;
 use super::machine::Settings;
 use super::{Error, Ikev2, api, initiate, show};
 use profile::SetProfile;
 
-/// Begin associations, delete them or replace their keys: SPIs are those of who began, in base 16.
+/// Initiates, deletes and rekeys associations. SPIs are the initiator's, in hexadecimal.
 #[derive(Debug, PartialEq)]
 enum Initiate {
     Begin(String),
@@ -28,7 +26,7 @@ fn hex(word: Option<&str>) -> Option<u64> {
 
 impl Command for Initiate {
     const PATHS: &'static [&'static str] = &["ikev2 initiate"];
-    const ABOUT: &'static str = "Begin associations, delete them or replace their keys";
+    const ABOUT: &'static str = "Initiate, delete or rekey associations";
     const USAGE: &'static str =
         "sa-init <profile>|del-child-sa <spi>|del-sa <spi>|rekey-child-sa <spi>";
     fn parse(args: &mut control::cli::Args<'_>) -> Result<Self, CliError> {
@@ -37,7 +35,7 @@ impl Command for Initiate {
         }
         let start = *args;
         let narrow = |spi: Option<u64>| spi.and_then(|spi| u32::try_from(spi).ok());
-        let wrong = |at: &control::cli::Args<'_>| at.error("expected an SPI in base 16");
+        let wrong = |at: &control::cli::Args<'_>| at.error("expected an SPI in hexadecimal");
         if args.keyword("del-child-sa") {
             let at = *args;
             return narrow(hex(args.word())).map(Self::DeleteChild).ok_or_else(|| wrong(&at));
@@ -54,45 +52,44 @@ impl Command for Initiate {
     }
 }
 
-/// Take the own private key from a file in PEM, and the own certificates where it has some.
+/// Load the local private key, and any certificates, from a PEM file.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set ikev2 local key")]
 #[stage(Objects)]
 #[undo("=set ikev2 local key none")]
 struct SetKey {
-    /// the file; none for no key
+    /// the file, or `none` to remove the key
     #[positional]
     file: String,
 }
 
-/// Set after how many seconds of silence a peer is asked for a sign of life, and how often until it
-/// is given up.
+/// Set the interval of liveness checks, and after how many without an answer a peer is dead.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ikev2 set liveness")]
 #[stage(Objects)]
 #[undo("=ikev2 set liveness 30 3")]
 struct SetLiveness {
-    /// seconds
+    /// seconds of silence before a check
     #[positional]
     period: u32,
-    /// requests
+    /// number of checks
     #[positional]
     max_retries: u32,
 }
 
-/// Ask no silent peers for signs of life.
+/// Disable liveness checks of silent peers.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ikev2 dpd disable")]
 #[stage(Objects)]
 #[undo("=ikev2 dpd enable")]
 struct DisableDpd;
 
-/// Ask silent peers for signs of life, which is so by default.
+/// Enable liveness checks of silent peers (the default).
 #[derive(Command)]
 #[command("ikev2 dpd enable")]
 struct EnableDpd;
 
-/// Set how many seconds the process of timers sleeps.
+/// Set the interval of the timer process.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("ikev2 set sleep interval")]
 #[stage(Objects)]
@@ -103,7 +100,7 @@ struct SetSleep {
     timeout: f64,
 }
 
-/// Show how many seconds the process of timers sleeps.
+/// Show the interval of the timer process.
 #[derive(Command)]
 #[command("show ikev2 sleep interval")]
 struct ShowSleep;
@@ -113,13 +110,13 @@ struct ShowSleep;
 #[command("show ikev2 profile")]
 struct ShowProfiles;
 
-/// Show associations and their children; keys are not shown.
+/// Show associations and their child SAs, without keys.
 #[derive(Command)]
 #[command("show ikev2 sa")]
 struct ShowSas {
-    /// number of the responder, in base 16
+    /// SPI of the responder, in hexadecimal
     rspi: Option<String>,
-    /// with algorithms, identities and traffic
+    /// include algorithms, identities and traffic selectors
     details: bool,
 }
 
@@ -192,15 +189,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowSleep| {
         Ok(Output::of(Sleep { seconds: router.own::<Ikev2>().sleep }))
     });
-    cli.command(|router: &mut Router, _: ShowProfiles| Ok(Output::of(show::profiles(router))));
+    cli.command(|router: &mut Router, _: ShowProfiles| Ok(show::profiles(router)));
     cli.command(|router: &mut Router, c: ShowSas| {
         let wanted = match &c.rspi {
             None => None,
             Some(word) => match hex(Some(word)) {
                 Some(spi) => Some(spi),
-                None => return Err(CliError::new("rspi: expected a number in base 16")),
+                None => return Err(CliError::new("rspi: expected a hexadecimal number")),
             },
         };
-        Ok(Output::of(show::sas(router, wanted, c.details)))
+        Ok(show::sas(router, wanted, c.details))
     });
 }

@@ -1,8 +1,6 @@
-//! Changes of profiles, as commands and messages make them.
+//! Changes of profiles, for commands and messages.
 
-use std::sync::Arc;
-
-use net::Router;
+use net::prelude::*;
 use net::punt::Reason;
 
 use super::codec::number::auth;
@@ -13,17 +11,17 @@ use super::crypto::keys::Hidden;
 use super::crypto::signature::PrivateKey;
 use super::crypto::suite::{EspWish, IkeWish};
 use super::machine::{Auth, Lifetime, NATT_PORT, PORT, Profile, Responder};
-use super::{Error, Ikev2, NODES, acts};
+use super::{Error, Ikev2, NODES, acts, install};
 
-/// Bytes of a name at most.
+/// Longest profile name in bytes.
 const LONGEST_NAME: usize = 63;
-/// Bytes of an identity at most, as messages carry it.
+/// Longest identity in bytes; messages have room for no more.
 pub(super) const LONGEST_ID: usize = 64;
 
 /// A change of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
-    /// Proofs of identity: the method, the key or the file, and whether it was in base 16.
+    /// Authentication: method, key or file name, and whether the key was given in hexadecimal.
     Auth(u8, Hidden, bool),
     LocalId(Id),
     RemoteId(Id),
@@ -37,7 +35,7 @@ pub(super) enum Change {
     Udp,
     Port(Option<u16>),
     NoNatt,
-    /// A part is as in a new profile.
+    /// Resets a part to its default.
     Unset(Part),
 }
 
@@ -77,7 +75,7 @@ fn unset(profile: &mut Profile, part: Part) {
     }
 }
 
-/// Makes a profile.
+/// Creates a profile.
 ///
 /// # Errors
 /// [`Error`].
@@ -88,6 +86,9 @@ pub(super) fn add(router: &mut Router, name: &str) -> Result<(), Error> {
     if name.len() > LONGEST_NAME {
         return Err(Error::LongName(LONGEST_NAME));
     }
+    if !control::cli::is_word(name) {
+        return Err(Error::NoWord(name.to_owned()));
+    }
     if router.own::<Ikev2>().machine.profiles.contains_key(name) {
         return Err(Error::Exists(name.to_owned()));
     }
@@ -97,7 +98,7 @@ pub(super) fn add(router: &mut Router, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes a profile; its associations go with it.
+/// Deletes a profile and its associations.
 ///
 /// # Errors
 /// [`Error::NoProfile`].
@@ -110,7 +111,9 @@ pub(super) fn remove(router: &mut Router, name: &str) -> Result<(), Error> {
     let mine: Vec<_> =
         all.machine.sas().filter(|sa| sa.profile == name).map(|sa| sa.index).collect();
     mine.into_iter().for_each(|index| all.machine.delete(now, index));
+    all.found.retain(|(profile, _)| profile != name);
     acts::carry_out(router);
+    install::hold(router);
     if router.own::<Ikev2>().machine.profiles.is_empty() {
         stop(router);
     }
@@ -143,6 +146,7 @@ pub(super) fn change(router: &mut Router, name: &str, change: Change) -> Result<
         Change::Responder(responder) => profile.responder = Some(responder),
         Change::Tunnel(interface) => {
             profile.tunnel = Some(interface).filter(|tunnel| *tunnel != u32::MAX);
+            install::hold(router);
         }
         Change::Ike(wish) => {
             profile.ike = wish;
@@ -156,7 +160,10 @@ pub(super) fn change(router: &mut Router, name: &str, change: Change) -> Result<
         Change::Udp => profile.has_udp = true,
         Change::Port(port) => profile.udp_port = port,
         Change::NoNatt => profile.is_natt_off = true,
-        Change::Unset(part) => unset(profile, part),
+        Change::Unset(part) => {
+            unset(profile, part);
+            install::hold(router);
+        }
     }
     Ok(())
 }
@@ -168,10 +175,10 @@ fn checked(id: Id) -> Result<Id, Error> {
     }
 }
 
-/// Longest file of a key or of certificates.
+/// Largest key or certificate file in bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// Contents of a regular file. Others, such as pipes, are not waited for.
+/// Contents of a regular file. Other files, such as pipes, are refused: reading could block.
 fn read(file: &str) -> Result<Vec<u8>, Error> {
     let failed = |why: String| Error::File(file.to_owned(), why);
     let about = std::fs::metadata(file).map_err(|e| failed(e.to_string()))?;
@@ -194,10 +201,10 @@ fn certificates(file: &Hidden) -> Result<Vec<certificate::Certificate>, Error> {
     Ok(all)
 }
 
-/// Stands for no file.
+/// Word for no file.
 const NO_FILE: &str = "none";
 
-/// Takes the own private key from a file, and certificates where it has some; `none` for no key.
+/// Loads the local private key, and any certificates, from a file; `none` removes the key.
 ///
 /// # Errors
 /// [`Error::File`].
@@ -208,7 +215,7 @@ pub(super) fn set_key(router: &mut Router, file: &str) -> Result<(), Error> {
         all.machine.certificates.clear();
         return Ok(());
     }
-    // A trial opens no file.
+    // A dry run opens no files.
     if router.is_trial() {
         router.own_mut::<Ikev2>().key_file = Some(file.to_owned());
         return Ok(());
@@ -224,12 +231,12 @@ pub(super) fn set_key(router: &mut Router, file: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ports of IKE, and what punts messages over the port of ESP to which node.
+/// IP versions (true for IPv6) and the node that messages on the UDP ports of IKE are sent to.
 const LED: [(bool, &str); 2] = [(false, NODES[0]), (true, NODES[2])];
 const PUNTED: [(&str, &str); 2] =
     [("ipsec4-spi-o-udp-0", NODES[1]), ("ipsec6-spi-o-udp-0", NODES[2])];
 
-/// Has messages come to the nodes.
+/// Registers the IKE nodes for the UDP ports.
 fn listen(router: &mut Router) -> Result<(), Error> {
     if router.own::<Ikev2>().is_listening {
         return Ok(());

@@ -1,18 +1,17 @@
-//! Associations begun here: where the other end is, and where packets to it come from.
-
-use std::net::IpAddr;
+//! Initiation of associations: the peer's address and the local source address.
 
 use dns::Resolved;
-use net::{InterfaceIndex, Router};
 use ping::Origin;
+
+use net::prelude::*;
 
 use super::machine::{At, Ends, PORT};
 use super::{Error, Ikev2, PROCESS, acts};
 
-/// Seconds until a name is given up that nobody answers for.
+/// Seconds after which resolving a peer's name is given up.
 const PATIENCE: f64 = 30.0;
 
-/// Begins an association of a profile, at once or when the other end's name is known.
+/// Initiates an association, at once or when the peer's name is resolved.
 ///
 /// # Errors
 /// [`Error`].
@@ -58,7 +57,7 @@ fn begin_with(router: &mut Router, name: &str, interface: u32, addr: IpAddr) -> 
     Ok(())
 }
 
-/// Looks whether names are known by now.
+/// Continues associations whose peer's name has been resolved.
 pub(super) fn resolve(router: &mut Router, now: f64) {
     let waiting = std::mem::take(&mut router.own_mut::<Ikev2>().resolving);
     for (name, since) in waiting {

@@ -1,45 +1,48 @@
-//! Children installed: associations of ESP, and the tunnel that they protect.
+//! Installation of child SAs: ESP SAs, and the tunnel that they protect.
 
+use ::crypto::Hidden;
 use ipip::Ipip;
-use net::fib::TableIndex;
+use net::prelude::*;
 use net::tunnel::Outer;
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, Protocol};
 
 use super::Ikev2;
 use super::crypto::keys::ChildKey;
 use super::crypto::suite::{gmac, integ};
 use super::machine::{Install, NATT_PORT};
 
-/// Numbers that windows hold.
+/// Size of the anti-replay window.
 const WINDOW: u32 = 128;
 
-/// A tunnel and the children that protect it.
+/// A tunnel and the child SAs that protect it.
 #[derive(Clone, Debug)]
 pub struct Group {
     tunnel: InterfaceIndex,
-    /// It was made here, and goes with its last child.
+    /// Whether the tunnel was created here; then it is deleted with its last child SA.
     is_made: bool,
-    /// The association that seals.
+    /// Number of the outbound SA.
     out: u32,
-    /// The child whose keys it has.
+    /// The child SA whose keys the outbound SA uses.
     seals: u32,
-    /// The youngest is the last.
+    /// Bytes that were sealed before with other keys.
+    sealed_before: u64,
+    /// Child SAs, the newest last.
     children: Vec<Member>,
 }
 
-/// A child of a group.
+/// A child SA of a group.
 #[derive(Clone, Debug)]
 struct Member {
     child: u32,
     replaces: Option<u32>,
-    /// The association that opens.
+    /// Number of its inbound SA.
     opens: u32,
-    /// Configuration of the one that seals, once it is this child's turn.
+    /// Bytes for which its keys may be used; 0 for any number.
+    most_bytes: u64,
+    /// Configuration of the outbound SA, for when this child SA starts sending.
     sealing: ipsec::Config,
 }
 
-/// The association of one direction.
+/// Configuration of the SA for one direction.
 fn config(child: &Install, id: u32, is_inbound: bool, port: u16) -> ipsec::Config {
     let (key, spi) = match is_inbound {
         true => (&child.keys.0, child.spis.0),
@@ -62,9 +65,9 @@ fn config(child: &Install, id: u32, is_inbound: bool, port: u16) -> ipsec::Confi
         spi,
         protocol: Protocol::ESP,
         cipher,
-        cipher_key: cipher_key.0.clone(),
+        cipher_key: cipher_key.clone(),
         mac,
-        mac_key: if by_gmac.is_some() { Vec::new() } else { hash.0.clone() },
+        mac_key: if by_gmac.is_some() { Hidden::default() } else { hash.clone() },
         salt: salt.0.first_chunk().map_or(0, |salt| u32::from_be_bytes(*salt)),
         has_esn: child.suite.has_esn,
         has_anti_replay: true,
@@ -93,7 +96,7 @@ fn warn(router: &mut Router, child: &Install, why: impl std::fmt::Display) {
     router.log.class("ikev2", "").warn(text);
 }
 
-/// Installs a child.
+/// Installs a child. One that cannot be is deleted, so that the other end knows.
 pub(super) fn add(router: &mut Router, child: &Install) {
     let all = router.own::<Ikev2>();
     let known = child.replaces.and_then(|old| all.children.get(&old).copied());
@@ -101,12 +104,58 @@ pub(super) fn add(router: &mut Router, child: &Install) {
     let port = profile.and_then(|p| p.udp_port).unwrap_or(NATT_PORT);
     let tunnel = profile.and_then(|p| p.tunnel).map(InterfaceIndex);
     let done = match known {
-        Some(group) => replace(router, child, group, port),
+        Some(group) => join(router, child, group, port, child.is_ready),
         None => begin(router, child, tunnel, port),
     };
     if let Err(why) = done {
         warn(router, child, why);
+        let now = router.now();
+        router.own_mut::<Ikev2>().machine.reject_child(now, child.child);
     }
+}
+
+/// Holds the tunnels that profiles name, so that they carry nothing without keys, and releases
+/// others.
+pub(super) fn hold(router: &mut Router) {
+    let all = router.own_mut::<Ikev2>();
+    let named = all.machine.profiles.values().filter_map(|p| p.tunnel).map(InterfaceIndex);
+    let new: BTreeSet<_> = named.chain(all.found.iter().map(|(_, tunnel)| *tunnel)).collect();
+    let old = std::mem::replace(&mut all.held, new.clone());
+    old.difference(&new).for_each(|tunnel| ipsec::hold(router, *tunnel, false));
+    new.iter().for_each(|tunnel| ipsec::hold(router, *tunnel, true));
+}
+
+/// A profile whose tunnel goes has none.
+pub(super) fn changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
+    if change != Change::Deleting {
+        return;
+    }
+    let all = router.own_mut::<Ikev2>();
+    for profile in all.machine.profiles.values_mut() {
+        profile.tunnel = profile.tunnel.filter(|tunnel| *tunnel != interface.0);
+    }
+    all.found.retain(|(_, tunnel)| *tunnel != interface);
+    all.held.remove(&interface);
+}
+
+/// Children whose keys are used up to three quarters: by numbers, or by the bytes that their
+/// profile allows.
+pub(super) fn spent(router: &Router) -> Vec<u32> {
+    let is_near = |used: u64, most: u64| most > 0 && used >= most - most / 4;
+    let is_spent = |group: &Group, member: &Member| {
+        let used = |id| ipsec::used(router, id).unwrap_or_default();
+        let (opened, mut sealed) = (used(member.opens), ipsec::Used::default());
+        if group.seals == member.child {
+            sealed = used(group.out);
+        }
+        let bytes = opened.bytes + sealed.bytes.saturating_sub(group.sealed_before);
+        is_near(opened.number, opened.most)
+            || is_near(sealed.number, sealed.most)
+            || is_near(bytes, member.most_bytes)
+    };
+    let groups = router.own::<Ikev2>().groups.values();
+    let all = groups.flat_map(|group| group.children.iter().map(move |member| (group, member)));
+    all.filter(|(group, member)| is_spent(group, member)).map(|(_, member)| member.child).collect()
 }
 
 fn begin(
@@ -120,13 +169,26 @@ fn begin(
         Some(tunnel) => (tunnel, false),
         None => tunnel_of(router, child).map_err(|e| text(&e))?,
     };
+    if !is_made {
+        let all = router.own_mut::<Ikev2>();
+        let is_made_here = all.groups.values().any(|group| group.tunnel == tunnel && group.is_made);
+        if !is_made_here {
+            all.found.insert((child.profile.clone(), tunnel));
+            hold(router);
+        }
+        // The associations that protect a tunnel share it: the youngest seals.
+        let of = router.own::<Ikev2>().groups.iter().find(|(_, group)| group.tunnel == tunnel);
+        if let Some(number) = of.map(|(number, _)| *number) {
+            return join(router, child, number, port, true);
+        }
+    }
     let [out, opens] = [new_id(router), new_id(router)];
     let add = |router: &mut Router, id, is_inbound| {
         ipsec::add_sa(router, config(child, id, is_inbound, port)).map(drop)
     };
     let done = add(router, out, false)
         .and_then(|()| add(router, opens, true))
-        .and_then(|()| ipsec::protect(router, tunnel, unspecified(child), out, &[opens]));
+        .and_then(|()| ipsec::protect(router, tunnel, next_hop(router, tunnel), out, &[opens]));
     if let Err(why) = done {
         let _ = ipsec::remove_sa(router, out);
         let _ = ipsec::remove_sa(router, opens);
@@ -135,25 +197,25 @@ fn begin(
         }
         return Err(text(&why));
     }
+    let member = member(router, child, (out, opens), port);
     let all = router.own_mut::<Ikev2>();
     let number = all.next_group;
     all.next_group += 1;
-    let sealing = config(child, out, false, port);
-    let member = Member { child: child.child, replaces: None, opens, sealing };
-    let group = Group { tunnel, is_made, out, seals: child.child, children: vec![member] };
+    let (seals, children) = (child.child, vec![member]);
+    let group = Group { tunnel, is_made, out, seals, sealed_before: 0, children };
     all.groups.insert(number, group);
     all.children.insert(child.child, number);
     Ok(())
 }
 
-fn unspecified(child: &Install) -> std::net::IpAddr {
-    match child.ends.remote.0 {
-        std::net::IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-        std::net::IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-    }
+fn member(router: &Router, child: &Install, (out, opens): (u32, u32), port: u16) -> Member {
+    let profile = router.own::<Ikev2>().machine.profiles.get(&child.profile);
+    let most_bytes = profile.map_or(0, |profile| profile.lifetime.most_bytes);
+    let sealing = config(child, out, false, port);
+    Member { child: child.child, replaces: child.replaces, opens, most_bytes, sealing }
 }
 
-/// The tunnel between the ends: the one that is there, or a new one.
+/// The tunnel between the two ends: an existing one, or a new one.
 fn tunnel_of(
     router: &mut Router,
     child: &Install,
@@ -166,38 +228,48 @@ fn tunnel_of(
     let tunnel = router.add_tunnel(None, outer, Ipip::default())?;
     router.set_admin(tunnel, true);
     for version in [IpVersion::V4, IpVersion::V6] {
-        // It takes packets without an address of its own.
+        // It receives packets without having an address.
         let _ = router.hold_ip(tunnel, version, true);
     }
     Ok((tunnel, true))
 }
 
-/// Opens with the new child at once. It seals when the other end has it: RFC 7296 section 2.8 has
-/// the end that answered wait until the old child is deleted.
-fn replace(router: &mut Router, child: &Install, number: u64, port: u16) -> Result<(), String> {
+/// Replaces a child SA. The new one receives at once, but sends only when the peer has installed
+/// it: the responder waits for the deletion of the old one (RFC 7296 section 2.8).
+fn join(
+    router: &mut Router,
+    child: &Install,
+    number: u64,
+    port: u16,
+    is_ready: bool,
+) -> Result<(), String> {
     let opens = new_id(router);
     let Some(group) = router.own::<Ikev2>().groups.get(&number).cloned() else {
-        return Err("its tunnel is gone".to_owned());
+        return Err("its tunnel no longer exists".to_owned());
     };
     ipsec::add_sa(router, config(child, opens, true, port)).map_err(|e| e.to_string())?;
-    let sealing = config(child, group.out, false, port);
-    let member = Member { child: child.child, replaces: child.replaces, opens, sealing };
+    let member = member(router, child, (group.out, opens), port);
     let all = router.own_mut::<Ikev2>();
     all.children.insert(child.child, number);
     if let Some(group) = all.groups.get_mut(&number) {
         group.children.push(member);
     }
-    protect(router, number).map_err(|e| e.to_string())?;
-    if child.is_ready { seal(router, number, child.child) } else { Ok(()) }
+    let done = protect(router, number).map_err(|e| e.to_string());
+    let seal = |()| if is_ready { seal(router, number, child.child) } else { Ok(()) };
+    done.and_then(seal).inspect_err(|_| remove(router, child.child))
 }
 
-/// Seals with a child from now on.
+/// Switches the outbound SA to the keys of a child SA.
 fn seal(router: &mut Router, number: u64, child: u32) -> Result<(), String> {
     let group = router.own_mut::<Ikev2>().groups.get_mut(&number);
     let Some(group) = group else { return Ok(()) };
     let Some(member) = group.children.iter().find(|m| m.child == child) else { return Ok(()) };
     group.seals = child;
-    let sealing = member.sealing.clone();
+    let (out, sealing) = (group.out, member.sealing.clone());
+    let before = ipsec::used(router, out).unwrap_or_default().bytes;
+    if let Some(group) = router.own_mut::<Ikev2>().groups.get_mut(&number) {
+        group.sealed_before = before;
+    }
     ipsec::replace_sa(router, sealing).map_err(|e| e.to_string())
 }
 
@@ -216,8 +288,8 @@ fn next_hop(router: &Router, tunnel: InterfaceIndex) -> std::net::IpAddr {
     }
 }
 
-/// Removes a child. The one that replaces it, or else the youngest, seals from then on; with the
-/// last one the group goes.
+/// Removes a child SA. Its successor, or else the newest one, sends from then on; the group is
+/// deleted with the last one.
 pub(super) fn remove(router: &mut Router, child: u32) {
     let all = router.own_mut::<Ikev2>();
     let Some(number) = all.children.remove(&child) else { return };
@@ -241,4 +313,155 @@ pub(super) fn remove(router: &mut Router, child: u32) {
         }
     }
     let _ = ipsec::remove_sa(router, gone.opens);
+}
+
+#[cfg(test)]
+mod tests {
+    use net::testing::Rig;
+    use net::tunnel::testing::{send, settle};
+
+    use super::*;
+    use crate::codec::Proposal;
+    use crate::crypto::suite::{EspSuite, EspWish};
+    use crate::machine::{Ends, PORT};
+
+    fn rig() -> Rig {
+        let mut rig = Rig::new(&[
+            net::fast_path::FEATURE,
+            net::fib::FEATURE,
+            net::address::FEATURE,
+            net::ip4::FEATURE,
+            net::ip6::FEATURE,
+            net::mfib::FEATURE,
+            net::icmp::FEATURE,
+            net::fragment::FEATURE,
+            net::reassembly::FEATURE,
+            net::neighbor::FEATURE,
+            net::path_mtu::FEATURE,
+            net::tunnel::FEATURE,
+            net::teib::FEATURE,
+            net::punt::FEATURE,
+            mpls::FEATURE,
+            ping::FEATURE,
+            dns::FEATURE,
+            ::crypto::FEATURE,
+            ipsec::FEATURE,
+            ipip::FEATURE,
+            crate::FEATURE,
+        ]);
+        rig.add_networks(2);
+        rig.set("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:b2");
+        rig.set("ikev2 profile add p");
+        rig
+    }
+
+    fn tunnel(rig: &mut Rig) {
+        rig.run("create ipip tunnel src 10.0.1.1 dst 10.0.1.2");
+        rig.set("set interface state ipip0 up");
+        rig.set("enable ip4 interface ipip0");
+        rig.set("ip route add 30.0.0.0/8 via ipip0");
+        settle(rig);
+    }
+
+    /// The first child of an association; with keys and SPIs of its own.
+    fn child(number: u32) -> Install {
+        let offer: Vec<Proposal> =
+            EspWish { encr: 20, bits: 128, integ: 0 }.offer(1, None).unwrap();
+        let suite = EspSuite::choose(&offer[0], None, |_| true).unwrap();
+        let (encr, salt, _) = suite.lens();
+        let key = || ChildKey {
+            encr: Hidden(vec![number as u8; encr]),
+            salt: Hidden(vec![7; salt]),
+            integ: Hidden::default(),
+        };
+        let ends = Ends {
+            local: ("10.0.1.1".parse().unwrap(), PORT),
+            remote: ("10.0.1.2".parse().unwrap(), PORT),
+            table: 0,
+            interface: 0,
+            node: 0,
+        };
+        Install {
+            child: number,
+            profile: "p".to_owned(),
+            ends,
+            has_udp: false,
+            spis: (1000 + number, 2000 + number),
+            suite,
+            keys: (key(), key()),
+            replaces: None,
+            is_ready: true,
+        }
+    }
+
+    /// The SPI by which packets leave; `None` where they are dropped, 0 in the clear.
+    fn spi(rig: &mut Rig) -> Option<u32> {
+        let packet = net::testing::packets::udp4("10.0.0.2", "30.1.1.1", 7, b"data");
+        let out = send(rig, "ip4-input", &[packet]);
+        let bytes = &out.iter().find(|caught| caught.at == "sent")?.bytes[14..];
+        let is_sealed = bytes[9] == 50;
+        Some(if is_sealed { u32::from_be_bytes(*bytes[20..].first_chunk()?) } else { 0 })
+    }
+
+    #[test]
+    fn associations_share_a_tunnel_and_the_last_child_ends_its_protection() {
+        for is_named in [true, false] {
+            let mut rig = rig();
+            tunnel(&mut rig);
+            if is_named {
+                rig.set("ikev2 profile set p tunnel ipip0");
+            }
+            for number in 1..=3 {
+                rig.control(|router| add(router, &child(number)));
+                assert_eq!(spi(&mut rig), Some(2000 + number), "the youngest seals");
+            }
+            for (gone, left) in [(1, Some(2003)), (3, Some(2002)), (2, None)] {
+                rig.control(|router| remove(router, gone));
+                assert_eq!(spi(&mut rig), left, "without {gone}");
+            }
+            // Protection starts again.
+            rig.control(|router| add(router, &child(4)));
+            assert_eq!(spi(&mut rig), Some(2004));
+            rig.control(|router| remove(router, 4));
+            rig.set("ikev2 profile del p");
+            assert_eq!(spi(&mut rig), Some(0));
+            assert_eq!(rig.run("show ipsec sa"), "");
+        }
+    }
+
+    #[test]
+    fn a_tunnel_made_for_an_association_stays_for_the_next_one() {
+        let mut rig = rig();
+        rig.control(|router| add(router, &child(1)));
+        rig.set("ip route add 30.0.0.0/8 via ipip0");
+        settle(&mut rig);
+        rig.control(|router| add(router, &child(2)));
+        assert_eq!(spi(&mut rig), Some(2002));
+        rig.control(|router| remove(router, 1));
+        assert_eq!(spi(&mut rig), Some(2002));
+        rig.control(|router| remove(router, 2));
+        assert_eq!(spi(&mut rig), None);
+        assert!(!rig.run("show ipip tunnel").contains("ipip0"));
+    }
+
+    #[test]
+    fn keys_used_up_by_bytes_are_noticed() {
+        let mut rig = rig();
+        tunnel(&mut rig);
+        rig.set("ikev2 profile set p sa-lifetime 3600 0 0 1000");
+        rig.control(|router| add(router, &child(1)));
+        let spent = |rig: &mut Rig| rig.control(|router| spent(router));
+        let mut sent = 0;
+        while spent(&mut rig).is_empty() {
+            assert_eq!(spi(&mut rig), Some(2001));
+            sent += 1;
+        }
+        assert!((10..=30).contains(&sent), "{sent} packets");
+        // Bytes of those before do not count for the next ones.
+        let next = Install { replaces: Some(1), ..child(2) };
+        rig.control(|router| add(router, &next));
+        rig.control(|router| remove(router, 1));
+        assert_eq!(spi(&mut rig), Some(2002));
+        assert!(spent(&mut rig).is_empty());
+    }
 }

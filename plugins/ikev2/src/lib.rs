@@ -1,9 +1,9 @@
 //! Key exchange for IPsec: IKEv2 (RFC 7296).
 //!
-//! [`codec`] reads and writes messages, [`crypto`] makes keys and proofs, [`machine`] is the
-//! protocol without input and output. The rest is the router's side: nodes that take messages,
-//! children that become associations and tunnels of IPsec, timers, commands and messages.
-//! Public-key work that takes long is done on a thread of its own.
+//! [`codec`] reads and writes messages, [`crypto`] derives keys and authenticates, [`machine`] is
+//! the protocol without I/O. The rest connects it to the router: nodes that receive messages,
+//! IPsec SAs and tunnels for child SAs, timers, commands and API messages. Slow public-key
+//! computations run on a thread of their own.
 #![forbid(unsafe_code)]
 
 mod acts;
@@ -12,6 +12,7 @@ mod cli;
 pub mod codec;
 mod configure;
 pub mod crypto;
+mod health;
 mod initiate;
 mod install;
 pub mod machine;
@@ -19,11 +20,7 @@ mod node;
 mod show;
 mod work;
 
-use std::collections::HashMap;
-
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Count as NodeCount, Error as NodeError, NODES};
@@ -33,33 +30,37 @@ use machine::Machine;
 use node::Input;
 use work::Worker;
 
-/// The process of timers.
+/// Name of the timer process.
 const PROCESS: &str = "ikev2-manager-process";
-/// Seconds between two looks at timers, at most and at least.
+/// Longest interval between two checks of the timers in seconds.
 const LOOK: f64 = 0.5;
 const PAUSE: f64 = 0.05;
 
-/// State of control.
+/// State of the control thread.
 struct Ikev2 {
     machine: Machine,
-    /// Installed children, by number: the tunnel of each.
+    /// Tunnel of each installed child SA, by number.
     children: HashMap<u32, u64>,
-    /// Tunnels, by own number.
+    /// Tunnels by number.
     groups: HashMap<u64, Group>,
     next_group: u64,
+    /// Tunnels that carry nothing without keys.
+    held: BTreeSet<InterfaceIndex>,
+    /// Those among them that no profile names: they were there when a profile needed one.
+    found: BTreeSet<(String, InterfaceIndex)>,
     next_sa: u32,
     worker: Worker,
-    /// Seconds that the process sleeps, as clients set it.
+    /// Configured interval of the timer process in seconds.
     sleep: f64,
-    /// The file with the own private key.
+    /// File of the local private key.
     key_file: Option<String>,
-    /// Messages come to the nodes.
+    /// Whether the nodes are registered for the UDP ports of IKE.
     is_listening: bool,
-    /// Profiles whose peers' names are being looked up, and since when.
+    /// Profiles whose peer's name is being resolved, and since when.
     resolving: Vec<(String, f64)>,
 }
 
-/// Reasons why something is refused.
+/// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no profile `{0}'
@@ -74,13 +75,16 @@ pub enum Error {
     /// the name is longer than {0} bytes
     #[retval(INVALID_VALUE)]
     LongName(usize),
+    /// `{0}': a name is one word
+    #[retval(INVALID_VALUE)]
+    NoWord(String),
     /// {0}: {1}
     #[retval(INVALID_VALUE)]
     File(String, String),
-    /// authentication is by `shared-key-mic' or `rsa-sig'
+    /// the authentication method must be `shared-key-mic' or `rsa-sig'
     #[retval(INVALID_VALUE)]
     Method,
-    /// an identity has at most {0} bytes, and at least one
+    /// an identity has between one and {0} bytes
     #[retval(INVALID_VALUE)]
     Id(usize),
     /// first and last address are of different families
@@ -89,16 +93,16 @@ pub enum Error {
     /// no association with this SPI
     #[retval(NO_SUCH_ENTRY)]
     NoSa,
-    /// the interface is no tunnel
+    /// the interface is not a tunnel
     #[retval(INVALID_SW_IF_INDEX)]
     NoTunnel,
     /// profile `{0}' has no responder
     #[retval(INVALID_VALUE)]
     NoResponder(String),
-    /// no address of `{0}' is known
+    /// cannot resolve `{0}'
     #[retval(INVALID_VALUE)]
     Unresolved(String),
-    /// there is no way to {0}
+    /// no route to {0}
     #[retval(INVALID_DST_ADDRESS)]
     Unreachable(std::net::IpAddr),
     /// {0}
@@ -107,7 +111,7 @@ pub enum Error {
     /// the time must be at least 0.001 seconds and at most a day
     #[retval(INVALID_VALUE)]
     Sleep,
-    /// UDP ports of IKE are in use: {0}
+    /// the UDP ports of IKE are in use: {0}
     #[retval(UDP_PORT_TAKEN)]
     Ports(String),
 }
@@ -136,6 +140,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         children: HashMap::new(),
         groups: HashMap::new(),
         next_group: 0,
+        held: BTreeSet::new(),
+        found: BTreeSet::new(),
         next_sa: 0x8000_0000,
         worker,
         sleep: 2.0,
@@ -146,6 +152,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.events.handle(acts::arrived);
     router.events.handle(acts::worked);
     router.processes.spawn(PROCESS, Box::new(|router: &mut Router, _| look(router)));
+    router.interfaces.observe(install::changed);
+    health::register(router);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())
@@ -158,6 +166,9 @@ fn look(router: &mut Router) -> Wake {
     if all.machine.is_idle() && all.resolving.is_empty() {
         return Wake::OnEvent;
     }
+    let spent = install::spent(router);
+    let all = router.own_mut::<Ikev2>();
+    all.machine.replace_spent(now, &spent);
     all.machine.tick(now);
     let pause = all.sleep.clamp(PAUSE, LOOK);
     acts::carry_out(router);

@@ -1,39 +1,34 @@
-//! `ikev2-ip4`, `ikev2-ip4-natt`, `ikev2-ip6`: messages of IKE to control. Those of port 4500 are
-//! behind four zeros, where ESP has its SPI (RFC 3948 section 2.2).
+//! `ikev2-ip4`, `ikev2-ip4-natt`, `ikev2-ip6`: pass IKE messages to the control thread. On port
+//! 4500 a message follows four zero bytes, where ESP has its SPI (RFC 3948 section 2.2).
 
-use std::net::IpAddr;
-
-use graph::{Buffer, Frame, Node};
-use net::events::{Event, EventSender};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::codec::{self, Flaw};
 use super::machine::NATT_PORT;
 
-/// Longest message that is taken.
+/// Longest accepted message in bytes.
 pub const LONGEST: usize = 4096;
 
-/// The nodes.
+/// Names of the nodes.
 pub const NODES: [&str; 3] = ["ikev2-ip4", "ikev2-ip4-natt", "ikev2-ip6"];
 
-/// A message that came in.
+/// A received message.
 #[derive(Clone, Copy)]
 pub struct Arrived {
-    /// Place of the node in [`NODES`].
+    /// Index of the node in [`NODES`].
     pub node: usize,
-    /// The interface it came by.
+    /// The receiving interface.
     pub interface: u32,
     /// The sender.
     pub from: (IpAddr, u16),
-    /// The address it was for.
+    /// The destination address and port.
     pub to: (IpAddr, u16),
     len: u16,
     bytes: [u8; LONGEST],
 }
 
 impl Event for Arrived {
-    const ROOM: usize = 256;
+    const ROOM: usize = 64;
 }
 
 impl Arrived {
@@ -46,19 +41,19 @@ impl Arrived {
 /// Drops of [`Input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Error {
-    /// IKEv2 packets with a length that is not theirs.
+    /// IKEv2 packets with a wrong length field.
     #[name("bad_length")]
     BadLength,
-    /// IKEv2 packets that are malformed.
+    /// malformed IKEv2 packets.
     #[name("malformed_packet")]
     Malformed,
-    /// Packets of another version, or none of IKE.
+    /// packets that are not IKEv2.
     #[name("not_ikev2")]
     NotIke,
-    /// IKEv2 packets that there was no room for.
+    /// IKEv2 packets dropped because the queue to the control thread is full.
     #[name("no_buff_space")]
     NoRoom,
-    /// IKEv2 packets dropped on the way to another thread.
+    /// IKEv2 packets dropped at handoff to another thread.
     #[name("handoff_congestion_drop")]
     Congestion,
 }
@@ -69,40 +64,40 @@ pub enum Count {
     /// IKEv2 packets processed.
     #[name("processed")]
     Processed,
-    /// IKE_SA_INIT that came again.
+    /// IKE_SA_INIT requests retransmitted.
     #[name("ike_sa_init_retransmit")]
     InitRetransmit,
-    /// IKE_SA_INIT that was not taken.
+    /// IKE_SA_INIT requests ignored.
     #[name("ike_sa_init_ignore")]
     InitIgnored,
-    /// Requests that came again.
+    /// IKE requests retransmitted.
     #[name("ike_req_retransmit")]
     Retransmit,
-    /// Messages that were not taken.
+    /// IKE messages ignored.
     #[name("ike_req_ignore")]
     Ignored,
     /// IKEv2 packets handed to another thread.
     #[name("handoff")]
     Handoff,
-    /// Requests to replace keys.
+    /// rekey requests.
     #[name("rekey_req")]
     Rekey,
-    /// Requests that begin an association.
+    /// IKE_SA_INIT requests.
     #[name("init_sa_req")]
     Init,
-    /// Requests that prove an identity.
+    /// IKE_AUTH requests.
     #[name("ike_auth_req")]
     Auth,
-    /// Signs of life.
+    /// liveness checks.
     #[name("keepalive")]
     Keepalive,
 }
 
-/// Takes messages, at a place in [`NODES`].
+/// Receives IKE messages; `AT` is an index in [`NODES`].
 #[derive(Clone)]
 pub struct Input<const AT: usize>(pub(super) EventSender<Arrived>);
 
-/// A datagram: source and destination, and place and length of its data.
+/// A UDP datagram: source, destination, and offset and length of its data.
 struct Datagram {
     from: (IpAddr, u16),
     to: (IpAddr, u16),
@@ -110,7 +105,7 @@ struct Datagram {
     len: usize,
 }
 
-/// The datagram in what begins with its IP header.
+/// Parses a datagram; `front` begins with the IP header.
 fn datagram(front: &[u8]) -> Option<Datagram> {
     let (src, dst, at): (IpAddr, IpAddr, usize) = match front.first()? >> 4 {
         4 => {

@@ -1,9 +1,6 @@
-//! Profiles and associations as operators see them. Keys are not shown.
+//! Output of profiles and associations, without keys.
 
-use std::fmt;
-
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::Ikev2;
 use super::codec::number::{auth, id};
@@ -12,7 +9,7 @@ use super::crypto::suite::{EspSuite, Suite};
 use super::crypto::{CIPHERS_BY_NAME, GROUPS_BY_NAME, MACS_BY_NAME, PRFS_BY_NAME, name_of};
 use super::machine::{At, Child, Profile, Sa, State, on_wire};
 
-/// An identity in words.
+/// An identity as text.
 fn text_of(id: &Id) -> String {
     let kinds =
         [(id::IP4, "ip4-addr"), (id::FQDN, "fqdn"), (id::RFC822, "rfc822"), (id::IP6, "ip6-addr")];
@@ -39,25 +36,18 @@ fn cipher(encr: u16, bits: u16) -> String {
     if bits > 0 { format!("{name}-{bits}") } else { name }
 }
 
-/// A profile; nothing of its key.
+/// A profile, without its key.
 #[derive(Serialize)]
 pub(super) struct ProfileRow {
     name: String,
     lines: Vec<String>,
 }
 
-/// All profiles.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct Profiles(Vec<ProfileRow>);
-
-impl fmt::Display for Profiles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            writeln!(f, "profile {}", row.name)?;
-            row.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))
-        })
-    }
+fn write_profiles(rows: &[ProfileRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        writeln!(f, "profile {}", row.name)?;
+        row.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    })
 }
 
 fn profile(router: &Router, p: &Profile) -> ProfileRow {
@@ -111,9 +101,9 @@ fn profile(router: &Router, p: &Profile) -> ProfileRow {
     ProfileRow { name: p.name.clone(), lines }
 }
 
-pub(super) fn profiles(router: &Router) -> Profiles {
+pub(super) fn profiles(router: &Router) -> Output {
     let all = router.own::<Ikev2>().machine.profiles.values();
-    Profiles(all.map(|p| profile(router, p)).collect())
+    Output::rows(all.map(|p| profile(router, p)), write_profiles)
 }
 
 #[derive(Serialize)]
@@ -145,40 +135,30 @@ struct SaRow {
     has_details: bool,
 }
 
-/// All associations.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct Sas(Vec<SaRow>);
-
-impl fmt::Display for Sas {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|sa| {
-            write!(f, "iip {} ispi {} ", sa.initiator, sa.ispi)?;
-            writeln!(f, "rip {} rspi {}", sa.responder, sa.rspi)?;
-            if !sa.has_details {
-                return Ok(());
-            }
-            writeln!(f, " profile {} state {} uptime {:.1}s", sa.profile, sa.state, sa.uptime)?;
-            writeln!(f, " {}", sa.algorithms)?;
-            writeln!(f, " identifier (i) id-type {}", sa.ids[0])?;
-            writeln!(f, " identifier (r) id-type {}", sa.ids[1])?;
-            if sa.has_translator.contains(&true) {
-                let [here, there] = sa.has_translator;
-                writeln!(f, " address translation: here {here}, at the peer {there}")?;
-            }
-            sa.children.iter().try_for_each(|child| {
-                let note = if child.is_replaced { " (replaced)" } else { "" };
-                writeln!(f, " child sa {}: uptime {:.1}s{note}", child.index, child.uptime)?;
-                writeln!(f, "  {}", child.algorithms)?;
-                writeln!(f, "  spi(i) {} spi(r) {}", child.ispi, child.rspi)?;
-                child
-                    .local
-                    .iter()
-                    .try_for_each(|ts| writeln!(f, "  traffic selectors (i): {ts}"))?;
-                child.remote.iter().try_for_each(|ts| writeln!(f, "  traffic selectors (r): {ts}"))
-            })
+fn write_sas(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|sa| {
+        write!(f, "iip {} ispi {} ", sa.initiator, sa.ispi)?;
+        writeln!(f, "rip {} rspi {}", sa.responder, sa.rspi)?;
+        if !sa.has_details {
+            return Ok(());
+        }
+        writeln!(f, " profile {} state {} uptime {:.1}s", sa.profile, sa.state, sa.uptime)?;
+        writeln!(f, " {}", sa.algorithms)?;
+        writeln!(f, " identifier (i) id-type {}", sa.ids[0])?;
+        writeln!(f, " identifier (r) id-type {}", sa.ids[1])?;
+        if sa.has_translator.contains(&true) {
+            let [here, there] = sa.has_translator;
+            writeln!(f, " address translation: here {here}, at the peer {there}")?;
+        }
+        sa.children.iter().try_for_each(|child| {
+            let note = if child.is_replaced { " (replaced)" } else { "" };
+            writeln!(f, " child sa {}: uptime {:.1}s{note}", child.index, child.uptime)?;
+            writeln!(f, "  {}", child.algorithms)?;
+            writeln!(f, "  spi(i) {} spi(r) {}", child.ispi, child.rspi)?;
+            child.local.iter().try_for_each(|ts| writeln!(f, "  traffic selectors (i): {ts}"))?;
+            child.remote.iter().try_for_each(|ts| writeln!(f, "  traffic selectors (r): {ts}"))
         })
-    }
+    })
 }
 
 fn ike_text(suite: &Suite) -> String {
@@ -236,10 +216,10 @@ fn sa(now: f64, sa: &Sa, has_details: bool) -> SaRow {
     }
 }
 
-/// Associations; the one with a number at who answers, with all there is to it.
-pub(super) fn sas(router: &Router, wanted: Option<u64>, has_details: bool) -> Sas {
+/// The associations, or only the one with the given responder SPI, with all its details.
+pub(super) fn sas(router: &Router, wanted: Option<u64>, has_details: bool) -> Output {
     let now = router.now();
     let all = router.own::<Ikev2>().machine.sas();
     let all = all.filter(|sa| wanted.is_none_or(|spi| sa.spis.1 == spi));
-    Sas(all.map(|one| sa(now, one, has_details || wanted.is_some())).collect())
+    Output::rows(all.map(|one| sa(now, one, has_details || wanted.is_some())), write_sas)
 }

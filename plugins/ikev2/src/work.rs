@@ -1,16 +1,26 @@
-//! A thread for public-key work: control waits for nobody's signatures.
+//! A thread for slow public-key computations, so that the control thread does not wait for them.
+//!
+//! Jobs of established associations, and of those initiated here, run first. Those of
+//! unauthenticated initiators have a queue of their own, in which source addresses take turns.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use net::events::{Event, EventSender};
 
 use super::crypto::job::{Done, Job};
 
-/// Jobs that wait at most.
+/// Limits of queued jobs: of associations, of unauthenticated initiators, and of one source of
+/// these.
 const MOST: usize = 1024;
+const MOST_STRANGERS: usize = 256;
+const MOST_OF_SOURCE: usize = 16;
 
-/// Some work is done.
+/// Event: a computation is finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Worked;
 
@@ -18,43 +28,151 @@ impl Event for Worked {
     const ROOM: usize = 16;
 }
 
-/// Control's end of the thread.
+/// Queued jobs.
+#[derive(Default)]
+struct Queue {
+    known: VecDeque<(u32, Job)>,
+    strangers: VecDeque<(IpAddr, u32, Job)>,
+    /// The source address whose job ran last.
+    last: Option<IpAddr>,
+    is_over: bool,
+}
+
+impl Queue {
+    /// Queues a job; false if there is no room.
+    fn put(&mut self, sa: u32, job: Job, from: Option<IpAddr>) -> bool {
+        let Some(from) = from else {
+            let has_room = self.known.len() < MOST;
+            if has_room {
+                self.known.push_back((sa, job));
+            }
+            return has_room;
+        };
+        let same = self.strangers.iter().filter(|(other, ..)| *other == from).count();
+        let has_room = self.strangers.len() < MOST_STRANGERS && same < MOST_OF_SOURCE;
+        if has_room {
+            self.strangers.push_back((from, sa, job));
+        }
+        has_room
+    }
+    /// The next job; of unauthenticated initiators, one of another source than the last.
+    fn next(&mut self) -> Option<(u32, Job)> {
+        if let Some(next) = self.known.pop_front() {
+            return Some(next);
+        }
+        let is_other = |(from, ..): &(IpAddr, u32, Job)| Some(*from) != self.last;
+        let at = self.strangers.iter().position(is_other).unwrap_or(0);
+        let (from, sa, job) = self.strangers.remove(at)?;
+        self.last = Some(from);
+        Some((sa, job))
+    }
+}
+
+/// The queue, and the condition that wakes the thread.
+#[derive(Default)]
+struct Bench {
+    queue: Mutex<Queue>,
+    bell: Condvar,
+}
+
+impl Bench {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Waits for a job; `None` when the daemon ends.
+    fn next(&self) -> Option<(u32, Job)> {
+        let mut queue = self.queue();
+        loop {
+            if queue.is_over {
+                return None;
+            }
+            if let Some(next) = queue.next() {
+                return Some(next);
+            }
+            queue = self.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The control thread's handle of the worker thread.
 pub struct Worker {
-    jobs: Option<SyncSender<(u32, Job)>>,
+    bench: Arc<Bench>,
+    has_thread: bool,
     done: Receiver<(u32, Done)>,
 }
 
 impl Worker {
-    /// The thread, which ends with this.
+    /// Starts the thread; it ends when the handle is dropped.
     pub fn new(mut told: EventSender<Worked>) -> Self {
-        let (jobs, waiting) = sync_channel::<(u32, Job)>(MOST);
+        let bench = Arc::<Bench>::default();
         let (results, done) = channel();
+        let jobs = Arc::clone(&bench);
         let body = move || {
-            for (sa, job) in waiting {
-                if results.send((sa, job.run())).is_err() {
+            while let Some((sa, job)) = jobs.next() {
+                let result = catch_unwind(AssertUnwindSafe(|| job.run())).unwrap_or(Done::Failed);
+                if results.send((sa, result)).is_err() {
                     return;
                 }
-                // Where there is no room control has not looked yet, and will.
+                // A full queue means that the control thread has not looked yet, but will.
                 let _ = told.send(Worked);
             }
         };
         let thread = thread::Builder::new().name("ikev2".to_owned()).spawn(body);
-        Self { jobs: thread.is_ok().then_some(jobs), done }
+        Self { bench, has_thread: thread.is_ok(), done }
     }
-    /// Has a job done for an association; what became of it if it is done at once.
-    pub fn give(&self, sa: u32, job: Job) -> Option<Done> {
-        let Some(jobs) = self.jobs.as_ref().filter(|_| job.is_slow()) else {
+    /// Queues a job for an association, or for an unauthenticated initiator from a source address;
+    /// returns the result if it was run at once.
+    pub fn give(&self, sa: u32, job: Job, from: Option<IpAddr>) -> Option<Done> {
+        if !self.has_thread || !(job.is_slow() || from.is_some()) {
             return Some(job.run());
-        };
-        match jobs.try_send((sa, job)) {
-            Ok(()) => None,
-            // What began waits in vain and ends in its time.
-            Err(TrySendError::Full(_)) => Some(Done::Failed),
-            Err(TrySendError::Disconnected((_, job))) => Some(job.run()),
         }
+        if !self.bench.queue().put(sa, job, from) {
+            return Some(Done::Busy);
+        }
+        self.bench.bell.notify_one();
+        None
     }
     /// The next result.
     pub fn take(&self) -> Option<(u32, Done)> {
         self.done.try_recv().ok()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.bench.queue().is_over = true;
+        self.bench.bell.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::group::Group;
+
+    fn job() -> Job {
+        Job::Generate(Group::of(18).unwrap())
+    }
+
+    #[test]
+    fn associations_come_first_and_sources_take_turns() {
+        let mut queue = Queue::default();
+        let [greedy, honest] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
+        let taken = (0..100).filter(|n| queue.put(*n, job(), Some(greedy))).count();
+        assert_eq!(taken, MOST_OF_SOURCE);
+        assert!(queue.put(1000, job(), Some(honest)));
+        assert!(queue.put(2000, job(), None));
+        let order: Vec<_> = std::iter::from_fn(|| queue.next()).map(|(sa, _)| sa).collect();
+        assert_eq!(order[..4], [2000, 0, 1000, 1]);
+        assert_eq!(order.len(), MOST_OF_SOURCE + 2);
+    }
+
+    #[test]
+    fn strangers_that_fill_their_queue_leave_that_of_associations_alone() {
+        let mut queue = Queue::default();
+        let from = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
+        let taken = (0..1000).filter(|n| queue.put(*n, job(), from(*n))).count();
+        assert_eq!(taken, MOST_STRANGERS);
+        assert_eq!((0..2000).filter(|n| queue.put(*n, job(), None)).count(), MOST);
     }
 }

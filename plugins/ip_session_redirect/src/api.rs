@@ -1,9 +1,8 @@
 //! Messages of the module `ip_session_redirect`.
 
-use control::api::{Api, Message, Retval};
-use net::Router;
 use net::fib::RouteOf;
 use net::fib::types::{FibPath, FibPathNhProto};
+use net::prelude::*;
 
 use super::{LINKS, NewRedirect, Redirect};
 

@@ -1,13 +1,9 @@
 //! `ip session redirect`, `show ip session redirect`.
 
-use std::fmt;
-
 use classify::{Classifier, MatchWords, VECTOR};
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, hex};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use net::fib::{Ip4, Ip6, Path, RouteOf, path_words, paths_of};
-use serde::Serialize;
+use control::cli::hex;
+use net::fib::{Path, RouteOf, path_words, paths_of};
+use net::prelude::*;
 
 use super::{LINKS, NewRedirect, all};
 
@@ -176,17 +172,11 @@ struct Row {
     paths: Option<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { table, of, version, matched, opaque, paths }| {
-            writeln!(f, "table {table} {of} {version} match {matched} opaque_index {opaque}")?;
-            writeln!(f, "  {}", paths.as_deref().unwrap_or_default())
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { table, of, version, matched, opaque, paths }| {
+        writeln!(f, "table {table} {of} {version} match {matched} opaque_index {opaque}")?;
+        writeln!(f, "  {}", paths.as_deref().unwrap_or_default())
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -205,6 +195,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 opaque: if r.opaque == u32::MAX { -1 } else { r.opaque.into() },
                 paths: words(router, r.version, &r.paths),
             });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
 }

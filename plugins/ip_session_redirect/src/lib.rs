@@ -8,13 +8,9 @@
 mod api;
 mod cli;
 
-use std::collections::BTreeMap;
-
 use classify::Classifier;
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
 use net::fib::{self, Followed, GivenPaths, Path};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 
 pub use api::*;
 

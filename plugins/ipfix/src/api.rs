@@ -1,10 +1,8 @@
 //! Messages of the module `ipfix_export`.
 
-use std::net::{IpAddr, Ipv4Addr};
-
+use control::api::Fields;
 use control::api::types::Address;
-use control::api::{Api, Fields, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::Exporter;
 

@@ -1,10 +1,6 @@
 //! `set ipfix exporter`, `ipfix exporter`, `ipfix flush`.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Arguments, Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 
 use super::Exporter;
 

@@ -12,13 +12,7 @@ mod cli;
 mod message;
 mod stream;
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
-use net::fib::{Ip4, TableIndex};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 
 pub use api::*;
 pub use message::Field;

@@ -1,12 +1,8 @@
 //! Streams of records and their way to collectors.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use control::process::{Event, Wake};
-use net::Router;
-use net::fib::TableIndex;
+use control::process::Event;
 use net::ip::{DATAGRAM_HEADERS, datagram, send_own};
+use net::prelude::*;
 
 use super::message::{Field, HEADER, SET, message, set, template};
 use super::{Exporter, Ipfix};

@@ -1,10 +1,6 @@
 //! Commands about IP in IP tunnels.
 
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 use net::tunnel::command::{self, Fields, Named};
 use net::tunnel::{Outer, far_end, show};
 

@@ -5,13 +5,8 @@ mod api;
 mod cli;
 mod sixrd;
 
-use std::net::IpAddr;
-
-use control::feature::Refused;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::{Behind, By, Carrier, Decapsulate, Front, Guard, Kind, MTU, Opened, Outer};
-use net::{Configuration, Feature, Origin, Parts, refuse};
-use wire::{MacAddr, Protocol};
 
 pub use api::*;
 pub use sixrd::SixRd;

@@ -5,21 +5,12 @@
 //! address that are not the same in the whole domain. A route to the domain leads over the tunnel;
 //! other routes do by way of an address of the domain, that of a border relay.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use control::feature::Refusal;
-use graph::Buffer;
-use net::adjacency::Link;
 use net::adjacency::chain::Fixup;
-use net::fib::{self, Ip4, Ip6, Path, Source, Target};
+use net::fib::{self, Path, Source};
 use net::ip::{Chain, Underlay};
+use net::prelude::*;
 use net::tunnel::command::{self, Named};
 use net::tunnel::{EncapDecapFlags, Guard, Outer, Tunnel};
-use net::{InterfaceIndex, Router};
-use wire::{Ip4Prefix, Ip6Prefix, Protocol, ip4, ip6};
-use zerocopy::FromBytes;
 
 use super::Ipip;
 

@@ -1,42 +1,40 @@
-//! AH on bytes in one piece, from the IP header in front of it on (RFC 4302).
+//! AH for contiguous packets that begin with the IP header (RFC 4302).
 
+use net::prelude::*;
 use wire::ip6::Extension;
-use wire::{Protocol, ip4, ip6};
-use zerocopy::FromBytes;
 
 use super::esp::{Flaw, Keys, Opened};
 
-/// Bytes before the integrity check value.
+/// Length of the header before the integrity check value in bytes.
 const FIXED: usize = 12;
-/// Place of the SPI.
+/// Offset of the SPI.
 pub const SPI_AT: usize = 4;
-/// Place of the sequence number.
+/// Offset of the sequence number.
 const NUMBER_AT: usize = 8;
-/// Bytes of headers in front at most: an IPv6 header and extension headers.
+/// Longest headers in front in bytes: an IPv6 header with extension headers.
 const MOST_IN_FRONT: usize = 256;
 /// Zeros for a pending integrity check value.
 const ZEROS: [u8; 64] = [0; 64];
 
-/// Bytes of the header of packets that these keys sign: a multiple of 4 over IPv4, of 8 over IPv6.
+/// Length of the header for these keys in bytes: a multiple of 4 over IPv4, of 8 over IPv6.
 pub fn header_len(keys: &Keys, is_6: bool) -> usize {
     (FIXED + keys.icv()).next_multiple_of(if is_6 { 8 } else { 4 })
 }
 
-/// The sequence number, of which packets carry the lower half, of the header at `at`.
+/// Lower half of the sequence number in the header at `at`.
 pub fn number(packet: &[u8], at: usize) -> Option<u32> {
     let bytes = packet.get(at + NUMBER_AT..)?.first_chunk()?;
     Some(u32::from_be_bytes(*bytes))
 }
 
-/// The headers in front as they are authenticated: fields that change on the way are zeros
-/// (section 3.3.3.1).
+/// The headers in front as authenticated: mutable fields are zeros (section 3.3.3.1).
 struct Front {
     bytes: [u8; MOST_IN_FRONT],
     len: usize,
 }
 
 impl Front {
-    /// `None`: too long, or changed by routers on the path.
+    /// `None` if they are too long, or would be changed by routers on the path.
     fn of(headers: &[u8]) -> Option<Self> {
         let (mut bytes, len) = ([0; MOST_IN_FRONT], headers.len());
         let copy = bytes.get_mut(..len)?;
@@ -56,7 +54,7 @@ fn clear_4(header: &mut [u8]) -> Option<()> {
     let (ip, mut options) = ip4::Header::mut_from_prefix(header).ok()?;
     (ip.tos, ip.ttl) = (0, 0);
     (ip.fragment, ip.checksum) = (0.into(), 0.into());
-    // Options that stay as they are (appendix A1): security ones, router alert, multi-destination.
+    // Immutable options (appendix A1): security options, router alert, multi-destination.
     let stays = |kind: u8| matches!(kind, 130 | 133 | 134 | 148 | 149);
     while let Some(kind) = options.first().copied().filter(|kind| *kind != 0) {
         let len = if kind == 1 { 1 } else { usize::from(*options.get(1)?).max(2) };
@@ -78,7 +76,7 @@ fn clear_6(headers: &[u8], copy: &mut [u8]) -> Option<()> {
             Protocol::HOP_BY_HOP | Protocol::DESTINATION_OPTIONS => {
                 clear_options(part.get_mut(2..)?)?
             }
-            // The far end sees the addresses in another order than routers before it.
+            // The destination sees the addresses in another order than routers before it.
             Protocol::ROUTING if *part.get(3)? != 0 => return None,
             _ => (),
         }
@@ -100,8 +98,8 @@ fn clear_options(mut options: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Signs a packet: `packet` begins with its IP header, which announces AH, and has room for the
-/// header at `at`. `None`: lengths do not fit.
+/// Authenticates a packet: `packet` begins with its IP header, whose protocol is AH, and has space
+/// for the AH header at `at`. `None` if lengths do not fit.
 pub fn sign(
     keys: &Keys,
     packet: &mut [u8],
@@ -128,7 +126,7 @@ pub fn sign(
 /// Verifies a packet that begins with its IP header and has AH at `at`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The flaw of the packet.
 pub fn verify(keys: &Keys, packet: &[u8], at: usize, number: u64) -> Result<Opened, Flaw> {
     let (front, rest) = packet.split_at_checked(at).ok_or(Flaw::Length)?;
     let [next_header, words] = *rest.first_chunk().ok_or(Flaw::Length)?;

@@ -1,17 +1,13 @@
-//! Commands about associations, policies and protected tunnels.
+//! CLI commands for associations, policies and protected tunnels.
 
 mod policy;
 mod sa;
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Ipsec, protect, show, spd};
 
-/// Make or delete a database of policies: `ipsec spd [add|del] <id>`.
+/// `ipsec spd [add|del] <id>`.
 #[derive(Debug, PartialEq)]
 struct SetSpd {
     is_del: bool,

@@ -1,18 +1,17 @@
-//! Packets that are cut where they leave, sealed ones behind their seal (RFC 4303 section 3.3.4):
-//! `ip4-rewrite` and `ip6-rewrite` leave that to interfaces with policies.
+//! Fragmentation on transmit, for encrypted packets after encryption (RFC 4303 section 3.3.4):
+//! `ip4-rewrite` and `ip6-rewrite` do not fragment packets to interfaces with policies.
 
-use graph::{Flags, Node, Packet};
 use net::fragment::{self, Error};
-use net::ip::{V4, V6};
+use net::prelude::*;
 
-/// Longest header of layer 2.
+/// Longest layer 2 header in bytes.
 const LAYER_2: usize = 32;
 
-/// Makes an IP packet behind `front` bytes of layer 2 its first fragment of at most `mtu` bytes,
-/// which the others follow. All have these marks.
+/// Fragments an IP packet after `front` bytes of layer 2 into fragments of at most `mtu` bytes: the
+/// packet becomes the first one, and the others follow it. All get the given flags.
 ///
 /// # Errors
-/// Why it cannot be cut.
+/// The reason why it cannot be fragmented.
 #[cold]
 #[inline(never)]
 pub fn cut<N: Node>(

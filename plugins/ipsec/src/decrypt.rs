@@ -1,16 +1,10 @@
-//! `esp4-decrypt`, `ah4-decrypt` and their siblings: packets are opened (RFC 4303 section 3.4, RFC
+//! `esp4-decrypt`, `ah4-decrypt` and their siblings: decrypt packets (RFC 4303 section 3.4, RFC
 //! 4302 section 3.4).
 
-use std::ops::Range;
-
-use graph::{Buffer, Frame, HandOff, HandsOff, Node, Packet, Passes, Payload};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, SlabReader};
-use net::adjacency::Link;
+use graph::{HandOff, HandsOff, Passes, Payload};
+use infra::counter::Rows;
+use net::prelude::*;
 use net::tunnel::{forget_outer, take_congestion};
-use wire::ethernet::EtherType;
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 use super::ah;
 use super::esp::{Flaw, HEADER, Opened};
@@ -32,7 +26,7 @@ pub const NODES: [&str; 6] = [
     "esp4-decrypt-tun",
     "esp6-decrypt-tun",
 ];
-/// The nodes that hand packets to the thread of their association.
+/// The nodes that hand packets to the thread of their SA.
 pub const HANDOFFS: [&str; 6] = [
     "esp4-decrypt-handoff",
     "esp6-decrypt-handoff",
@@ -41,17 +35,17 @@ pub const HANDOFFS: [&str; 6] = [
     "esp4-decrypt-tun-handoff",
     "esp6-decrypt-tun-handoff",
 ];
-/// Those of AH.
+/// Indices of the nodes for AH.
 const AH: [usize; 2] = [2, 3];
-/// The first of those for tunnels.
+/// First index of the nodes for tunnels.
 pub const TUNNELS: usize = 4;
-/// Protocol number of labelled packets (RFC 4023).
+/// IP protocol of MPLS packets (RFC 4023).
 pub const MPLS: Protocol = Protocol(137);
 
 /// Edges of [`Decrypt`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next<const AT: usize> {
-    /// Another thread works with the association.
+    /// The SA belongs to another thread.
     #[to(HANDOFFS[AT], payload = Work)]
     HandOff,
     /// An IPv4 packet.
@@ -60,16 +54,16 @@ pub enum Next<const AT: usize> {
     /// An IPv6 packet.
     #[to("ip6-input")]
     Ip6,
-    /// A labelled packet.
+    /// An MPLS packet.
     #[to("mpls-input")]
     Mpls,
-    /// A frame.
+    /// An Ethernet frame.
     #[to("ethernet-input")]
     Ethernet,
 }
 
 impl<const AT: usize> Next<AT> {
-    /// Copies congestion marks of the outer header to the inner packet (RFC 6040).
+    /// Copies ECN marks of the outer header to the inner packet (RFC 6040).
     #[inline(always)]
     fn take_congestion(self, class: Option<u8>, p: &mut Buffer<'_>) {
         match (class, self) {
@@ -137,23 +131,23 @@ impl From<Flaw> for Error {
     }
 }
 
-/// Opens packets.
+/// The node that decrypts packets.
 #[derive(Clone)]
 pub struct Decrypt<const AT: usize> {
     pub(super) all: Associations,
-    /// Protected tunnels, by number.
+    /// Protected tunnels by number.
     pub(super) carried: SlabReader<Carried>,
-    /// Packets that came by an interface.
+    /// Receive counters of interfaces.
     pub(super) received: Rows<VolumeCounter>,
 }
 
-/// A packet that a run has opened, or its flaw, and its number.
+/// Result for a packet decrypted in a run: the packet or its flaw, and its sequence number.
 type Done = (Result<Opened, Flaw>, u64);
 
-/// An opened packet.
+/// A decrypted packet.
 struct Clear {
     next_header: u8,
-    /// Bytes of the IP header that stays in front.
+    /// Length of the IP header that is kept, in bytes.
     kept: usize,
 }
 
@@ -173,7 +167,7 @@ fn patch(bytes: &mut [u8], kept: usize, announced_at: usize, next: u8) -> Option
     Some(())
 }
 
-/// The place of the byte that announces ESP or AH in an IP packet.
+/// Offset of the protocol field that contains ESP or AH in an IP packet.
 fn announcement(packet: &[u8], is_ah: bool) -> Option<usize> {
     if packet.first()? >> 4 == 4 {
         return Some(9);
@@ -187,7 +181,7 @@ fn announcement(packet: &[u8], is_ah: bool) -> Option<usize> {
     Some(last.map_or(ip6::NEXT_HEADER, |e| e.offset))
 }
 
-/// Whether an IP packet is a part of a larger one.
+/// Whether an IP packet is a fragment.
 fn is_fragment(packet: &[u8]) -> bool {
     match packet.first().map(|b| b >> 4) {
         Some(4) => ip4::Header::ref_from_prefix(packet).is_ok_and(|(h, _)| h.is_fragment()),
@@ -195,8 +189,8 @@ fn is_fragment(packet: &[u8]) -> bool {
     }
 }
 
-/// Opens what begins with its IP header and has `front` bytes of headers before ESP, AH or UDP.
-/// What stays is in front of the payload in the end.
+/// Decrypts a packet that begins with its IP header and has `front` bytes of headers before ESP, AH
+/// or UDP. Headers that are kept end up in front of the payload.
 fn open_bytes(
     bytes: &mut [u8],
     sa: &Sa,
@@ -216,8 +210,7 @@ fn open_bytes(
     Ok((opened, number))
 }
 
-/// Leaves of a packet the carried one, or that with the IP header in front that stays: from
-/// `start` to `end`.
+/// Removes everything but the inner packet at `start` to `end`, and the IP header if it is kept.
 #[inline(always)]
 fn uncover(
     bytes: &mut [u8],
@@ -234,7 +227,7 @@ fn uncover(
     Some((start, opened.end))
 }
 
-/// Makes of a packet in one segment, which is opened, what was carried.
+/// Decapsulates a decrypted packet in one segment.
 #[inline(always)]
 fn unwrap(p: &mut Buffer<'_>, opened: &Opened, at: (&Sa, usize, usize)) -> Result<(), Error> {
     let (start, end) = uncover(p.bytes_mut(), opened, at).ok_or(Error::Runt)?;
@@ -242,15 +235,15 @@ fn unwrap(p: &mut Buffer<'_>, opened: &Opened, at: (&Sa, usize, usize)) -> Resul
     p.advance(start).ok_or(Error::Runt)
 }
 
-/// Opens a packet; it begins with what was carried, or with the IP header that stays.
+/// Decrypts a packet; it then begins with the inner packet, or with the IP header that is kept.
 fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<(Opened, u64), Error> {
     if sa.is_ah() && is_fragment(p.bytes()) {
         return Err(Error::Fragment);
     }
     let announced_at = announcement(p.bytes(), sa.is_ah()).ok_or(Error::Runt)?;
-    // The far end sees whether there is a translator on the way, and may do without UDP.
+    // The peer detects whether there is a NAT on the path, and may omit UDP.
     let place = (front, p.bytes().get(announced_at) == Some(&Protocol::UDP.0));
-    // What the link padded is no part of it.
+    // Link-layer padding is not part of the packet.
     let total = total_len(p.bytes()).ok_or(Error::Runt)?;
     if total < p.total_len() {
         p.truncate_chain(total);
@@ -271,7 +264,7 @@ fn open<N: Node>(p: &mut Packet<'_, N>, sa: &Sa, front: usize) -> Result<(Opened
     })
 }
 
-/// Length of an IP packet by its header.
+/// Length of an IP packet according to its header.
 fn total_len(packet: &[u8]) -> Option<usize> {
     if packet.first()? >> 4 == 4 {
         return Some(usize::from(ip4::Header::ref_from_prefix(packet).ok()?.0.total_len.get()));
@@ -281,7 +274,7 @@ fn total_len(packet: &[u8]) -> Option<usize> {
 }
 
 impl<const AT: usize> Decrypt<AT> {
-    /// Where a packet of a policy goes on.
+    /// Next node of a packet of a policy.
     fn next(p: &mut Buffer<'_>, clear: &Clear) -> Result<Next<AT>, Error> {
         let is_6 = p.bytes().first().map(|b| b >> 4);
         if clear.kept > 0 {
@@ -295,16 +288,11 @@ impl<const AT: usize> Decrypt<AT> {
             _ => Err(Error::Unsupported),
         }
     }
-    /// Where a packet of a tunnel goes on, behind the tunnel's own headers.
+    /// Next node of a packet of a tunnel, after its own headers are removed.
     fn inner(p: &mut Buffer<'_>, clear: &Clear, by: &Carried) -> Result<Next<AT>, Error> {
-        let mut next_header = Protocol(clear.next_header);
-        let mut skip = clear.kept;
-        if by.is_enclosed {
-            // The packet has the tunnel's header within that of the association.
-            let packet = p.bytes();
-            let (protocol, len) = by.enclosed(packet).ok_or(Error::NoTunnelProtocol)?;
-            (next_header, skip) = (protocol, len);
-        }
+        // The tunnel's header may be inside that of the SA.
+        let enclosed = if by.is_enclosed { by.enclosed(p.bytes()) } else { None };
+        let (next_header, skip) = enclosed.unwrap_or((Protocol(clear.next_header), clear.kept));
         p.advance(skip).ok_or(Error::Runt)?;
         match next_header {
             Protocol::IP4 => Ok(Next::Ip4),
@@ -324,7 +312,7 @@ impl<const AT: usize> Decrypt<AT> {
             _ => Err(Error::Unsupported),
         }
     }
-    /// Opens a packet, or goes on with one that a run has opened.
+    /// Decrypts a packet, or completes one that was decrypted in a run.
     #[inline(always)]
     fn take(
         &self,
@@ -366,8 +354,8 @@ impl<const AT: usize> Decrypt<AT> {
         }
         Ok(next)
     }
-    /// The usual packets of one association that some places begin with, if there are any, checked
-    /// and deciphered: a bit for each that is right.
+    /// Verifies and decrypts the run of common packets of one SA at the beginning of the given
+    /// packets, if there is one: returns a bit for each valid packet.
     #[inline(always)]
     fn open_run<'e>(
         &'e self,
@@ -389,7 +377,7 @@ impl<const AT: usize> Decrypt<AT> {
             });
         });
         let (work, sa, mut run) = first?;
-        // Most runs have one packet or very many.
+        // Most runs have either one packet or many.
         for end in [2, MOST] {
             let more = places.start + run.count()..places.end.min(places.start + end);
             let (mut is_over, all) = (false, run.count() + more.len());
@@ -465,7 +453,7 @@ impl<const AT: usize> Node for Decrypt<AT> {
     }
 }
 
-/// Hands packets to the thread of their association.
+/// Hands packets to the thread of their SA.
 #[derive(Clone)]
 pub struct ByAssociation<const AT: usize>(pub Associations);
 

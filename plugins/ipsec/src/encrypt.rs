@@ -1,20 +1,16 @@
-//! `esp4-encrypt`, `ah4-encrypt` and their siblings: packets are sealed (RFC 4303 section 3.3, RFC
-//! 4302 section 3.3). Those of policies come with their association; those of protected tunnels
-//! find it by their adjacency.
-
-use std::ops::Range;
+//! `esp4-encrypt`, `ah4-encrypt` and their siblings: encrypt packets (RFC 4303 section 3.3, RFC
+//! 4302 section 3.3). The policy nodes have already selected the SA; for protected tunnels it is
+//! found by adjacency.
 
 use graph::arc::Along;
-use graph::{
-    BLOCK, Buffer, Edge, Flags, Frame, HandOff, HandsOff, Node, Packet, Passes, Payload, Slot,
-};
+use graph::{BLOCK, Edge, HandOff, HandsOff, Passes, Payload};
 use infra::cpu;
-use infra::rcu::{Epoch, SlabReader};
 use net::adjacency::Adjacency;
 use net::adjacency::chain::Hop;
 use net::drops::Problem;
 use net::gso::{self, UNDONE};
-use net::ip::{Stacked, V4, V6, Version};
+use net::ip::Stacked;
+use net::prelude::*;
 
 use super::cut::cut;
 use super::protect::Sealing;
@@ -35,7 +31,7 @@ pub const NODES: [&str; 7] = [
     "esp6-encrypt-tun",
     "esp-mpls-encrypt-tun",
 ];
-/// The nodes that hand packets to the thread of their association.
+/// The nodes that hand packets to the thread of their SA.
 pub const HANDOFFS: [&str; 7] = [
     "esp4-encrypt-handoff",
     "esp6-encrypt-handoff",
@@ -45,29 +41,29 @@ pub const HANDOFFS: [&str; 7] = [
     "esp6-encrypt-tun-handoff",
     "esp-mpls-encrypt-tun-handoff",
 ];
-/// The first of those for tunnels.
+/// First index of the nodes for tunnels.
 pub const TUNNELS: usize = 4;
-/// Those of AH.
+/// Indices of the nodes for AH.
 const AH: [usize; 2] = [2, 3];
-/// The one for labelled packets.
+/// Index of the node for MPLS packets.
 const LABELLED: usize = 6;
 /// Edges to the nodes that follow an adjacency and a load balance, for IPv4 and IPv6.
 pub const ONWARD: [[Slot; 2]; 2] = [[Slot(2), Slot(3)], [Slot(4), Slot(5)]];
-/// Flags that hold for a packet in the clear only.
+/// Flags that are valid only before encryption.
 pub const CLEAR: Flags = Flags::L3.with(Flags::L4).with(Flags::CHECKSUM_OK).with(Flags::HASH);
 
 /// Edges of [`Encrypt`].
 #[derive(Clone, Copy)]
 pub enum Next<const AT: usize> {
-    /// Another thread works with the association.
+    /// The SA belongs to another thread.
     HandOff,
-    /// On by the interface that the packet was for.
+    /// To the outgoing interface of the packet.
     Sealed,
-    /// As the route to the far end leads.
+    /// Along the route to the peer.
     To(Slot),
-    /// It was cut into segments, which come one by one.
+    /// The packet was segmented, and the segments are processed one by one.
     Again,
-    /// An ICMP error to the sender: it does not fit sealed, and must not be cut.
+    /// An ICMP error to the sender: the encrypted packet does not fit and must not be fragmented.
     Icmp,
 }
 
@@ -125,16 +121,16 @@ pub enum Count {
     HandOff,
 }
 
-/// Seals packets.
+/// The node that encrypts packets.
 pub struct Encrypt<const AT: usize> {
     pub(super) all: Associations,
-    /// Associations of tunnels, by adjacency.
+    /// SAs of tunnels by adjacency.
     pub(super) protecting: SlabReader<Sealing>,
     pub(super) stacked: Stacked,
     pub(super) adjacencies: SlabReader<Adjacency>,
-    /// The way of usual packets behind their seal.
+    /// The path of common packets after encryption.
     pub(super) onwards: Onwards,
-    /// State of the sequence that identifications are taken from.
+    /// State of the sequence of IPv4 identifications.
     pub(super) sequence: u64,
 }
 
@@ -143,11 +139,11 @@ pub struct Encrypt<const AT: usize> {
 struct Tally {
     received: u64,
     elsewhere: u64,
-    /// A packet was cut: what comes behind it stays behind its segments.
+    /// Whether a packet was segmented: later packets must stay behind its segments.
     is_behind: bool,
 }
 
-/// Each thread has a sequence of its own.
+/// Each thread has its own sequence.
 impl<const AT: usize> Clone for Encrypt<AT> {
     fn clone(&self) -> Self {
         Self {
@@ -161,7 +157,7 @@ impl<const AT: usize> Clone for Encrypt<AT> {
     }
 }
 
-/// Sends an error to the sender of a packet behind so many bytes of layer 2.
+/// Sends an ICMP error to the sender of a packet after `front` bytes of layer 2.
 #[cold]
 fn tell<const AT: usize>(
     p: &mut Buffer<'_>,
@@ -190,7 +186,7 @@ fn leave<N: Node>(
     .map_err(|_| Error::NoBuffers)
 }
 
-/// Takes a hop from an IP packet, as it has no header of a tunnel in front that did.
+/// Decrements the TTL of an IP packet, if there is no tunnel header for which that was done.
 fn spend_hop(p: &mut Buffer<'_>) {
     match p.bytes().first().map(|b| b >> 4) {
         Some(4) => V4::spend_hop(p),
@@ -200,8 +196,8 @@ fn spend_hop(p: &mut Buffer<'_>) {
 }
 
 impl<const AT: usize> Encrypt<AT> {
-    /// Whether a packet of a policy fits the link once it is sealed: that of the interface in
-    /// transport mode, and that on the way to the far end of a tunnel.
+    /// Whether a packet of a policy fits the link after encryption: that of the interface in
+    /// transport mode, or the one towards the tunnel's remote address.
     #[inline(always)]
     fn fit(&self, p: &Buffer<'_>, sa: &Sa, plan: &Plan, front: usize, epoch: Epoch<'_>) -> Fit {
         let is_tunnel = sa.outside.is_tunnel();
@@ -227,7 +223,7 @@ impl<const AT: usize> Encrypt<AT> {
         let Sealing { sa, is_bare, hop } = self.protecting.read(p.adjacency(), epoch)?;
         Some((Work { sa: *sa, front: 0, via: (*is_bare).into() }, hop.as_ref()))
     }
-    /// Where sealed packets go that are like this one.
+    /// Destination of encrypted packets like this one.
     #[inline(always)]
     fn to<'e>(
         &'e self,
@@ -248,7 +244,7 @@ impl<const AT: usize> Encrypt<AT> {
         let to = if sa.outside.is_tunnel() { To::Route(&sa.hop) } else { To::Edge(SEALED_EDGE) };
         Some((p.payload::<Work>().sa, to))
     }
-    /// Whether a packet of a policy fits the link once it is sealed.
+    /// Whether a packet of a policy fits the link after encryption.
     #[inline(always)]
     fn fits(&self, p: &Buffer<'_>, sa: &Sa, front: usize, epoch: Epoch<'_>) -> bool {
         if AT >= TUNNELS {
@@ -257,7 +253,7 @@ impl<const AT: usize> Encrypt<AT> {
         let plan = Plan::of(sa, p, front, false);
         plan.is_some_and(|plan| matches!(self.fit(p, sa, &plan, front, epoch), Fit::Whole))
     }
-    /// Prefetches the associations of packets where they are of several.
+    /// Prefetches the SAs of packets if there are several.
     #[inline(always)]
     fn prefetch(&self, packets: &mut Passes<'_, Self>, epoch: Epoch<'_>) {
         if AT < TUNNELS {
@@ -283,7 +279,8 @@ impl<const AT: usize> Encrypt<AT> {
             });
         }
     }
-    /// Seals the usual packets of one association that some places begin with; their number.
+    /// Encrypts the run of common packets of one SA at the beginning of the given packets; returns
+    /// their number.
     #[inline(always)]
     fn seal_run(
         &self,
@@ -299,7 +296,7 @@ impl<const AT: usize> Encrypt<AT> {
         packets.look(places.start..places.start + 1, |_, p| first = self.begin(p, thread, epoch));
         let Some((work, run, sa, number, to)) = first else { return 0 };
         let mut count = 1;
-        // Most runs have one packet or very many.
+        // Most runs have either one packet or many.
         for end in [2, MOST] {
             let more = places.start + count..places.end.min(places.start + end);
             let (mut is_over, so_far) = (false, count);
@@ -330,8 +327,8 @@ impl<const AT: usize> Encrypt<AT> {
         self.all.count_all(thread, work.sa, sealed);
         count
     }
-    /// The run that a packet begins, and what it is sealed by; in the work of tunnels, the
-    /// adjacency stands for the tunnel.
+    /// Starts a run with a packet, and finds its SA; for tunnels, the adjacency identifies the
+    /// tunnel.
     #[inline(always)]
     fn begin<'e>(
         &'e self,
@@ -353,7 +350,7 @@ impl<const AT: usize> Encrypt<AT> {
         }
         Some((work, run, sa, number, to))
     }
-    /// Seals a packet.
+    /// Encrypts one packet and adds its headers and trailer.
     #[inline(always)]
     fn seal_one(
         &self,
@@ -361,7 +358,7 @@ impl<const AT: usize> Encrypt<AT> {
         (tally, sequence): (&mut Tally, &mut u64),
         (epoch, thread): (Epoch<'_>, usize),
     ) -> Result<Next<AT>, Error> {
-        // Packets of policies were cut before they were judged.
+        // Packets of policies have been segmented before the policy check.
         if AT >= TUNNELS && p.flags().has(UNDONE) {
             gso::apply(UNDONE, p).map_err(|_| Error::NoBuffers)?;
             tally.is_behind = true;
@@ -386,7 +383,7 @@ impl<const AT: usize> Encrypt<AT> {
         if sa.protects_nothing() && !is_bare {
             return Err(refuse(Error::NoEncryption));
         }
-        // The first word of a labelled packet is a label, unless headers are in front.
+        // The first word of an MPLS packet is a label, unless headers are in front.
         let is_labelled = AT == LABELLED && is_bare;
         if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
             spend_hop(p);
@@ -405,7 +402,7 @@ impl<const AT: usize> Encrypt<AT> {
         self.all.count(thread, work.sa, len - u64::from(work.front));
         p.clear_flags(CLEAR);
         if sa.outside.is_tunnel() {
-            // The outer header is made here: it has all its hops, and may be cut.
+            // The outer header is created here: its TTL is complete, and it may be fragmented.
             p.add_flags(Flags::LOCAL);
         }
         p.trace(|_| Said::of(work.sa, sa, number));
@@ -468,7 +465,7 @@ impl<const AT: usize> Node for Encrypt<AT> {
     }
 }
 
-/// Hands packets to the thread of their association.
+/// Hands packets to the thread of their SA.
 #[derive(Clone)]
 pub struct ByAssociation<const AT: usize>(pub Encrypt<AT>);
 

@@ -1,13 +1,13 @@
-//! ESP on bytes in one piece (RFC 4303): with ciphers that authenticate (RFC 4106, 4543, 7634), and
-//! with a cipher and a keyed hash (RFC 3602, 3686, 2451, 2404, 4868).
+//! ESP for contiguous packets (RFC 4303): with AEAD ciphers (RFC 4106, 4543, 7634), and with a
+//! cipher and an integrity algorithm (RFC 3602, 3686, 2451, 2404, 4868).
 
 use crypto::{Cipher, MAX_IV, Mac, Mode, TAG};
 
-/// Bytes of the header: SPI and sequence number.
+/// Length of the header in bytes: SPI and sequence number.
 pub const HEADER: usize = 8;
-/// Bytes of the trailer without padding: its length and the next header.
+/// Length of the trailer without padding in bytes: pad length and next header.
 pub const TRAILER: usize = 2;
-/// The alignment of what follows the padding.
+/// Alignment of the end of the trailer.
 pub const ALIGNMENT: usize = 4;
 
 /// The keys of a security association, ready for use.
@@ -16,33 +16,33 @@ pub struct Keys {
     pub cipher: Cipher,
     /// Integrity algorithm.
     pub mac: Mac,
-    /// Bytes in front of the initialization vector that make it a nonce.
+    /// Salt that precedes the initialization vector in the nonce.
     pub salt: [u8; 4],
     /// Whether sequence numbers have 64 bits, of which packets carry the lower half.
     pub has_esn: bool,
 }
 
-/// The error of a packet.
+/// Flaws of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Too short for what it has to have.
+    /// The packet is too short.
     Runt,
-    /// The hash is not that of its bytes.
+    /// The integrity check failed.
     Integrity,
-    /// The tag is not that of its bytes.
+    /// The AEAD tag is wrong.
     Decryption,
-    /// Its lengths say that it has more than there is.
+    /// A length field exceeds the packet.
     Length,
 }
 
-/// A packet in the clear: its place in the bytes, and what it is.
+/// A decrypted packet: its position and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// First byte.
     pub start: usize,
-    /// Byte behind the last.
+    /// End, exclusive.
     pub end: usize,
-    /// Protocol of what is carried.
+    /// Protocol of the payload.
     pub next_header: u8,
 }
 
@@ -50,23 +50,23 @@ impl Keys {
     fn has_tag(&self) -> bool {
         matches!(self.cipher.algorithm.mode, Mode::Aead | Mode::Gmac)
     }
-    /// Bytes of the integrity check value.
+    /// Length of the integrity check value in bytes.
     #[inline(always)]
     pub fn icv(&self) -> usize {
         if self.has_tag() { TAG } else { self.mac.algorithm.icv }
     }
-    /// Bytes between header and payload.
+    /// Length of the initialization vector in bytes.
     #[inline(always)]
     pub fn iv(&self) -> usize {
         self.cipher.algorithm.iv
     }
-    /// Bytes behind a payload of `len` bytes: padding, trailer, integrity check value.
+    /// Number of bytes after a payload of `len` bytes: padding, trailer, integrity check value.
     #[inline(always)]
     pub fn behind(&self, len: usize) -> usize {
         let to = self.cipher.algorithm.block.max(ALIGNMENT);
         (len + TRAILER).next_multiple_of(to) - len + self.icv()
     }
-    /// The upper half of a sequence number as it is authenticated; nothing without ESN.
+    /// The upper half of a sequence number for authentication; empty without ESN.
     pub fn upper(&self, number: u64) -> ([u8; 4], usize) {
         (((number >> 32) as u32).to_be_bytes(), if self.has_esn { 4 } else { 0 })
     }
@@ -101,8 +101,8 @@ impl Keys {
         }
         (aad, HEADER + len)
     }
-    /// Calls `work` with the bytes from the header to `end` with the upper half of the number
-    /// between SPI and lower half, as GMAC needs them: for that time four bytes in front are moved.
+    /// Calls `work` with the bytes from the header to `end`, with the upper half of the sequence
+    /// number between SPI and lower half, as GMAC needs it; the SPI is moved during the call.
     fn with_upper<R>(
         &self,
         bytes: &mut [u8],
@@ -123,9 +123,9 @@ impl Keys {
         part.get_mut(..len)?.copy_from_slice(&saved[..len]);
         Some(done)
     }
-    /// Seals a packet: `bytes` has the header at `esp`, room for the vector, the payload from
-    /// there to `end`, and [`Keys::behind`] bytes more. `unique` is a number that was not used
-    /// before with these keys. `None`: lengths do not fit, or the library refuses.
+    /// Encrypts a packet: `bytes` has the header at `esp`, space for the vector, the payload up to
+    /// `end`, and [`Keys::behind`] more bytes. `unique` is a number that has not been used with
+    /// these keys before. `None` if lengths do not fit, or the library fails.
     #[inline]
     pub fn seal(
         &self,
@@ -178,10 +178,10 @@ impl Keys {
         icv.copy_from_slice(hash.get(..icv.len())?);
         Some(())
     }
-    /// Opens a packet whose header is at `esp`, and which ends with `bytes`.
+    /// Verifies and decrypts the packet whose ESP header is at `esp` and that ends with `bytes`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the packet is invalid.
     #[inline]
     pub fn open(&self, bytes: &mut [u8], esp: usize, number: u64) -> Result<Opened, Flaw> {
         let start = esp + HEADER + self.iv();
@@ -197,10 +197,10 @@ impl Keys {
         self.unseal(bytes, (esp, start, padded), iv, number)?;
         self.opened(bytes, esp)
     }
-    /// The content of a deciphered packet whose header is at `esp`, and which ends with `bytes`.
+    /// The content of a decrypted packet whose header is at `esp`, and which ends with `bytes`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The flaw of the packet.
     #[inline(always)]
     pub fn opened(&self, bytes: &[u8], esp: usize) -> Result<Opened, Flaw> {
         let start = esp + HEADER + self.iv();
@@ -214,7 +214,7 @@ impl Keys {
         let end = end.filter(|end| *end >= start).ok_or(Flaw::Length)?;
         Ok(Opened { start, end, next_header })
     }
-    /// Deciphers what has a hash of its own.
+    /// Decrypts data that has a separate integrity check.
     #[inline(always)]
     pub fn decipher(&self, iv: &[u8], data: &mut [u8]) {
         if self.cipher.algorithm.mode != Mode::Null {

@@ -1,16 +1,16 @@
-//! Flows and their policies: each thread caches its own, in a table of one place for each hash. A
-//! new flow replaces the one at its place.
+//! Flow cache of policies: each thread has its own, a table with one entry per hash. A new flow
+//! replaces the one in its entry.
 //!
-//! A flow is remembered for a version of its database: it holds while nothing has changed there.
+//! An entry is valid for one version of its database, until the database changes.
 
 use infra::counter::{Counter, Rows};
 use wire::Protocol;
 
-/// Numbers about the flows of one direction that threads keep: the newest version that the thread
-/// has seen, and the flows that it remembers of that version.
+/// Counters of a thread for each direction: the newest version seen, and the number of cached flows
+/// of that version.
 pub const COLUMNS: usize = 2;
 
-/// A flow of IPv4.
+/// An IPv4 flow.
 #[derive(Clone, Copy)]
 pub struct Key {
     addresses: [[u8; 4]; 2],
@@ -20,7 +20,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// From source to destination, as they are in the packet.
+    /// Creates the key from source to destination, as in the packet.
     pub fn new(
         spd: u32,
         (src, dst): (u128, u128),
@@ -35,7 +35,7 @@ impl Key {
             rest,
         }
     }
-    /// The original's: CRC32C of addresses, ports and protocol.
+    /// The hash used by VPP: CRC32C of addresses, ports and protocol.
     fn hash(&self) -> u32 {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(self.addresses.as_flattened());
@@ -65,9 +65,9 @@ const CRC: [u32; 256] = {
     table
 };
 
-/// The flows of one thread and direction. A clone remembers nothing.
+/// The cached flows of one thread and direction. A clone is empty.
 pub struct Flows {
-    /// Addresses; ports; version; the rest of the key above the policy's place.
+    /// Addresses; ports; version; the rest of the key above the policy's index.
     places: Vec<[u64; 4]>,
     counted: Rows<Counter>,
     /// Of [`COLUMNS`], the first one.
@@ -80,16 +80,16 @@ impl Clone for Flows {
     }
 }
 
-/// Bits of a policy's place.
+/// Bits of a policy's index.
 const PLACE_BITS: u32 = 24;
 
 impl Flows {
-    /// Room for this many, a power of two; 0 for none.
+    /// Creates a cache for `count` flows, a power of two; 0 for none.
     pub fn new(count: usize, counted: Rows<Counter>, column: usize) -> Self {
-        // Zeros of fresh memory: it is used as flows come.
+        // Zeroed memory is allocated lazily, as flows are added.
         Self { places: vec![[0; 4]; count], counted, column }
     }
-    /// Whether flows are remembered.
+    /// Whether the cache is enabled.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         !self.places.is_empty()
@@ -97,13 +97,13 @@ impl Flows {
     fn place(&self, key: &Key) -> usize {
         key.hash() as usize & (self.places.len().wrapping_sub(1))
     }
-    /// The place of the policy that a flow had in this version of its database.
+    /// Index of a flow's policy in this version of its database.
     pub fn find(&self, key: &Key, version: u64) -> Option<u32> {
         let [a, b, seen, rest] = *self.places.get(self.place(key))?;
         let is_it = [a, b] == key.words() && seen == version && rest >> PLACE_BITS == key.rest;
         is_it.then_some((rest & ((1 << PLACE_BITS) - 1)) as u32)
     }
-    /// Remembers the place of a flow's policy.
+    /// Caches the index of a flow's policy.
     pub fn put(&mut self, key: &Key, version: u64, policy: u32, thread: usize) {
         let Some([newest, count]) =
             self.counted.row(thread).get(self.column..).and_then(<[_]>::first_chunk)
@@ -127,7 +127,7 @@ impl Flows {
     }
 }
 
-/// Flows that all threads remember of a version.
+/// Number of cached flows of a version, of all threads.
 pub fn count(counted: &Rows<Counter>, column: usize, version: u64) -> u64 {
     let versions = counted.column(column).map(Counter::value);
     let counts = counted.column(column + 1).map(Counter::value);

@@ -1,6 +1,5 @@
-//! Security of IP packets (RFC 4301): associations that seal and open them with ESP (RFC 4303) and
-//! AH (RFC 4302), policies that say which of an interface's packets they are for, and tunnels all
-//! of whose packets they protect.
+//! IPsec (RFC 4301): security associations with ESP (RFC 4303) and AH (RFC 4302), policies that
+//! apply them to packets of interfaces, and protected tunnels.
 #![forbid(unsafe_code)]
 
 mod ah;
@@ -23,25 +22,20 @@ mod show;
 mod spd;
 mod startup;
 
-use std::collections::HashMap;
-use std::io;
-use std::ops::Range;
-
-use control::feature::{Refusal, Refused};
 use graph::{Claim, HandOff, Payload, Reason};
-use infra::counter::{Counter, Rows, Volume, VolumeCounter};
-use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
-use net::interface::AttachedAt;
+use infra::counter::{Counter, Rows};
+use net::fib;
 use net::ip::Stacked;
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Configuration, Feature, Origin, Parts, Router, fib, refuse};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 pub use api::*;
 pub use esp::{Flaw, Keys, Opened};
-pub use protect::{listen, remove as unprotect, update as protect};
-pub use sa::{Config, Sa, add as add_sa, index, remove as remove_sa, replace as replace_sa};
+pub use protect::{hold, listen, remove as unprotect, update as protect};
+pub use sa::{
+    Config, Sa, Used, add as add_sa, index, remove as remove_sa, replace as replace_sa, used,
+};
 pub use spd::{Action, Policy};
 
 use flows::Flows;
@@ -75,10 +69,10 @@ const ERRORS: [&str; 16] = [
 pub struct Work {
     /// Security association.
     sa: u32,
-    /// Bytes in front: of layer 2 of a packet to be sealed, of the headers before ESP or AH of one
-    /// to be opened.
+    /// Length of the layer 2 header of a packet to encrypt, or of the headers before ESP or AH of a
+    /// packet to decrypt.
     front: u32,
-    /// The protected tunnel that it came by.
+    /// The protected tunnel that received it.
     via: u32,
 }
 
@@ -86,7 +80,7 @@ impl Payload for Work {
     const NAME: &'static str = "ipsec-work";
 }
 
-/// The setting of an interface: its database of policies, by place.
+/// Setting of an interface: the index of its policy database.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Applied(Option<u32>);
 
@@ -100,7 +94,7 @@ impl SaErrors {
     }
 }
 
-/// Associations as nodes read them.
+/// SAs for the nodes.
 #[derive(Clone)]
 struct Associations {
     sas: SlabReader<Sa>,
@@ -110,7 +104,7 @@ struct Associations {
 }
 
 impl Associations {
-    /// The thread that works with an association.
+    /// The thread of an SA.
     #[inline(always)]
     fn thread_of(&self, sa: &Sa, thread: usize, epoch: Epoch<'_>) -> usize {
         let threads = self.threads.read(epoch);
@@ -144,7 +138,7 @@ impl Associations {
             counter.add(n);
         }
     }
-    /// Counts a drop for its association.
+    /// Counts a drop for its SA.
     #[cold]
     fn refuse<R: Reason>(&self, thread: usize, sa: u32, why: R) {
         let name = R::TEXTS.get(why.index()).map_or("", |text| text.name);
@@ -154,7 +148,7 @@ impl Associations {
     }
 }
 
-/// All of it.
+/// State of the control thread.
 struct Ipsec {
     sas: SharedSlab<Sa>,
     by_id: HashMap<u32, u32>,
@@ -163,14 +157,14 @@ struct Ipsec {
     errors: SaErrors,
     spds: SharedSlab<Spd>,
     spd_by_id: HashMap<u32, u32>,
-    /// Policies added so far.
+    /// Number of policies added so far.
     added: u64,
     settings: Settings,
     /// Versions of inbound and outbound policies.
     versions: [u64; 2],
     /// Cache counters of threads, as in `flows`: inbound, then outbound.
     flows: Rows<Counter>,
-    /// Numbers of counters given to policies so far, and those given back.
+    /// Number of counters allocated to policies so far, and freed ones.
     policies: u32,
     free_policies: Vec<u32>,
     policy_counters: Rows<VolumeCounter>,
@@ -178,7 +172,7 @@ struct Ipsec {
     is_async: bool,
 }
 
-/// Reasons why something is refused.
+/// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no security association {0}
@@ -235,6 +229,9 @@ pub enum Error {
     /// no such worker
     #[retval(INVALID_WORKER)]
     NoWorker,
+    /// a worker does not answer
+    #[retval(UNSPECIFIED)]
+    NoAnswer,
     /// the interface is not a tunnel that can be protected
     #[retval(INVALID_SW_IF_INDEX)]
     NoTunnel,
@@ -255,10 +252,10 @@ pub enum Error {
     Interface(net::interface::Error),
 }
 
-/// Security of IP packets.
+/// IPsec.
 pub const FEATURE: Feature = Feature {
     name: "ipsec",
-    about: "Security of IP packets: ESP, AH, policies and protected tunnels",
+    about: "IPsec: ESP, AH, policies and protected tunnels",
     origin: Origin::Core,
     default_enabled: true,
     requires: &[

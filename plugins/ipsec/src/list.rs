@@ -1,9 +1,9 @@
-//! Policies of one direction and family in the order in which they are looked at, and tables by
-//! which the first that is about a packet is found without looking at all.
+//! Policies of one direction and IP version in matching order, and tables that find the first match
+//! without a linear search.
 //!
-//! Policies whose addresses are prefixes, and whose ports are one or all, have a shape: the lengths
-//! of the prefixes, and whether they ask for protocol and ports. There is a table for each shape;
-//! other policies are looked at one by one.
+//! Policies whose addresses are prefixes, and that match one port or all, have a shape: the prefix
+//! lengths, and whether they match protocol and ports. There is a table for each shape; other
+//! policies are searched linearly.
 
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 
 use super::spd::{Flow, Policy, Rule};
 
-/// Order in which policies are looked at: by priority, then those that were added earlier.
+/// Matching order of policies: by priority, then in the order of addition.
 pub type Rank = (Reverse<i32>, u64);
 
 /// Policies in order.
@@ -24,11 +24,11 @@ pub struct List {
 }
 
 impl List {
-    /// None yet; found by tables or one by one.
+    /// Creates an empty list, searched by tables or linearly.
     pub fn new(by_table: bool) -> Self {
         Self { rules: Vec::new(), tables: by_table.then(Tables::default) }
     }
-    /// All, in order.
+    /// All policies in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Arc<Rule>> {
         self.rules.iter()
     }
@@ -44,7 +44,7 @@ impl List {
             tables.remove(rule);
         }
     }
-    /// The first that is about a packet.
+    /// The first policy that matches a packet.
     #[inline]
     pub fn find(&self, flow: &Flow) -> Option<&Rule> {
         match &self.tables {
@@ -52,12 +52,12 @@ impl List {
             _ => self.rules.iter().find(|rule| rule.matches(flow)).map(|rule| &**rule),
         }
     }
-    /// The place of one.
+    /// The index of a policy.
     pub fn place(&self, rule: &Rule) -> Option<u32> {
         let found = self.rules.binary_search_by_key(&rule.rank, |rule| rule.rank);
         found.ok().map(|at| at as u32)
     }
-    /// The one at a place.
+    /// The policy at an index.
     pub fn at(&self, place: u32) -> Option<&Rule> {
         self.rules.get(place as usize).map(|rule| &**rule)
     }
@@ -68,25 +68,25 @@ fn insert(rules: &mut Vec<Arc<Rule>>, rule: &Arc<Rule>) {
     rules.insert(at, Arc::clone(rule));
 }
 
-/// Fields that policies of a table compare.
+/// Fields that the policies of a table match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
-    /// Bits of addresses that they do not ask for.
+    /// Number of address bits that are not matched.
     remote: u32,
     local: u32,
     has_protocol: bool,
-    /// One port of the far side, and of this side.
+    /// Whether one remote port, and one local port, is matched.
     ports: (bool, bool),
 }
 
-/// The low bits that differ within a range; `None`: it is no prefix.
+/// Number of host bits of a range; `None` if it is not a prefix.
 fn free_bits(range: &RangeInclusive<u128>) -> Option<u32> {
     let differ = range.start() ^ range.end();
     let is_prefix = differ & differ.wrapping_add(1) == 0 && range.start() & differ == 0;
     is_prefix.then(|| differ.count_ones())
 }
 
-/// Whether one port is asked for; `None`: several, but not all.
+/// Whether a single port is matched; `None` for several ports, but not all.
 fn asks_for_port(ports: &RangeInclusive<u16>) -> Option<bool> {
     match ports.end() - ports.start() {
         u16::MAX => Some(false),
@@ -95,7 +95,7 @@ fn asks_for_port(ports: &RangeInclusive<u16>) -> Option<bool> {
     }
 }
 
-/// The part of a packet that policies of a shape ask for.
+/// The fields of a packet that policies of a shape match.
 type Key = (u128, u128, u8, u16, u16);
 
 impl Shape {
@@ -119,7 +119,7 @@ impl Shape {
             if self.ports.1 { local_port } else { 0 },
         )
     }
-    /// The key that packets of a policy of this shape have.
+    /// The key of packets that match a policy of this shape.
     fn key_of(&self, rule: &Rule) -> Key {
         let policy = &rule.policy;
         self.key(&Flow {
@@ -135,14 +135,14 @@ impl Shape {
 #[derive(Clone, Debug)]
 struct Table {
     shape: Shape,
-    /// Rank of the first of them.
+    /// Rank of its first policy.
     first: Rank,
     by_key: Arc<HashMap<Key, Arc<Vec<Arc<Rule>>>>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Tables {
-    /// In the order of their first policies.
+    /// Tables in the order of their first policies.
     tables: Vec<Table>,
     /// Policies without a shape, in order.
     others: Vec<Arc<Rule>>,

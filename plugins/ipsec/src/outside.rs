@@ -1,32 +1,29 @@
-//! Headers in front of ESP: the outer IP header in tunnel mode, and that of UDP (RFC 3948).
+//! Headers in front of ESP: the outer IP header in tunnel mode, and the UDP header (RFC 3948).
 
-use std::net::{IpAddr, Ipv6Addr};
-
+use net::prelude::*;
 use net::tunnel::EncapDecapFlags as Copies;
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::sa::Config;
 
-/// Hops of outer headers, unless the tunnel says.
+/// Default hop limit of outer headers.
 const HOPS: u8 = 254;
-/// All hops there are: as good as none that are set.
+/// The maximum hop limit, treated as not configured.
 const ALL_HOPS: u8 = 255;
-/// Bits of a traffic class that are congestion marks.
+/// ECN bits of a traffic class.
 const ECN: u8 = 3;
 
 /// The headers of an association.
 #[derive(Clone, Debug)]
 pub struct Outside {
     header: Box<[u8]>,
-    /// Bytes of the outer IP header; 0 in transport mode.
+    /// Length of the outer IP header in bytes; 0 in transport mode.
     ip: usize,
     copies: Copies,
-    /// Hops go on from a packet of the same version, as they do where it is routed.
+    /// Whether the hop limit of an inner packet of the same IP version is decremented and copied.
     spends_hops: bool,
 }
 
-/// Fields of a packet before it is sealed.
+/// Fields of a packet before encryption.
 #[derive(Clone, Copy, Default)]
 pub struct Inside {
     class: u8,
@@ -42,7 +39,7 @@ impl Inside {
     pub fn class(self) -> u8 {
         self.class
     }
-    /// Those of an IP packet, or none.
+    /// Reads the fields of an IP packet, if it is one.
     #[inline(always)]
     pub fn of(packet: &[u8]) -> Self {
         match packet.first().map(|b| b >> 4) {
@@ -71,7 +68,7 @@ impl Inside {
     }
 }
 
-/// The flow label of a tunnel (RFC 6438): the original's hash of its addresses and protocol.
+/// The flow label of a tunnel (RFC 6438): VPP's hash of its addresses and protocol.
 fn flow_label(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol) -> u32 {
     let fold = |addr: Ipv6Addr| {
         let octets = addr.octets();
@@ -88,7 +85,7 @@ fn flow_label(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol) -> u32 {
 }
 
 impl Outside {
-    /// Headers as an operator asks for them.
+    /// Creates the headers from the configuration.
     pub fn new(config: &Config) -> Self {
         let inner = if config.udp.is_some() { Protocol::UDP } else { config.protocol };
         let mut header = Vec::new();
@@ -119,12 +116,12 @@ impl Outside {
         if let Some((src, dst)) = config.udp {
             header.extend_from_slice(udp::Header::new(src, dst, 0).as_bytes());
         }
-        // AH signs a packet as a router on its way sees it, unless its hops are set.
+        // AH decrements the hop limit like a router on the path, unless it is configured.
         let is_set = config.tunnel.is_some_and(|outer| !matches!(outer.hop_limit, 0 | ALL_HOPS));
         let spends_hops = config.protocol == Protocol::AH && !is_set;
         Self { header: header.into(), ip, copies, spends_hops }
     }
-    /// Bytes of all headers.
+    /// Length of all headers in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.header.len()
@@ -134,19 +131,19 @@ impl Outside {
     pub fn is_tunnel(&self) -> bool {
         self.ip > 0
     }
-    /// Whether it is of IPv6.
+    /// Whether the outer header is IPv6.
     #[inline(always)]
     pub fn is_6(&self) -> bool {
         self.ip == size_of::<ip6::Header>()
     }
-    /// Whether routers must not cut packets behind the outer header.
+    /// Whether the outer header forbids fragmentation.
     #[inline(always)]
     pub fn forbids_cutting(&self, inside: &Inside) -> bool {
         let copies = self.copies;
         let takes = copies.contains(Copies::ENCAP_COPY_DF) && inside.dont_fragment;
         !self.is_6() && (copies.contains(Copies::ENCAP_SET_DF) || takes)
     }
-    /// Hops of the outer header that a packet's own set.
+    /// Hop limit of the outer header derived from the packet's own.
     #[inline(always)]
     fn hops(&self, inside: &Inside) -> Option<u8> {
         if self.copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
@@ -160,7 +157,7 @@ impl Outside {
     pub fn has_udp(&self) -> bool {
         self.header.len() > self.ip
     }
-    /// Writes the headers in front of a packet that is as long as `bytes`, at their place.
+    /// Writes the headers of a packet that is as long as `bytes`, at offset `at`.
     #[inline(always)]
     pub fn write(&self, bytes: &mut [u8], at: usize, inside: &Inside) -> Option<()> {
         let total = bytes.len().checked_sub(at)?;
@@ -204,7 +201,7 @@ impl Outside {
         ip.update_checksum();
         Some(())
     }
-    /// Whether congestion marks go on with what is carried.
+    /// Whether ECN marks are copied to the inner packet.
     #[inline(always)]
     pub fn takes_congestion(&self) -> bool {
         self.is_tunnel() && self.copies.contains(Copies::DECAP_COPY_ECN)

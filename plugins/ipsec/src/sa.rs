@@ -1,17 +1,15 @@
-//! Security associations: keys, numbers and headers of one direction (RFC 4301 section 4.4.2).
-
-use std::sync::Arc;
+//! Security associations: keys, sequence numbers and headers of one direction (RFC 4301 section
+//! 4.4.2).
 
 use control::stats::Columns;
-use crypto::{CIPHERS, Cipher, MACS, Mac, Mode};
+use crypto::{CIPHERS, Cipher, Hidden, MACS, Mac, Mode};
 use infra::cpu::prefetch;
 use infra::owner::Owner;
 use infra::replay::{Numbers, Window};
-use net::Router;
 use net::adjacency::chain::{Fixup, Hop};
 use net::fib::Followed;
+use net::prelude::*;
 use net::tunnel::Outer;
-use wire::Protocol;
 
 use super::encrypt::ONWARD;
 use super::esp::Keys;
@@ -19,10 +17,10 @@ use super::outside::Outside;
 use super::runs::Suite;
 use super::{Error, Ipsec, protect};
 
-/// Security associations at most.
+/// Limit of SAs.
 pub const MOST: usize = 1 << 17;
 pub(super) const COLUMNS: Columns = Columns::growing("ipsec sa", MOST);
-/// Longest key that messages carry.
+/// Longest key in messages.
 const LONGEST_KEY: usize = 128;
 
 /// Configuration of a security association.
@@ -34,23 +32,23 @@ pub struct Config {
     pub spi: u32,
     /// [`Protocol::ESP`] or [`Protocol::AH`].
     pub protocol: Protocol,
-    /// The cipher, by its number.
+    /// Number of the cipher.
     pub cipher: u32,
     /// Key.
-    pub cipher_key: Vec<u8>,
-    /// The keyed hash, by its number.
+    pub cipher_key: Hidden,
+    /// Number of the integrity algorithm.
     pub mac: u32,
     /// Key.
-    pub mac_key: Vec<u8>,
-    /// Bytes in front of the initialization vector.
+    pub mac_key: Hidden,
+    /// Salt that precedes the initialization vector.
     pub salt: u32,
-    /// Sequence numbers have 64 bits.
+    /// Whether sequence numbers have 64 bits.
     pub has_esn: bool,
-    /// Packets are let through once.
+    /// Whether anti-replay is enabled.
     pub has_anti_replay: bool,
     /// For inbound packets.
     pub is_inbound: bool,
-    /// Work may wait, as clients say: accepted, never so.
+    /// Whether asynchronous operation is requested; only stored.
     pub is_async: bool,
     /// Ports of the UDP header in front of ESP.
     pub udp: Option<(u16, u16)>,
@@ -58,7 +56,8 @@ pub struct Config {
     pub tunnel: Option<Outer>,
     /// Anti-replay window size.
     pub window: u32,
-    /// Another feature made it and makes it again: it is in no configuration.
+    /// Whether it belongs to another feature that recreates it, so that it is not in the
+    /// configuration.
     pub is_derived: bool,
 }
 
@@ -70,11 +69,11 @@ impl Config {
         if !is_ah && self.protocol != Protocol::ESP {
             return Err(Error::Protocol);
         }
-        // AH is its hash, and a UDP header is in front of ESP only (RFC 3948).
+        // AH needs an integrity algorithm, and UDP encapsulation is for ESP only (RFC 3948).
         if is_ah && (self.mac == 0 || self.udp.is_some()) {
             return Err(Error::Unfit);
         }
-        if self.mac_key.len() > LONGEST_KEY || self.cipher_key.len() > LONGEST_KEY {
+        if self.mac_key.0.len() > LONGEST_KEY || self.cipher_key.0.len() > LONGEST_KEY {
             return Err(Error::Key(LONGEST_KEY));
         }
         if !is_ah && self.mac != 0 && matches!(cipher.mode, Mode::Aead | Mode::Gmac) {
@@ -90,42 +89,43 @@ impl Config {
         Ok(())
     }
     fn keys(&self) -> Result<Keys, Error> {
-        // AH enciphers nothing, whatever cipher clients name.
+        // AH does not encrypt, whatever cipher the client sets.
         let number = if self.protocol == Protocol::AH { 0 } else { self.cipher };
         let cipher = CIPHERS.get(number as usize).ok_or(Error::Algorithm)?;
-        let cipher = Cipher::new(*cipher, &self.cipher_key).map_err(|e| Error::Key(e.expected))?;
-        let mac = Mac::new(*MACS.get(self.mac as usize).ok_or(Error::Algorithm)?, &self.mac_key);
+        let cipher =
+            Cipher::new(*cipher, &self.cipher_key.0).map_err(|e| Error::Key(e.expected))?;
+        let mac = Mac::new(*MACS.get(self.mac as usize).ok_or(Error::Algorithm)?, &self.mac_key.0);
         Ok(Keys { cipher, mac, salt: self.salt.to_be_bytes(), has_esn: self.has_esn })
     }
 }
 
-/// State that goes on when an association is changed.
+/// State that is kept when an SA is changed.
 #[derive(Debug)]
 pub struct State {
-    /// Numbers that it has sent.
+    /// Sent sequence numbers.
     pub sent: Numbers,
-    /// Numbers that it has received.
+    /// Received sequence numbers.
     pub received: Window,
-    /// Numbers of initialization vectors.
+    /// Numbers for initialization vectors.
     pub unique: Numbers,
-    /// The thread that works with it.
+    /// The thread that owns it.
     pub owner: Owner,
 }
 
-/// A security association, as nodes read it.
+/// A security association for the nodes.
 #[derive(Clone)]
 pub struct Sa {
     /// Its configuration.
     pub config: Arc<Config>,
-    /// Ready for use.
+    /// Prepared keys.
     pub keys: Arc<Keys>,
-    /// How several packets are sealed or opened together; `None`: one by one.
+    /// Method of processing several packets together; `None` for one by one.
     pub suite: Option<Suite>,
-    /// Header in front of packets that it sends.
+    /// Headers of sent packets.
     pub outside: Outside,
-    /// The way to the far end of a tunnel.
+    /// The route to the remote endpoint of a tunnel.
     pub hop: Hop,
-    /// Its numbers and its thread.
+    /// Its sequence numbers and its thread.
     pub state: Arc<State>,
 }
 
@@ -137,7 +137,7 @@ impl Sa {
         prefetch(&self.outside);
         prefetch(&self.state);
     }
-    /// Prefetches the parts that a packet needs first; it is near itself.
+    /// Prefetches the parts that a packet needs first; the SA itself has to be cached.
     #[inline(always)]
     pub fn prefetch_parts(&self) {
         prefetch(&self.config.spi);
@@ -153,8 +153,8 @@ impl Sa {
     pub fn most(&self) -> u64 {
         if self.config.has_esn { u64::MAX } else { u32::MAX.into() }
     }
-    /// The whole number of a packet that carries its lower half; `None` for one that was there or
-    /// is too old.
+    /// The full sequence number of a packet with the lower half `low`; `None` for a replayed or too
+    /// old one.
     #[inline(always)]
     pub fn number_of(&self, low: u32) -> Option<u64> {
         let is_strict = self.config.has_anti_replay;
@@ -165,28 +165,28 @@ impl Sa {
         };
         (!is_strict || !received.is_seen(number)).then_some(number)
     }
-    /// Whether it is of AH, else of ESP.
+    /// Whether it uses AH instead of ESP.
     #[inline(always)]
     pub fn is_ah(&self) -> bool {
         self.config.protocol == Protocol::AH
     }
-    /// Whether packets are neither enciphered nor authenticated.
+    /// Whether packets are neither encrypted nor authenticated.
     #[inline(always)]
     pub fn protects_nothing(&self) -> bool {
         self.config.cipher == 0 && self.config.mac == 0
     }
 }
 
-/// Control's state of an association.
+/// The control thread's state of an SA.
 #[derive(Default)]
 pub(super) struct Kept {
     users: u32,
-    /// It was deleted, and goes with its last user.
+    /// Whether it is deleted, and is to be freed with its last user.
     is_orphan: bool,
     followed: Option<Followed>,
 }
 
-/// The number under which nodes find an association, and its counters.
+/// Index of an SA and its counters.
 ///
 /// # Errors
 /// [`Error::NoSa`].
@@ -194,15 +194,15 @@ pub fn index(router: &Router, id: u32) -> Result<u32, Error> {
     router.own::<Ipsec>().by_id.get(&id).copied().ok_or(Error::NoSa(id))
 }
 
-/// All, by number.
+/// All SAs by index.
 pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Sa)> {
     router.own::<Ipsec>().sas.iter()
 }
 
-/// Makes a security association; returns its number.
+/// Creates a security association and returns its index.
 ///
 /// # Errors
-/// [`Error`]; nothing is made then.
+/// [`Error`]; nothing is created then.
 pub fn add(router: &mut Router, mut config: Config) -> Result<u32, Error> {
     if router.own::<Ipsec>().by_id.contains_key(&config.id) {
         return Err(Error::SaExists(config.id));
@@ -246,7 +246,7 @@ fn made(
     Sa { config, keys, suite, outside, hop, state }
 }
 
-/// The way to a far end, for the nodes that seal.
+/// The route to a remote endpoint for the encryption nodes.
 pub(super) fn hop(outer: Option<&Outer>, followed: Option<&Followed>) -> Hop {
     let is_6 = outer.is_some_and(|outer| outer.src.is_ipv6());
     let [rewrite, balance] = ONWARD[usize::from(is_6)];
@@ -261,8 +261,7 @@ pub(super) fn hop(outer: Option<&Outer>, followed: Option<&Followed>) -> Hop {
     }
 }
 
-/// Puts another association in the place of one, with the same id: what uses it uses that from then
-/// on.
+/// Replaces an SA by another one with the same ID, for all its users.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -283,7 +282,7 @@ pub fn replace(router: &mut Router, mut config: Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Numbers of an association that begins.
+/// Sequence number state of a new SA.
 fn new_state(window: u32) -> Result<Arc<State>, Error> {
     let mut start = [0; 8];
     if !crypto::fill_random(&mut start) {
@@ -295,7 +294,7 @@ fn new_state(window: u32) -> Result<Arc<State>, Error> {
     Ok(Arc::new(State { sent, received, unique, owner: Owner::new(None) }))
 }
 
-/// Deletes an association; one that is used goes with its last use.
+/// Deletes an SA; if it is in use, it is freed with its last user.
 ///
 /// # Errors
 /// [`Error::NoSa`].
@@ -310,7 +309,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Frees a deleted and unused association.
+/// Frees a deleted and unused SA.
 fn give_up(router: &mut Router, index: u32) {
     let ipsec = router.own_mut::<Ipsec>();
     let is_over = |kept: &Kept| kept.is_orphan && kept.users == 0;
@@ -332,7 +331,7 @@ fn leave(router: &mut Router, config: Option<&Config>, followed: Option<Followed
     }
 }
 
-/// Counts a user of an association, or one less.
+/// Adds or removes a user of an SA.
 pub(super) fn use_one(router: &mut Router, index: u32, is_used: bool) {
     if let Some(kept) = router.own_mut::<Ipsec>().kept.get_mut(&index) {
         kept.users = if is_used { kept.users + 1 } else { kept.users.saturating_sub(1) };
@@ -340,7 +339,7 @@ pub(super) fn use_one(router: &mut Router, index: u32, is_used: bool) {
     give_up(router, index);
 }
 
-/// Changes ports and tunnel of an association; its numbers go on.
+/// Changes ports and tunnel of an SA; its sequence numbers continue.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -377,7 +376,7 @@ pub fn update(
     Ok(())
 }
 
-/// Binds an association to a worker, counted from 0; `None`: to the first that has a packet for it.
+/// Binds an SA to a worker, counted from 0; `None` for the first thread that has a packet for it.
 ///
 /// # Errors
 /// [`Error::NoSa`], [`Error::NoWorker`].
@@ -388,6 +387,45 @@ pub fn bind(router: &mut Router, id: u32, worker: Option<u32>) -> Result<(), Err
         return Err(Error::NoWorker);
     }
     let sa = router.own::<Ipsec>().sas.at(index).ok_or(Error::NoSa(id))?;
-    sa.state.owner.set(thread);
-    Ok(())
+    let state = Arc::clone(&sa.state);
+    loop {
+        let now = state.owner.thread();
+        match (now, thread) {
+            _ if now == thread => return Ok(()),
+            (None, Some(thread)) => drop(state.owner.claim(thread, |_| true)),
+            (None, None) => return Ok(()),
+            // Two threads that take numbers at a time would take the same ones: the one that has it
+            // gives it away, between two of its loops.
+            (Some(old), _) => {
+                let state = Arc::clone(&state);
+                let give = move |at| {
+                    if at == old {
+                        state.owner.set(thread);
+                    }
+                };
+                return router.engine.on_threads(give).map_err(|_| Error::NoAnswer);
+            }
+        }
+    }
+}
+
+/// Usage of an association: the last sequence number, the greatest one, and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The last number.
+    pub number: u64,
+    /// The greatest one.
+    pub most: u64,
+    /// Bytes since it was made; those of what it replaced count as well.
+    pub bytes: u64,
+}
+
+/// Returns the usage of an association.
+pub fn used(router: &Router, id: u32) -> Option<Used> {
+    let index = index(router, id).ok()?;
+    let ipsec = router.own::<Ipsec>();
+    let sa = ipsec.sas.at(index)?;
+    let number = sa.state.sent.last().max(sa.state.received.newest());
+    let bytes = ipsec.counters.column(index as usize).map(|c| c.value().bytes).sum();
+    Some(Used { number, most: sa.most(), bytes })
 }

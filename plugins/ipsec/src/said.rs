@@ -1,12 +1,10 @@
-//! Lines of traces about packets that are sealed and opened.
+//! Trace records of encrypted and decrypted packets.
 
-use std::fmt;
-
-use graph::{Names, Record};
+use net::prelude::*;
 
 use super::sa::Sa;
 
-/// Lines of a trace about a packet that is sealed or opened.
+/// Trace record of an encrypted or decrypted packet.
 pub struct Said {
     is_ah: bool,
     sa: u32,

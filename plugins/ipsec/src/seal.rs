@@ -1,10 +1,7 @@
-//! Packets sealed: what stays in front, what an association puts around it, and whether the result
-//! fits the link.
+//! Encryption of single packets: kept headers, added headers and trailers, and the MTU check.
 
-use graph::{Buffer, Flags, Node, Packet};
 use net::drops::Problem;
-use wire::{Protocol, icmp6, ip4, ip6};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::ah;
 use super::decrypt::MPLS;
@@ -13,36 +10,36 @@ use super::esp::HEADER;
 use super::outside::Inside;
 use super::sa::Sa;
 
-/// Length of IPv4 packets that are never fragmented (RFC 791 section 3.1).
+/// Length up to which IPv4 packets are never fragmented (RFC 791 section 3.1).
 const NEVER_CUT: usize = 576;
-/// Longest IPv4 packet, and payload of one of IPv6.
+/// Longest IPv4 packet, and longest IPv6 payload.
 pub const LONGEST: usize = 65_535;
-/// Headroom that is left for the headers of links.
+/// Headroom reserved for link headers.
 pub const KEPT: usize = 32;
 
-/// Whether a packet fits the link once it is sealed.
+/// Whether a packet fits the link after encryption.
 pub enum Fit {
-    /// It does.
+    /// It fits.
     Whole,
-    /// Fragmented after encryption, into fragments of so many bytes.
+    /// It has to be fragmented after encryption, into fragments of this many bytes.
     Cut(u16),
-    /// It does not, and must not be cut.
+    /// It does not fit, and must not be fragmented.
     Not(Problem),
 }
 
-/// The plan of a sealed packet.
+/// Layout of an encrypted packet.
 pub struct Plan {
-    /// Bytes in front that stay: layer 2 and IP header in transport mode.
+    /// Number of bytes in front that are kept: layer 2 and IP header in transport mode.
     keep: usize,
-    /// Bytes before the packet that go: layer 2 in tunnel mode.
+    /// Number of bytes in front that are removed: layer 2 in tunnel mode.
     skip: usize,
-    /// Place of the byte that announces what is carried.
+    /// Offset of the protocol field.
     announced_at: usize,
-    /// Protocol of what is carried.
+    /// Protocol of the payload.
     next_header: u8,
-    /// The IP header in front of AH is of IPv6.
+    /// Whether the IP header in front of AH is IPv6.
     pub is_6: bool,
-    /// Fields of the packet in the clear.
+    /// Fields of the unencrypted packet.
     pub inside: Inside,
 }
 
@@ -74,13 +71,13 @@ impl Plan {
         let (keep, announced_at, is_6) = (front + len, announced_at + front, version == 6);
         Some(Self { keep, skip: 0, announced_at, next_header, is_6, inside })
     }
-    /// Length of an IP packet of so many bytes once it is sealed.
+    /// Length of an IP packet of `len` bytes after encryption.
     pub fn sealed(&self, sa: &Sa, front: usize, len: usize) -> usize {
         let payload = len.saturating_sub(self.keep.saturating_sub(front));
         let (header, behind) = self.around(sa, payload);
         len + sa.outside.len() + header + behind
     }
-    /// Bytes that an association puts in front of a payload of so many bytes, and behind.
+    /// Number of bytes that an SA adds before and after a payload.
     #[inline(always)]
     fn around(&self, sa: &Sa, payload: usize) -> (usize, usize) {
         match sa.is_ah() {
@@ -88,7 +85,7 @@ impl Plan {
             false => (HEADER + sa.keys.iv(), sa.keys.behind(payload)),
         }
     }
-    /// The ICMP error about an IP packet that is too long to be sealed and sent in `mtu` bytes.
+    /// The ICMP error for an IP packet that exceeds `mtu` after encryption.
     fn too_long(&self, sa: &Sa, front: usize, mtu: usize, is_6: bool) -> Problem {
         let mut fits = mtu;
         while fits > 0 && self.sealed(sa, front, fits) > mtu {
@@ -113,7 +110,7 @@ impl Plan {
     }
 }
 
-/// Writes a packet, whose payload is at its place, around it.
+/// Writes headers and trailer around a payload that is in place.
 fn fill(
     sa: &Sa,
     plan: &Plan,
@@ -142,7 +139,8 @@ fn fill(
     sa.keys.seal(bytes, (esp, end), plan.next_header, (number, unique))
 }
 
-/// Gives an IPv4 packet that may be cut behind its seal an identification, which AH signs.
+/// Sets the identification of an IPv4 packet that may be fragmented after encryption; AH
+/// authenticates it.
 fn identify(packet: &mut [u8], number: u64) -> Option<()> {
     if packet.len() <= NEVER_CUT || packet.first()? >> 4 != 4 {
         return Some(());
@@ -156,7 +154,7 @@ fn identify(packet: &mut [u8], number: u64) -> Option<()> {
     Some(())
 }
 
-/// Copies the segments of a packet, one behind the other.
+/// Copies the segments of a packet into one buffer.
 pub fn gather(p: &Buffer<'_>, room: &mut [u8]) -> Option<usize> {
     let mut len = 0;
     for segment in p.segments() {
@@ -210,7 +208,7 @@ pub fn seal<N: Node>(
     Ok(number)
 }
 
-/// The fate of a packet that is too long for the link once it is sealed.
+/// Handling of a packet that is too long for the link after encryption.
 #[cold]
 #[inline(never)]
 pub fn too_long(

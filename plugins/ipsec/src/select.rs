@@ -2,27 +2,21 @@
 //! are checked by policies; `ipsec4-output-feature`, `ipsec6-output-feature`: outbound ones are
 //! checked.
 
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, SlabReader};
+use infra::counter::Rows;
 use net::adjacency::{Adjacency, Role};
 use net::gso::{self, UNDONE};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::ah;
 use super::cut::cut;
 use super::flows::{Flows, Key};
 use super::sa::Sa;
-use super::spd::{Action, Flow, Rule, Spd};
+use super::spd::{Action, Flow, Rule, Spd, has_ports};
 use super::{Applied, Work};
 
 /// A packet was decrypted on its receive interface.
 pub const OPENED: Flags = Flags::feature(1);
-/// A packet was sealed for the interface that it leaves by.
+/// A packet was encrypted for its outgoing interface.
 pub const SEALED: Flags = Flags::feature(2);
 
 /// The nodes.
@@ -30,7 +24,7 @@ pub const INPUT: [&str; 2] = ["ipsec4-input-feature", "ipsec6-input-feature"];
 /// The nodes for outbound packets.
 pub const OUTPUT: [&str; 2] = ["ipsec4-output-feature", "ipsec6-output-feature"];
 
-/// Reads of both kinds of nodes.
+/// State read by both kinds of nodes.
 #[derive(Clone)]
 pub struct Policies {
     pub(super) applied: SlabReader<Applied>,
@@ -40,7 +34,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The database of an interface, and its place.
+    /// The database of an interface, and its index.
     fn of<'e>(&'e self, interface: u32, epoch: Epoch<'e>) -> Option<(u32, &'e Spd)> {
         let place = self.applied.read(interface, epoch)?.0?;
         Some((place, self.spds.read(place, epoch)?))
@@ -52,7 +46,7 @@ impl Policies {
     }
 }
 
-/// Fields of a packet that policies compare.
+/// Fields of a packet that policies match.
 #[derive(Clone, Copy)]
 struct Seen {
     protocol: Protocol,
@@ -60,13 +54,13 @@ struct Seen {
     dst: u128,
     /// Source and destination port.
     ports: Option<(u16, u16)>,
-    /// The place of the protocol's header.
+    /// Offset of the upper-layer header.
     offset: usize,
     is_fragment: bool,
 }
 
 impl Seen {
-    /// Of an IP packet whose header these bytes begin with.
+    /// Parses an IP packet that begins with its header.
     #[inline(always)]
     fn of(packet: &[u8], is_6: bool) -> Option<Self> {
         let (protocol, src, dst, offset, is_later, is_fragment) = if is_6 {
@@ -87,15 +81,14 @@ impl Seen {
             let is_later = h.fragment_offset() != 0;
             (h.protocol, bits(h.src), bits(h.dst), h.header_len(), is_later, h.is_fragment())
         };
-        let has_ports = [Protocol::TCP, Protocol::UDP, Protocol::SCTP].contains(&protocol);
-        let ports = packet.get(offset..).filter(|_| has_ports && !is_later);
+        let ports = packet.get(offset..).filter(|_| has_ports(protocol) && !is_later);
         let ports = ports.and_then(|bytes| {
             let [a, b, c, d] = *bytes.first_chunk::<4>()?;
             Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
         });
         Some(Self { protocol, src, dst, ports, offset, is_fragment })
     }
-    /// The SPI of a protected packet, if this may be one.
+    /// The SPI, if this may be a protected packet.
     #[inline(always)]
     fn spi(&self, packet: &[u8]) -> Option<u32> {
         let at = match self.protocol {
@@ -131,13 +124,13 @@ pub struct Input<const IS_6: bool> {
 /// Edges of [`Input`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum InputNext<const IS_6: bool> {
-    /// To be opened: ESP.
+    /// Decrypt ESP.
     #[to(["esp4-decrypt", "esp6-decrypt"][IS_6 as usize], payload = Work)]
     Esp,
-    /// To be opened: AH.
+    /// Verify AH.
     #[to(["ah4-decrypt", "ah6-decrypt"][IS_6 as usize], payload = Work)]
     Ah,
-    /// To be reassembled, and received again (RFC 4303 section 3.4.1).
+    /// Reassemble, and receive again (RFC 4303 section 3.4.1).
     #[to(["ip4-full-reassembly-again", "ip6-full-reassembly-again"][IS_6 as usize])]
     Reassemble,
     /// On with the features of the interface.
@@ -171,8 +164,7 @@ pub enum InputCount {
 }
 
 impl Policies {
-    /// Whether some association may open what a packet is a fragment of: only the first one has an
-    /// SPI.
+    /// Whether an SA may decrypt the packet of a fragment: only the first fragment has an SPI.
     #[cold]
     #[inline(never)]
     fn may_open(&self, spd: &Spd, seen: &Seen, is_6: bool, epoch: Epoch<'_>) -> bool {
@@ -180,7 +172,7 @@ impl Policies {
         let mut all = spd.protect[usize::from(is_6)].values();
         all.any(|rules| self.protecting(rules, (seen, &flow), epoch).is_some())
     }
-    /// The policy whose association opens a packet.
+    /// The policy whose SA decrypts a packet.
     #[inline(always)]
     fn protecting<'e>(
         &'e self,
@@ -243,7 +235,8 @@ impl<const IS_6: bool> Node for Input<IS_6> {
                 let flow = seen.inbound();
                 let rules = spi.and_then(|spi| spd.protect[usize::from(IS_6)].get(&spi));
                 let opens = |rules| policies.protecting(rules, (&seen, &flow), epoch);
-                // What an association may be for is not remembered: that changes with it.
+                // Packets with an SPI of an SA are not cached, since their inner packets can
+                // differ.
                 let key = (has_flows && rules.is_none()).then(|| seen.key(place));
                 let version = spd.versions[0];
                 let known = key.as_ref().and_then(|key| flows.find(key, version));
@@ -283,11 +276,11 @@ pub struct Output<const IS_6: bool> {
     pub(super) policies: Policies,
     pub(super) adjacencies: SlabReader<Adjacency>,
     pub(super) flows: Flows,
-    /// State of the sequence that identifications are taken from.
+    /// State of the sequence of IPv4 identifications.
     pub(super) sequence: u64,
 }
 
-/// Each thread has a sequence of its own.
+/// Each thread has its own sequence.
 impl<const IS_6: bool> Clone for Output<IS_6> {
     fn clone(&self) -> Self {
         Self {
@@ -302,13 +295,13 @@ impl<const IS_6: bool> Clone for Output<IS_6> {
 /// Edges of [`Output`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum OutputNext<const IS_6: bool> {
-    /// To be sealed by ESP.
+    /// Encrypt with ESP.
     #[to(["esp4-encrypt", "esp6-encrypt"][IS_6 as usize], payload = Work)]
     Esp,
-    /// To be sealed by AH.
+    /// Authenticate with AH.
     #[to(["ah4-encrypt", "ah6-encrypt"][IS_6 as usize], payload = Work)]
     Ah,
-    /// It was cut into segments, which come one by one.
+    /// The packet was segmented, and the segments are processed one by one.
     #[to(OUTPUT[IS_6 as usize])]
     Again,
     /// On with the features of the interface.
@@ -422,7 +415,7 @@ impl<const IS_6: bool> Node for Output<IS_6> {
     }
 }
 
-/// Cuts a packet that nothing seals, if it does not fit the link.
+/// Fragments an unprotected packet that does not fit the link.
 #[inline(always)]
 fn fit<N: Node>(
     p: &mut Packet<'_, N>,

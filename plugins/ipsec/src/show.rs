@@ -1,12 +1,8 @@
 //! `show ipsec …`, `clear ipsec …`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output};
 use crypto::{CIPHERS, MACS};
-use net::Router;
-use serde::Serialize;
-use wire::Protocol;
+
+use net::prelude::*;
 
 use super::sa::Sa;
 use super::spd::Action;
@@ -91,10 +87,6 @@ struct SaRow {
     errors: Vec<(&'static str, u64)>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct SaRows(Vec<SaRow>);
-
 impl SaRow {
     fn of(router: &Router, (index, sa): (u32, &Sa)) -> Self {
         let (c, ipsec) = (&sa.config, router.own::<Ipsec>());
@@ -130,33 +122,27 @@ impl SaRow {
     }
 }
 
-impl fmt::Display for SaRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for r in &self.0 {
-            let flags = r.flags.join(" ");
-            let SaRow { index, id, spi, protocol, .. } = r;
-            write!(f, "[{index}] sa {id} (0x{id:x}) spi {spi} (0x{spi:08x}) ")?;
-            writeln!(f, "protocol:{protocol} flags:[{flags}]")?;
-            let thread = r.thread.map_or_else(|| "none".to_owned(), |thread| thread.to_string());
-            writeln!(
-                f,
-                "   thread:{thread} crypto alg {} integrity alg {}",
-                r.crypto, r.integrity
-            )?;
-            writeln!(f, "   seq {} last-seq {} window-size {}", r.sent, r.received, r.window)?;
-            if let Some(tunnel) = &r.tunnel {
-                writeln!(f, "   tunnel {tunnel}")?;
-            }
-            if let Some((src, dst)) = r.udp {
-                writeln!(f, "   UDP:[src:{src} dst:{dst}]")?;
-            }
-            writeln!(f, "   packets {} bytes {}", r.packets, r.bytes)?;
-            for (name, n) in &r.errors {
-                writeln!(f, "   {name}: {n}")?;
-            }
+fn write_sa_rows(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for r in rows {
+        let flags = r.flags.join(" ");
+        let SaRow { index, id, spi, protocol, .. } = r;
+        write!(f, "[{index}] sa {id} (0x{id:x}) spi {spi} (0x{spi:08x}) ")?;
+        writeln!(f, "protocol:{protocol} flags:[{flags}]")?;
+        let thread = r.thread.map_or_else(|| "none".to_owned(), |thread| thread.to_string());
+        writeln!(f, "   thread:{thread} crypto alg {} integrity alg {}", r.crypto, r.integrity)?;
+        writeln!(f, "   seq {} last-seq {} window-size {}", r.sent, r.received, r.window)?;
+        if let Some(tunnel) = &r.tunnel {
+            writeln!(f, "   tunnel {tunnel}")?;
         }
-        Ok(())
+        if let Some((src, dst)) = r.udp {
+            writeln!(f, "   UDP:[src:{src} dst:{dst}]")?;
+        }
+        writeln!(f, "   packets {} bytes {}", r.packets, r.bytes)?;
+        for (name, n) in &r.errors {
+            writeln!(f, "   {name}: {n}")?;
+        }
     }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -180,10 +166,6 @@ struct SpdRow {
     interfaces: Vec<String>,
     policies: Vec<PolicyRow>,
 }
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct SpdRows(Vec<SpdRow>);
 
 impl SpdRow {
     fn of(router: &Router, spd: &spd::Spd) -> Self {
@@ -217,41 +199,35 @@ impl SpdRow {
     }
 }
 
-impl fmt::Display for SpdRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for spd in &self.0 {
-            writeln!(f, "spd {}", spd.id)?;
-            for p in &spd.policies {
-                let PolicyRow { index, direction, family, priority, action, protocol, .. } = p;
-                writeln!(
-                    f,
-                    " {family}-{direction}: [{index}] priority {priority} action {action} \
-                     protocol {protocol}"
-                )?;
-                writeln!(f, "     local addr range {} remote addr range {}", p.local, p.remote)?;
-                writeln!(
-                    f,
-                    "     port ranges {} packets {} bytes {}",
-                    p.ports, p.packets, p.bytes
-                )?;
-            }
-            writeln!(f, " interfaces: {}", spd.interfaces.join(" "))?;
+fn write_spd_rows(rows: &[SpdRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for spd in rows {
+        writeln!(f, "spd {}", spd.id)?;
+        for p in &spd.policies {
+            let PolicyRow { index, direction, family, priority, action, protocol, .. } = p;
+            writeln!(
+                f,
+                " {family}-{direction}: [{index}] priority {priority} action {action} \
+                 protocol {protocol}"
+            )?;
+            writeln!(f, "     local addr range {} remote addr range {}", p.local, p.remote)?;
+            writeln!(f, "     port ranges {} packets {} bytes {}", p.ports, p.packets, p.bytes)?;
         }
-        Ok(())
+        writeln!(f, " interfaces: {}", spd.interfaces.join(" "))?;
     }
+    Ok(())
 }
 
-fn sa_rows(router: &Router, index: Option<u32>) -> SaRows {
+fn sa_rows(router: &Router, index: Option<u32>) -> Vec<SaRow> {
     let chosen = sa::all(router).filter(|(at, _)| index.is_none_or(|index| index == *at));
-    SaRows(chosen.map(|row| SaRow::of(router, row)).collect())
+    chosen.map(|row| SaRow::of(router, row)).collect()
 }
 
-fn spd_rows(router: &Router, id: Option<u32>) -> SpdRows {
+fn spd_rows(router: &Router, id: Option<u32>) -> Vec<SpdRow> {
     let chosen = spd::all(router).filter(|(_, spd)| id.is_none_or(|id| id == spd.id()));
-    SpdRows(chosen.map(|(_, spd)| SpdRow::of(router, spd)).collect())
+    chosen.map(|(_, spd)| SpdRow::of(router, spd)).collect()
 }
 
-/// Flows that are remembered, where they are.
+/// Numbers of cached flows, if the cache is enabled.
 #[derive(Serialize)]
 struct FlowRows {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -272,7 +248,7 @@ impl fmt::Display for FlowRows {
 }
 
 fn spds(router: &Router, id: Option<u32>) -> Output {
-    let mut shown = Output::of(spd_rows(router, id));
+    let mut shown = Output::rows(spd_rows(router, id), write_spd_rows);
     let ipsec = router.own::<Ipsec>();
     let [inbound, outbound] = [0, 1].map(|at| {
         let count = || flows::count(&ipsec.flows, at * flows::COLUMNS, ipsec.versions[at]);
@@ -292,23 +268,17 @@ struct ProtectRow {
     input_sa: Vec<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ProtectRows(Vec<ProtectRow>);
-
-impl fmt::Display for ProtectRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for r in &self.0 {
-            writeln!(f, "{} next-hop {}", r.interface, r.next_hop)?;
-            writeln!(f, " output-sa: {}", r.output_sa)?;
-            let all: Vec<_> = r.input_sa.iter().map(u32::to_string).collect();
-            writeln!(f, " input-sa: {}", all.join(" "))?;
-        }
-        Ok(())
+fn write_protect_rows(rows: &[ProtectRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for r in rows {
+        writeln!(f, "{} next-hop {}", r.interface, r.next_hop)?;
+        writeln!(f, " output-sa: {}", r.output_sa)?;
+        let all: Vec<_> = r.input_sa.iter().map(u32::to_string).collect();
+        writeln!(f, " input-sa: {}", all.join(" "))?;
     }
+    Ok(())
 }
 
-fn protect_rows(router: &Router) -> ProtectRows {
+fn protect_rows(router: &Router) -> Vec<ProtectRow> {
     let id = |index: &u32| protect::id_of(router, *index);
     let row = |t: &protect::Protected| ProtectRow {
         interface: router.interfaces.name(t.interface.0).to_string(),
@@ -316,7 +286,7 @@ fn protect_rows(router: &Router) -> ProtectRows {
         output_sa: id(&t.sa_out),
         input_sa: t.sa_in.iter().map(id).collect(),
     };
-    ProtectRows(protect::all(router).map(row).collect())
+    protect::all(router).map(row).collect()
 }
 
 #[derive(Serialize)]
@@ -326,21 +296,15 @@ struct KeyRow {
     sa: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct KeyRows(Vec<KeyRow>);
-
-impl fmt::Display for KeyRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = self.0.iter();
-        rows.try_for_each(|r| {
-            let KeyRow { remote, spi, sa } = r;
-            writeln!(f, " {remote} spi {spi} (0x{spi:08x}) sa {sa}")
-        })
-    }
+fn write_key_rows(rows: &[KeyRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut rows = rows.iter();
+    rows.try_for_each(|r| {
+        let KeyRow { remote, spi, sa } = r;
+        writeln!(f, " {remote} spi {spi} (0x{spi:08x}) sa {sa}")
+    })
 }
 
-fn key_rows(router: &Router) -> KeyRows {
+fn key_rows(router: &Router) -> Vec<KeyRow> {
     let row = |(is_6, remote, spi, sa): (bool, u128, u32, u32)| KeyRow {
         remote: match is_6 {
             true => std::net::Ipv6Addr::from_bits(remote).into(),
@@ -349,7 +313,7 @@ fn key_rows(router: &Router) -> KeyRows {
         spi,
         sa: protect::id_of(router, sa),
     };
-    KeyRows(protect::keys(router).into_iter().map(row).collect())
+    protect::keys(router).into_iter().map(row).collect()
 }
 
 #[derive(Serialize)]
@@ -359,24 +323,18 @@ struct ItfRow {
     mode: &'static str,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ItfRows(Vec<ItfRow>);
-
-impl fmt::Display for ItfRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = self.0.iter();
-        rows.try_for_each(|r| writeln!(f, "[{}] {} {}", r.instance, r.interface, r.mode))
-    }
+fn write_itf_rows(rows: &[ItfRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut rows = rows.iter();
+    rows.try_for_each(|r| writeln!(f, "[{}] {} {}", r.instance, r.interface, r.mode))
 }
 
-fn itf_rows(router: &Router) -> ItfRows {
+fn itf_rows(router: &Router) -> Vec<ItfRow> {
     let row = |(interface, itf): (net::InterfaceIndex, protect::itf::Itf)| ItfRow {
         instance: itf.instance,
         interface: router.interfaces.name(interface.0).to_string(),
         mode: if itf.is_multipoint { "p2mp" } else { "p2p" },
     };
-    ItfRows(protect::itf::all(router).map(row).collect())
+    protect::itf::all(router).map(row).collect()
 }
 
 fn clear(router: &mut Router, index: Option<u32>, with_policies: bool) -> Result<(), Error> {
@@ -398,23 +356,31 @@ fn clear(router: &mut Router, index: Option<u32>, with_policies: bool) -> Result
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: ShowSa| Ok(Output::of(sa_rows(router, c.index))));
+    cli.command(|router: &mut Router, c: ShowSa| {
+        Ok(Output::rows(sa_rows(router, c.index), write_sa_rows))
+    });
     cli.command(|router: &mut Router, c: ShowSpd| match c.bindings {
         true => {
             let mut rows = spd_rows(router, c.id);
-            rows.0.iter_mut().for_each(|spd| spd.policies.clear());
-            Ok(Output::of(rows))
+            rows.iter_mut().for_each(|spd| spd.policies.clear());
+            Ok(Output::rows(rows, write_spd_rows))
         }
         false => Ok(spds(router, c.id)),
     });
-    cli.command(|router: &mut Router, _: ShowProtect| Ok(Output::of(protect_rows(router))));
-    cli.command(|router: &mut Router, _: ShowKeys| Ok(Output::of(key_rows(router))));
-    cli.command(|router: &mut Router, _: ShowItf| Ok(Output::of(itf_rows(router))));
+    cli.command(|router: &mut Router, _: ShowProtect| {
+        Ok(Output::rows(protect_rows(router), write_protect_rows))
+    });
+    cli.command(|router: &mut Router, _: ShowKeys| {
+        Ok(Output::rows(key_rows(router), write_key_rows))
+    });
+    cli.command(|router: &mut Router, _: ShowItf| {
+        Ok(Output::rows(itf_rows(router), write_itf_rows))
+    });
     cli.command(|router: &mut Router, _: ShowAll| {
-        let mut all = Output::of(sa_rows(router, None));
+        let mut all = Output::rows(sa_rows(router, None), write_sa_rows);
         all.append(spds(router, None));
-        all.append(Output::of(protect_rows(router)));
-        all.append(Output::of(itf_rows(router)));
+        all.append(Output::rows(protect_rows(router), write_protect_rows));
+        all.append(Output::rows(itf_rows(router), write_itf_rows));
         Ok(all)
     });
     cli.command(|router: &mut Router, c: ClearSa| clear(router, c.index, false));

@@ -1,36 +1,31 @@
-//! Security policies: actions for packets between ranges of addresses and ports (RFC 4301 section
-//! 4.4.1). A database of them is applied to interfaces.
+//! Security policies: actions for packets by ranges of addresses and ports (RFC 4301 section
+//! 4.4.1). Databases of policies are applied to interfaces.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use control::stats::Columns;
-use net::interface::{Change, NoInterface};
+use net::prelude::*;
 use net::tunnel::Tuple;
-use net::{InterfaceIndex, Router};
-use wire::Protocol;
 
 use super::list::{List, Rank};
 use super::startup::Settings;
 use super::{Applied, Error, Ipsec, sa};
 
-/// Policies at most.
+/// Limit of policies.
 pub const MOST: usize = 1 << 20;
-/// Databases at most.
+/// Limit of databases.
 pub const MOST_SPDS: usize = 1 << 16;
 pub(super) const COLUMNS: Columns = Columns::growing("ipsec policy", MOST);
 
 /// Action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It goes on as it is.
+    /// Pass without protection.
     Bypass,
     /// Discard.
     Discard,
-    /// The association of this id protects it.
+    /// Protect with the SA of this ID.
     Protect(u32),
 }
 
@@ -41,11 +36,11 @@ pub struct Policy {
     pub priority: i32,
     /// True for outbound packets.
     pub is_outbound: bool,
-    /// For IPv6.
+    /// Whether it is for IPv6.
     pub is_6: bool,
     /// Action.
     pub action: Action,
-    /// Their protocol; `None` for any.
+    /// Protocol; `None` for any.
     pub protocol: Option<Protocol>,
     /// Addresses of the far side.
     pub remote: RangeInclusive<IpAddr>,
@@ -57,7 +52,7 @@ pub struct Policy {
     pub local_ports: RangeInclusive<u16>,
 }
 
-/// A packet, as policies see it.
+/// The fields of a packet that policies match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Its protocol.
@@ -70,18 +65,24 @@ pub struct Flow {
     pub ports: Option<(u16, u16)>,
 }
 
-/// A policy as nodes read it.
+/// Whether packets of a protocol have ports.
+#[inline(always)]
+pub fn has_ports(protocol: Protocol) -> bool {
+    [Protocol::TCP, Protocol::UDP, Protocol::SCTP].contains(&protocol)
+}
+
+/// A policy for the nodes.
 #[derive(Debug)]
 pub struct Rule {
     /// Its configuration.
     pub policy: Policy,
-    /// Its place among others.
+    /// Its rank among policies.
     pub rank: Rank,
-    /// Number of its counters.
+    /// Index of its counters.
     pub index: u32,
-    /// The association's number, and its SPI.
+    /// Index and SPI of the SA.
     pub sa: (u32, u32),
-    /// The association is of AH.
+    /// Whether the SA uses AH.
     pub is_ah: bool,
     /// Addresses of the far side.
     pub remote: RangeInclusive<u128>,
@@ -95,12 +96,12 @@ impl Rule {
     pub fn action(&self) -> Action {
         self.policy.action
     }
-    /// Whether both addresses are in its ranges.
+    /// Whether both addresses match.
     #[inline(always)]
     pub fn has_addresses(&self, flow: &Flow) -> bool {
         self.remote.contains(&flow.remote) && self.local.contains(&flow.local)
     }
-    /// Whether it is about a packet.
+    /// Whether it matches a packet.
     #[inline(always)]
     pub fn matches(&self, flow: &Flow) -> bool {
         let Policy { protocol, remote_ports, local_ports, .. } = &self.policy;
@@ -109,23 +110,33 @@ impl Rule {
         };
         protocol.is_none_or(|protocol| protocol == flow.protocol)
             && self.has_addresses(flow)
-            && flow.ports.is_none_or(has_ports)
+            && flow.ports.map_or_else(|| self.takes_without_ports(), has_ports)
+    }
+    /// Whether it is about packets without ports. The ports of fragments after the first are
+    /// unknown: a policy that bypasses some ports must not let them through, but they may be
+    /// protected or dropped.
+    #[cold]
+    fn takes_without_ports(&self) -> bool {
+        let Policy { protocol, remote_ports, local_ports, action, .. } = &self.policy;
+        let is_whole = |ports: &RangeInclusive<u16>| *ports == (0..=u16::MAX);
+        let has_none = protocol.is_some_and(|protocol| !has_ports(protocol));
+        *action != Action::Bypass || has_none || (is_whole(remote_ports) && is_whole(local_ports))
     }
 }
 
-/// A database, as nodes read it.
+/// A policy database for the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Spd {
     id: u32,
-    /// The last changes of inbound and outbound policies.
+    /// Versions of inbound and outbound policies.
     pub versions: [u64; 2],
-    /// For outbound packets, over IPv4 and IPv6.
+    /// Policies for outbound packets, over IPv4 and IPv6.
     pub outbound: [List; 2],
-    /// For protected inbound packets.
+    /// Policies that protect inbound packets, by SPI.
     pub protect: [HashMap<u32, Vec<Arc<Rule>>>; 2],
-    /// For those that are let through.
+    /// Policies that bypass inbound packets.
     pub bypass: [List; 2],
-    /// For those that are dropped.
+    /// Policies that discard inbound packets.
     pub discard: [List; 2],
 }
 
@@ -171,14 +182,14 @@ impl Spd {
         let at = usize::from(is_6);
         self.bypass[at].find(flow).or_else(|| self.discard[at].find(flow))
     }
-    /// The place that flows of such a policy are remembered by: twice its place among its kind, and
-    /// one more for those that drop.
+    /// The index of such a policy in the flow cache: twice its index in its list, plus one for
+    /// policies that discard.
     pub fn inbound_place(&self, is_6: bool, rule: &Rule) -> Option<u32> {
         let is_drop = rule.action() == Action::Discard;
         let lists = if is_drop { &self.discard } else { &self.bypass };
         Some(lists[usize::from(is_6)].place(rule)? << 1 | u32::from(is_drop))
     }
-    /// The policy at such a place.
+    /// The policy at such an index.
     pub fn inbound_at(&self, is_6: bool, place: u32) -> Option<&Rule> {
         let lists = if place & 1 == 0 { &self.bypass } else { &self.discard };
         lists[usize::from(is_6)].at(place >> 1)
@@ -187,8 +198,7 @@ impl Spd {
     pub fn id(&self) -> u32 {
         self.id
     }
-    /// All policies, with the numbers of their counters: those out before those in, those looked
-    /// at first in front.
+    /// All policies with the indices of their counters: outbound before inbound, in matching order.
     pub fn policies(&self) -> Vec<(u32, &Policy)> {
         let mut all: Vec<_> = self.all().map(|rule| (rule.index, &rule.policy)).collect();
         all.sort_by_key(|(index, p)| (!p.is_outbound, p.is_6, -i64::from(p.priority), *index));
@@ -196,7 +206,7 @@ impl Spd {
     }
 }
 
-/// The place of a database.
+/// The index of a database.
 fn place(router: &Router, id: u32) -> Result<u32, Error> {
     router.own::<Ipsec>().spd_by_id.get(&id).copied().ok_or(Error::NoSpd(id))
 }
@@ -206,7 +216,7 @@ pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Spd)> {
     router.own::<Ipsec>().spds.iter()
 }
 
-/// Makes a database.
+/// Creates a database.
 ///
 /// # Errors
 /// [`Error::SpdExists`], [`Error::Full`].
@@ -221,7 +231,7 @@ pub fn add(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes a database with its policies; interfaces that it was applied to have none then.
+/// Deletes a database with its policies; interfaces that used it then have none.
 ///
 /// # Errors
 /// [`Error::NoSpd`].
@@ -240,7 +250,7 @@ pub fn remove(router: &mut Router, id: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives up what a policy has of others.
+/// Releases the SA and the counters of a policy.
 fn forget(router: &mut Router, rule: &Rule) {
     router.own_mut::<Ipsec>().free_policies.push(rule.index);
     if let Action::Protect(_) = rule.policy.action {
@@ -248,7 +258,7 @@ fn forget(router: &mut Router, rule: &Rule) {
     }
 }
 
-/// Applies a database to an interface, instead of another one, or none.
+/// Applies a database to an interface, replacing another one; `None` removes it.
 ///
 /// # Errors
 /// [`Error::NoSpd`], [`Error::NoInterface`].
@@ -257,7 +267,7 @@ pub fn apply(router: &mut Router, interface: InterfaceIndex, id: Option<u32>) ->
     put_on(router, interface, place)
 }
 
-/// Applies what is at a place. Packets reach policies in one piece, and are cut behind them.
+/// Applies the database at an index. Packets are fragmented after the policies.
 fn put_on(router: &mut Router, interface: InterfaceIndex, place: Option<u32>) -> Result<(), Error> {
     router.cut_behind(interface, false);
     router.put(interface, Applied(place))?;
@@ -265,7 +275,7 @@ fn put_on(router: &mut Router, interface: InterfaceIndex, place: Option<u32>) ->
     Ok(())
 }
 
-/// Forgets an interface that goes.
+/// Removes the setting of a deleted interface.
 pub(super) fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change == Change::Deleting {
         router.cut_behind(interface, false);
@@ -278,7 +288,7 @@ impl From<NoInterface> for Error {
     }
 }
 
-/// Adds a policy; returns the number of its counters.
+/// Adds a policy; returns the index of its counters.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -317,15 +327,15 @@ pub fn add_policy(router: &mut Router, id: u32, policy: Policy) -> Result<u32, E
     Ok(index)
 }
 
-/// Publishes a database whose policies of a direction have changed. It comes with its version at
-/// once: what a thread remembers of one never meets the policies of another.
+/// Publishes a database whose policies of one direction have changed, together with its version, so
+/// that cached flows of one version are never used with policies of another.
 fn put(ipsec: &mut Ipsec, place: u32, spd: Spd, is_outbound: bool) {
     ipsec.versions[usize::from(is_outbound)] += 1;
     ipsec.spds.replace(place, Spd { versions: ipsec.versions, ..spd });
     renew(ipsec, usize::from(is_outbound));
 }
 
-/// Publishes all databases that have an older version, where flows are remembered.
+/// Publishes all databases that have an older version, if the flow cache is enabled.
 fn renew(ipsec: &mut Ipsec, direction: usize) {
     if ipsec.settings.flows[direction] == 0 {
         return;
@@ -352,7 +362,7 @@ pub fn remove_policy(router: &mut Router, id: u32, policy: &Policy) -> Result<u3
     Ok(found.index)
 }
 
-/// Interfaces and the databases that are applied to them.
+/// Interfaces and their databases.
 pub fn applied(router: &Router) -> Vec<(InterfaceIndex, u32)> {
     let spds = &router.own::<Ipsec>().spds;
     let id = |place: &u32| spds.at(*place).map(Spd::id);

@@ -1,33 +1,31 @@
 //! `ipsec { }` of the startup configuration.
 
-use control::cli::Args;
-use control::feature::Refused;
-use net::{Parts, refuse};
+use net::prelude::*;
 
-/// Flows that are remembered on a thread unless it is said.
+/// Default number of cached flows per thread.
 const FLOWS: usize = 1 << 22;
-/// Flows that are remembered on a thread at most.
+/// Limit of cached flows per thread.
 const MOST_FLOWS: usize = 1 << 26;
 
-/// How policies are found. Pairs are of IPv4 and IPv6.
+/// Methods of policy lookup. Pairs are for IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// By tables, outbound.
+    /// Lookup by tables for outbound packets.
     pub out_by_table: [bool; 2],
-    /// By tables, inbound.
+    /// Lookup by tables for inbound packets.
     pub in_by_table: [bool; 2],
-    /// Flows of IPv4 cached on a thread: inbound, outbound; 0 for none.
+    /// Cached IPv4 flows per thread: inbound, outbound; 0 for none.
     pub flows: [usize; 2],
 }
 
-/// Reads `<word> on` or `<word> off`; `None` for another word.
+/// Parses `<word> on` or `<word> off`; `None` for another word.
 fn switch(args: &mut Args<'_>, word: &str) -> Option<bool> {
     [("on", true), ("off", false)]
         .into_iter()
         .find_map(|(value, is_on)| args.keyword(&format!("{word} {value}")).then_some(is_on))
 }
 
-/// Reads the stanzas.
+/// Parses the stanzas.
 pub(super) fn read(parts: &Parts<'_>) -> Result<Settings, Refused> {
     const FAMILIES: [&str; 2] = ["ipv4", "ipv6"];
     let mut settings = Settings::default();

@@ -1,12 +1,10 @@
 //! Messages of the module `l2`: what is done for them.
 
-use std::net::IpAddr;
 use std::ops::Bound;
 
-use control::api::{Api, Caller, Retval};
+use control::api::Caller;
 use net::interface::TagRewrite;
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, MacAddr};
+use net::prelude::*;
 
 use super::arcs::input;
 use super::arp_term::Heard;

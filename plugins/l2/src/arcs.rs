@@ -80,7 +80,7 @@ pub fn bits_on(router: &Router, arc: &FeatureArc, interface: InterfaceIndex) -> 
     bits.fold(0, |bits, (bit, _)| bits | 1 << bit)
 }
 
-/// Switches the features of some bits on or off for an interface, those that are there.
+/// Enables or disables the existing features of some bits on an interface.
 pub fn switch(
     router: &mut Router,
     arc: &'static FeatureArc,

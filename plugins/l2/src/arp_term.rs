@@ -1,18 +1,11 @@
 //! `arp-term-l2bd`: answers ARP requests and neighbour solicitations for addresses whose owner the
 //! domain knows, so that they need not be flooded (RFC 826, RFC 4861).
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use graph::{Buffer, Frame, Node, Packet};
-use infra::rcu::Epoch;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::arp::{self, Operation};
 use wire::checksum;
-use wire::ethernet::{EtherType, Header};
+use wire::ethernet::Header;
 use wire::nd::{NeighborAdvertisement, NeighborSolicitation, OVERRIDE, SOLICITED};
-use wire::{MacAddr, Protocol, icmp6, ip6};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::packet::{self, FrameTrace, Layer2};
 use super::state::Tables;
@@ -158,17 +151,16 @@ impl Terminate {
         let (asked, _) = NeighborSolicitation::ref_from_prefix(rest).ok()?;
         let is_right = ip.next_header == Protocol::ICMP6 && ip.hop_limit == 255;
         let (target, asker, kind) = (asked.target_addr(), ip.src_addr(), asked.icmp.kind);
-        let speaker = match kind {
-            icmp6::Type::NEIGHBOR_SOLICITATION => asker,
-            icmp6::Type::NEIGHBOR_ADVERTISEMENT => target,
-            _ => return Some(false),
-        };
+        let tells = [icmp6::Type::NEIGHBOR_SOLICITATION, icmp6::Type::NEIGHBOR_ADVERTISEMENT];
         // One that looks for duplicates has no address yet: its owner is to hear of it.
-        if !is_right || target.is_multicast() || speaker.is_unspecified() {
+        if !tells.contains(&kind) || !is_right || target.is_multicast() || asker.is_unspecified() {
             return Some(false);
         }
-        let interface = InterfaceIndex(p.rx());
-        self.heard.send(Heard { ip: speaker.into(), mac: source, interface });
+        // Clients get the address of the asking host, unless it is link-local.
+        if !asker.is_unicast_link_local() {
+            let interface = InterfaceIndex(p.rx());
+            self.heard.send(Heard { ip: asker.into(), mac: source, interface });
+        }
         if kind != icmp6::Type::NEIGHBOR_SOLICITATION {
             return Some(false);
         }

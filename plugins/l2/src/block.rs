@@ -1,9 +1,8 @@
 //! Blocks of frames on the fast path: their addresses, and what is known of them.
 
-use graph::{BLOCK, Buffer, Flags};
-use infra::counter::Volume;
+use graph::BLOCK;
 use infra::table::exact::View;
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 use super::fib::{self, Entry};
 

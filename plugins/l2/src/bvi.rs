@@ -1,11 +1,7 @@
 //! The bridge's virtual interface: a loopback by which the router itself is a port of a domain.
 
-use control::api::{Message, Retval};
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use control::feature::Refusal;
-use net::{InterfaceIndex, InterfaceReply, Parts, Router};
-use wire::MacAddr;
+use net::InterfaceReply;
+use net::prelude::*;
 
 use super::fib;
 use super::macs::{self, Target};

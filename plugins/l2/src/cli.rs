@@ -1,11 +1,7 @@
 //! Commands that set bridge domains and their features.
 
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Text};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use control::cli::Text;
+use net::prelude::*;
 
 use super::arcs::input;
 use super::domain::{self, DEFAULT_BITS};

@@ -1,8 +1,7 @@
 //! The configuration of layer 2, as commands.
 
 use control::cli::Text;
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::arcs::{self, input};
 use super::bvi;

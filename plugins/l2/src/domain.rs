@@ -1,13 +1,8 @@
 //! Operations on bridge domains, their ports and their addresses.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use control::feature::Refusal;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::interface::{Kind, TagRewrite};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::arcs::{self, BLOCKING, input};
 use super::fib::{self, Entry};

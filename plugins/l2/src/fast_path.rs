@@ -8,13 +8,11 @@
 //! as it came, unchanged and uncounted, and goes node by node; so addresses that move do it behind
 //! the other frames of their vector. What nodes count is counted as if each had been called.
 
-use std::sync::Arc;
-
-use graph::{Ahead, Next, Node, Part, Passes, Slot};
-use infra::rcu::{Epoch, Reader, SlabReader};
+use graph::{Ahead, Next, Part, Passes};
 use net::ethernet::L2_INPUT;
 use net::fast_path::{EthernetInput, Outputs, Pause, edge};
 use net::interface::{Counters, EdgesReader, Port};
+use net::prelude::*;
 
 use super::block::{Block, Head};
 use super::fib::{Entry, minute};

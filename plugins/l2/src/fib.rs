@@ -3,11 +3,9 @@
 //! Keys are the 48 bits of an address above the 16 of a domain. A value is one number, so that it
 //! is read and changed at once.
 
-use std::ops::Range;
-
-use graph::{BLOCK, Buffer, Node, Passes};
+use graph::{BLOCK, Passes};
 use infra::table::exact::View;
-use wire::MacAddr;
+use net::prelude::*;
 
 /// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

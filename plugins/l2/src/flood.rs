@@ -2,12 +2,9 @@
 //! its split horizon group. `l2-uu-fwd`: frames for unknown addresses to the one interface for
 //! them.
 
-use std::sync::Arc;
-
-use graph::{Frame, Node, Packet};
-use infra::rcu::{Epoch, SlabReader};
 use net::gso;
 use net::interface::{Counters, Port};
+use net::prelude::*;
 
 use super::packet::{self, FrameTrace, Layer2, NotOurs, Protocol};
 use super::state::Tables;

@@ -1,11 +1,9 @@
 //! `l2-fwd`: sends a frame to the interface where its destination is known to be.
 
-use std::sync::Arc;
-
-use graph::{BLOCK, Buffer, Frame, Node, Packet};
-use infra::rcu::{Epoch, SlabReader};
+use graph::BLOCK;
 use infra::table::exact::View;
 use net::interface::{Counters, Port};
+use net::prelude::*;
 
 use super::fib::{self, Entry};
 use super::packet::{self, FrameTrace, Layer2, NotOurs, Protocol};

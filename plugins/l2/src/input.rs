@@ -1,12 +1,7 @@
 //! `l2-input`: the features for each frame of a bridged or cross-connected interface.
 
-use std::convert::Infallible;
-
-use graph::{Buffer, Frame, Node, Slot};
 use net::ethernet::L2_INPUT;
-use wire::ethernet::EtherType;
-use wire::{icmp6, ip6};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::fast_path::FastPath;
 use super::packet::{self, FrameTrace, Layer2};

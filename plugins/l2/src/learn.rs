@@ -1,9 +1,8 @@
 //! `l2-learn`: notes on which interface of its domain the source of a frame is.
 
-use graph::{BLOCK, Buffer, Continue, Frame, Node, Packet};
-use infra::rcu::Epoch;
+use graph::BLOCK;
 use infra::table::exact::{Change, Missed, View};
-use net::events::{Event, EventSender};
+use net::prelude::*;
 
 use super::fib::{self, Entry};
 use super::packet::{self, FrameTrace, Layer2};

@@ -38,12 +38,11 @@ mod show;
 pub mod state;
 
 use control::configuration::Configuration;
-use control::feature::Refused;
 use graph::BLOCK;
 use net::ethernet::{L2_INPUT, L2_OUTPUT, lend_layer2};
-use net::interface::{AttachedAt, Change, DEVICE_INPUT};
+use net::interface::DEVICE_INPUT;
 use net::ip::add_with_outputs;
-use net::{Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use arp_term::Heard;
 use fast_path::FastPath;
@@ -70,6 +69,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     add_patch(router)?;
     router.register_layer2("l2-input").map_err(refuse)?;
     router.interfaces.observe(follow);
+    router.addresses.show_layer2(show::place);
     let events = &mut router.events;
     events.handle::<learn::TableFilling>(|router, _| scan::wake(router));
     events.handle::<arp_term::Heard>(|router, heard| api::tell_heard(router, &heard));

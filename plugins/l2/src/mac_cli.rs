@@ -1,9 +1,6 @@
 //! Commands that set and forget addresses.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::domain;
 use super::macs::{self, Flush, Target};

@@ -1,8 +1,7 @@
 //! Messages of the module `l2` about addresses: their fields.
 
-use control::api::{Message, Record};
-use net::InterfaceIndex;
-use wire::MacAddr;
+use control::api::Record;
+use net::prelude::*;
 
 control::numbers! {
     /// MAC address event.

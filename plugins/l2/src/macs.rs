@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use infra::table::exact::{Change, Verdict};
 use infra::table::tally::Tally;
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::domain::Error;
 use super::fib::{self, Entry};

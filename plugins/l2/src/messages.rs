@@ -1,9 +1,8 @@
 //! Messages of the module `l2`: their fields.
 
 use control::api::types::Address;
-use control::api::{Fields, Message, Record, Text};
-use net::InterfaceIndex;
-use wire::MacAddr;
+use control::api::{Fields, Record};
+use net::prelude::*;
 
 control::numbers! {
     /// Role of a port in its domain.

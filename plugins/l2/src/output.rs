@@ -1,9 +1,8 @@
 //! `l2-output`: output processing of every frame; `l2-input-vtr` and `l2-efp-filter`.
 
-use graph::{Buffer, Continue, Frame, Node, Slot};
-use infra::rcu::SlabReader;
 use net::ethernet::{L2_OUTPUT, Tagged};
 use net::interface::{EdgesReader, Port};
+use net::prelude::*;
 
 use super::packet::{FrameTrace, Layer2};
 use super::rewrite::Edit;

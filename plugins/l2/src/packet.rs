@@ -1,16 +1,13 @@
 //! The metadata of a frame on its way through layer 2.
 
-use std::fmt;
-
+use graph::Payload;
 use graph::arc::Carried;
-use graph::{Buffer, Flags, Names, Payload, Record};
 use net::ethernet::Tagged;
 use net::interface::{Counters, Port};
-use wire::MacAddr;
-use wire::ethernet::{EtherType, Header};
+use net::prelude::*;
+use wire::ethernet::Header;
 use wire::print;
 use wire::vlan::Tag;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The metadata of a frame from `l2-input` on.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]

@@ -1,15 +1,12 @@
 //! The frames of a vector on the fast path of layer 2, from their keys to the exits they leave by.
 
-use std::ops::Range;
-
 use graph::arc::Start;
-use graph::{Ahead, BLOCK, Buffer, Flags, Node, Passes, Slot};
-use infra::counter::Volume;
-use infra::rcu::Epoch;
+use graph::{Ahead, BLOCK, Passes};
 use infra::table::exact::View;
 use net::ethernet::{L2_OUTPUT, note_headers};
 use net::fast_path::{Exit, Outputs};
 use net::interface::{Counters, EdgesReader};
+use net::prelude::*;
 use wire::ethernet::Header;
 
 use super::block::{Block, Head, Keys};

@@ -1,9 +1,7 @@
 //! Commands that set where the frames of interfaces go, and their tags.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::Stage;
 use net::interface::TagRewrite;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::domain;
 use super::rewrite::pbb;

@@ -1,15 +1,13 @@
 //! `l2-input-feat-arc` and `l2-output-feat-arc`: frames take the features of an arc of their own
 //! each for IPv4, IPv6 and everything else, and go on behind them at nodes called `…-end`.
 
-use std::convert::Infallible;
-
+use graph::Engine;
 use graph::arc::{Beside, FeatureArc};
-use graph::{BuildError, Continue, Engine, Frame, Node, Slot};
 use net::ethernet::{
     L2_INPUT, L2_INPUT_IP4, L2_INPUT_IP6, L2_INPUT_NONIP, L2_OUTPUT, L2_OUTPUT_IP4, L2_OUTPUT_IP6,
     L2_OUTPUT_NONIP,
 };
-use wire::ethernet::EtherType;
+use net::prelude::*;
 use wire::upper;
 
 /// The arcs of received (0) and sent (1) frames, by protocol.

@@ -1,12 +1,9 @@
 //! Looking through the learned addresses, slice by slice: forgetting what is old or flushed,
 //! telling a client what was learned, moved or forgotten, and growing the table.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use control::process::{Event, Wake};
+use control::process::Event;
 use infra::table::exact::Verdict;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::api;
 use super::fib::{self, Entry};

@@ -1,10 +1,6 @@
 //! Commands that show layer 2.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Output};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::arcs::{self, input};
 use super::domain;
@@ -165,39 +161,29 @@ fn rewrite_text(router: &Router, interface: InterfaceIndex) -> String {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Domains(Vec<DomainRow>);
-
-impl fmt::Display for Domains {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "no bridge-domains in use");
-        }
-        let names = ["BD-ID", "Index", "BSN", "Age(min)", "Learning", "U-Forwrd", "UU-Flood"];
-        write!(
-            f,
-            "{:>7} {:>7} {:>4}  {:<9} {:<9} {:<10} ",
-            names[0], names[1], names[2], names[3], names[4], names[5]
-        )?;
-        writeln!(
-            f,
-            " {:<10} Flooding  ARP-Term  arp-ufwd Learn-co Learn-li   BVI-Intf ",
-            names[6]
-        )?;
-        for row in &self.0 {
-            let age = match row.age_minutes {
-                0 => "off".to_owned(),
-                minutes => minutes.to_string(),
-            };
-            write!(f, "{:^8} {:^7} {:^4} {age:^9}", row.id, row.index, row.sequence)?;
-            write!(f, " {:^10} {:^10} {:^10}", on(row.learning), on(row.forwarding), row.unknown)?;
-            write!(f, " {:^10} {:^9} {:^9}", on(row.flooding), on(row.arp_term), on(row.arp_ufwd))?;
-            writeln!(f, " {:^8} {:^10} {:^10}", row.learned, row.limit, row.bvi)?;
-            row.details(f)?;
-        }
-        Ok(())
+fn write_domains(rows: &[DomainRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no bridge-domains in use");
     }
+    let names = ["BD-ID", "Index", "BSN", "Age(min)", "Learning", "U-Forwrd", "UU-Flood"];
+    write!(
+        f,
+        "{:>7} {:>7} {:>4}  {:<9} {:<9} {:<10} ",
+        names[0], names[1], names[2], names[3], names[4], names[5]
+    )?;
+    writeln!(f, " {:<10} Flooding  ARP-Term  arp-ufwd Learn-co Learn-li   BVI-Intf ", names[6])?;
+    for row in rows {
+        let age = match row.age_minutes {
+            0 => "off".to_owned(),
+            minutes => minutes.to_string(),
+        };
+        write!(f, "{:^8} {:^7} {:^4} {age:^9}", row.id, row.index, row.sequence)?;
+        write!(f, " {:^10} {:^10} {:^10}", on(row.learning), on(row.forwarding), row.unknown)?;
+        write!(f, " {:^10} {:^9} {:^9}", on(row.flooding), on(row.arp_term), on(row.arp_ufwd))?;
+        writeln!(f, " {:^8} {:^10} {:^10}", row.learned, row.limit, row.bvi)?;
+        row.details(f)?;
+    }
+    Ok(())
 }
 
 impl DomainRow {
@@ -391,18 +377,11 @@ struct ModeRow {
     peer: Option<String>,
 }
 
-/// Rows of text, a list in JSON.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<R>(Vec<R>, #[serde(skip)] &'static str);
-
-impl<R: fmt::Display> fmt::Display for Rows<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str(self.1);
-        }
-        self.0.iter().try_for_each(|row| writeln!(f, "{row}"))
+fn write_patches(rows: &[PatchRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no l2patch entries");
     }
+    rows.iter().try_for_each(|row| writeln!(f, "{row}"))
 }
 
 impl fmt::Display for ModeRow {
@@ -433,6 +412,24 @@ fn mode(router: &Router, index: InterfaceIndex) -> ModeRow {
     ModeRow { interface: name(index), mode, bridge, peer }
 }
 
+/// Where an interface is, as `show interface address` says it.
+pub(super) fn place(router: &Router, index: InterfaceIndex) -> Option<String> {
+    let bridging = router.own::<Bridging>();
+    match bridging.ports.get(&index)?.place {
+        Place::CrossConnect(to) => Some(format!("xconnect {}", router.interfaces.name(to.0))),
+        Place::Bridge(id, role, group) => {
+            let index = bridging.domains.get(&id)?.index;
+            let role = match role {
+                Role::Normal => "",
+                Role::Bvi => " bvi",
+                Role::Unknown => " uu-fwd",
+            };
+            Some(format!("bridge bd-id {id} idx {index} shg {group}{role}"))
+        }
+        Place::Lent(_) => None,
+    }
+}
+
 /// An interface whose frames leave by another one.
 #[derive(Serialize)]
 struct PatchRow {
@@ -456,8 +453,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             .domains
             .iter()
             .filter(|(id, _)| show.bridge_domain_id.is_none_or(|i| i == **id));
-        let rows = meant.map(|(id, domain)| domain_row(router, *id, domain, &show)).collect();
-        Ok(Output::of(Domains(rows)))
+        let rows = meant.map(|(id, domain)| domain_row(router, *id, domain, &show));
+        Ok(Output::rows(rows, write_domains))
     });
     cli.command(|router: &mut Router, show: ShowFib| Ok(Output::of(show_fib(router, &show))));
     cli.command(|router: &mut Router, show: ShowRewrites| {
@@ -467,19 +464,19 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             interface: router.interfaces.name(index.0).to_owned(),
             tag_rewrite: rewrite_text(router, index),
         };
-        Ok(Output::of(Rows(meant.into_iter().map(row).collect(), "")))
+        Ok(Output::list(meant.into_iter().map(row)))
     });
     cli.command(|router: &mut Router, show: ShowMode| {
         let all = || router.interfaces.iter().map(|i| i.index).collect();
         let meant: Vec<_> = if show.interfaces.is_empty() { all() } else { show.interfaces };
-        Ok(Output::of(Rows(meant.into_iter().map(|i| mode(router, i)).collect(), "")))
+        Ok(Output::list(meant.into_iter().map(|i| mode(router, i))))
     });
     cli.command(|router: &mut Router, _: ShowPatches| {
         let name = |i: InterfaceIndex| router.interfaces.name(i.0).to_owned();
         let row = |(from, to): (InterfaceIndex, &Patched)| {
             Some(PatchRow { rx: name(from), tx: name(to.0?) })
         };
-        let rows = router.settings::<Patched>().filter_map(row).collect();
-        Ok(Output::of(Rows(rows, "no l2patch entries\n")))
+        let rows = router.settings::<Patched>().filter_map(row);
+        Ok(Output::rows(rows, write_patches))
     });
 }

@@ -1,17 +1,10 @@
 //! Bridge domains and their ports, as control knows them and as nodes read them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use infra::rcu::{Shared, SharedSlab, SlabReader};
 use infra::table::exact::{Exact, ExactReader};
 use infra::table::tally::Tally;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::interface::{EdgesReader, Flooding, MAX_INTERFACES, Mode};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::arcs::{self, BLOCKING, input};
 use super::arp_term::Heard;
@@ -361,7 +354,10 @@ fn masks(router: &Router, seen: &mut PortSeen, effective: u32, has_unknown: bool
     let [unknown, flood] = ["l2-uu-fwd", "l2-flood"].map(bit);
     let unless = |has: u32, bit: u64| if effective & has != 0 { 0 } else { bit };
     let rewrite = if rewrites { 0 } else { bit("l2-rw") };
-    let one = terminate | unless(input::UU_FLOOD, flood) | unless(input::UU_FWD, unknown) | rewrite;
+    // Without a lookup, frames are flooded as those to groups are.
+    let looked_up = effective & input::FWD != 0;
+    let floods = if looked_up { input::UU_FLOOD } else { input::UU_FLOOD | input::FLOOD };
+    let one = terminate | unless(floods, flood) | unless(input::UU_FWD, unknown) | rewrite;
     let many = forward | unless(input::FLOOD, flood) | rewrite;
     seen.masks = [!one, !(many | terminate | unknown)];
     seen.usual = ["l2-learn", "l2-fwd", "l2-output"].map(bit);

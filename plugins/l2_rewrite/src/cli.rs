@@ -1,11 +1,7 @@
 //! `l2 rewrite entry`, `set interface l2 rewrite`, `show l2 rewrite`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Hex, Output, Print, hex};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::{Hex, hex};
+use net::prelude::*;
 
 use super::{Entry, NONE, Rewritten};
 
@@ -94,7 +90,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             mask: hex(&entry.mask),
             value: hex(&entry.value),
         };
-        Ok(Output::of(Entries(super::entries(router).map(row).collect())))
+        Ok(Output::rows(super::entries(router).map(row), write_entries))
     });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
         let row = |(interface, set): (InterfaceIndex, &Rewritten)| InterfaceRow {
@@ -102,7 +98,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             table: signed(set.table),
             miss: signed(set.miss),
         };
-        Ok(Output::of(Interfaces(router.settings::<Rewritten>().map(row).collect())))
+        Ok(Output::rows(router.settings::<Rewritten>().map(row), write_interfaces))
     });
 }
 
@@ -119,16 +115,10 @@ struct EntryRow {
     value: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Entries(Vec<EntryRow>);
-
-impl fmt::Display for Entries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|EntryRow { index, skip, mask, value }| {
-            writeln!(f, "{index} - mask:{mask} value:{value} skip:{skip}")
-        })
-    }
+fn write_entries(rows: &[EntryRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|EntryRow { index, skip, mask, value }| {
+        writeln!(f, "{index} - mask:{mask} value:{value} skip:{skip}")
+    })
 }
 
 #[derive(Serialize)]
@@ -138,14 +128,8 @@ struct InterfaceRow {
     miss: i64,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Interfaces(Vec<InterfaceRow>);
-
-impl fmt::Display for Interfaces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|InterfaceRow { interface, table, miss }| {
-            writeln!(f, "{interface} - classify-table {table} miss-index {miss}")
-        })
-    }
+fn write_interfaces(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|InterfaceRow { interface, table, miss }| {
+        writeln!(f, "{interface} - classify-table {table} miss-index {miss}")
+    })
 }

@@ -5,11 +5,8 @@
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
-use infra::rcu::{SharedSlab, SlabReader};
 use net::ethernet::L2_INPUT;
-use net::interface::{AttachedAt, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use classify::NONE;
 pub use node::Rewrite;

@@ -1,11 +1,8 @@
 //! `l2-rw`: rewrites bytes of bridged frames.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use classify::{Headers, Match, Moment, NONE, Table};
-use graph::{Buffer, Continue, Frame, Names, Node, Record};
-use infra::rcu::{Epoch, SlabReader};
+
+use net::prelude::*;
 
 use super::{Entry, Rewritten};
 

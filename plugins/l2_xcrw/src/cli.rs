@@ -1,11 +1,7 @@
 //! Commands about cross-connects with a rewrite.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Hex, Output, Print, hex};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::{Hex, hex};
+use net::prelude::*;
 
 use super::Rewritten;
 

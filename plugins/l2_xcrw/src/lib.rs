@@ -4,14 +4,10 @@
 
 mod cli;
 
-use std::fmt;
-
-use control::feature::{Refusal, Refused};
+use graph::Cpu;
 use graph::arc::Beside;
-use graph::{Cpu, Frame, Names, Node, Record, Slot};
-use infra::rcu::SlabReader;
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 
 /// Node.
 const NODE: &str = "l2-xcrw";

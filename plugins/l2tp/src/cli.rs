@@ -1,14 +1,10 @@
 //! Commands about L2TPv3 sessions.
 
-use std::fmt;
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
 use control::{HIDDEN, Secret};
+use net::prelude::*;
 use net::tunnel::{Outer, command, show};
-use net::{InterfaceIndex, Router};
 
 use super::{L2tp, TakesAny};
 

@@ -1,17 +1,9 @@
 //! `l2tp-decap-local`: packets of sessions for an address of this router; `l2tp-decap`: on an
 //! interface, whatever address they are for. What is no session's goes on there.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::rcu::{Reader, SlabReader};
 use net::interface::{Counters, Port};
-use net::ip::{V6, Version};
+use net::prelude::*;
 use net::tunnel::forget_outer;
-use wire::ip6;
-use zerocopy::FromBytes;
 
 use super::{By, DECAP, L2TP};
 

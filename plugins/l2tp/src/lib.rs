@@ -8,19 +8,10 @@ mod api;
 mod cli;
 mod decap;
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::feature::{Refusal, Refused};
-use infra::rcu::Shared;
-use net::adjacency::Link;
-use net::interface::AttachedAt;
-use net::ip6::IP6_UNICAST;
+use net::prelude::*;
 use net::tunnel::{
     Behind, Carrier, Encapsulate, Error as TunnelError, Kind, Outer, Tunnel, Tuple, made_mac,
 };
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::{MacAddr, Protocol};
 
 pub use api::*;
 pub use decap::{Decap, Error as DecapDrops};

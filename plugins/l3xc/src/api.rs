@@ -1,10 +1,9 @@
 //! Messages of the module `l3xc`.
 
-use control::api::{Api, Message, Record, Retval};
+use control::api::Record;
 use net::fib::types::FibPath;
 use net::fib::{Path, RouteOf};
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use net::prelude::*;
 
 use super::Key;
 

@@ -1,14 +1,7 @@
 //! `l3xc`, `show l3xc`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
 use net::fib::{Path, RouteOf, paths_of, words_of_path};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::IpVersion;
+use net::prelude::*;
 
 use super::Key;
 
@@ -134,17 +127,11 @@ struct Row {
     paths: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { interface, version, paths }| {
-            writeln!(f, "l3xc: {interface} {version}")?;
-            paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { interface, version, paths }| {
+        writeln!(f, "l3xc: {interface} {version}")?;
+        paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -161,6 +148,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 .filter_map(|path| words_of_path(router, version.into(), path))
                 .collect(),
         };
-        Ok(Output::of(Rows(super::all(router).map(row).collect())))
+        Ok(Output::rows(super::all(router).map(row), write_rows))
     });
 }

@@ -9,16 +9,8 @@ mod api;
 mod cli;
 mod node;
 
-use std::collections::BTreeMap;
-
-use control::feature::{Refusal, Refused};
 use net::fib::{self, Followed, GivenPaths, Path};
-use net::interface::{AttachedAt, Change};
-use net::ip::{V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::IpVersion;
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Crossed, Input};

@@ -1,11 +1,7 @@
 //! `l3xc-input-ip4`, `l3xc-input-ip6`: send packets to the load balance of their interface.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::ip::{Balanced, V4, V6, Version};
+use net::ip::Balanced;
+use net::prelude::*;
 
 use super::Balances;
 

@@ -1,8 +1,6 @@
 //! Messages of the module `lacp`.
 
-use control::api::{Api, Message, Text};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::{Ports, Speaking};
 

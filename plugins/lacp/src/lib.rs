@@ -11,20 +11,12 @@ mod machine;
 mod node;
 mod show;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use bond::{Bonds, Link};
-use control::cli::{Cli, Command};
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
 use control::stats::Number;
-use net::interface::Change;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, neighbor, refuse};
-use wire::MacAddr;
-use wire::ethernet::{EtherType, Header};
+use net::neighbor;
+use net::prelude::*;
+use wire::ethernet::Header;
 use wire::lacp::{Marker, Party, Pdu, SLOW_PROTOCOLS, state};
-use zerocopy::IntoBytes;
 
 pub use api::*;
 pub use machine::{Mux, Periodic, Port, Rx};
@@ -181,9 +173,10 @@ fn run(router: &mut Router, is_meant: impl Fn(&Speaking) -> bool) {
     }
 }
 
+/// As in the original what a member says comes from the address that it has from its bond.
 fn say(router: &mut Router, interface: InterfaceIndex, what: &[u8]) {
-    let Some((member, _)) = router.own::<Bonds>().of(interface) else { return };
-    say_from(router, interface, member.mac, what);
+    let Some(mac) = router.interfaces.at(interface).map(|i| i.mac) else { return };
+    say_from(router, interface, mac, what);
 }
 
 fn say_from(router: &mut Router, interface: InterfaceIndex, mac: MacAddr, what: &[u8]) {
@@ -191,7 +184,7 @@ fn say_from(router: &mut Router, interface: InterfaceIndex, mac: MacAddr, what: 
     neighbor::send(router, interface, [header.as_bytes(), what].concat());
 }
 
-/// The process: runs what is due, and sleeps until something is.
+/// The process: runs due actions, and sleeps until the next one.
 fn run_due(router: &mut Router) -> Wake {
     let now = router.now();
     let is_due = |of: &Speaking| of.port.next().is_some_and(|at| at <= now);

@@ -107,7 +107,7 @@ pub struct Port {
     said: [f64; BURST],
 }
 
-/// What is taken for the other end while nothing is known of it: one like this end, of no system.
+/// Parameters assumed for an unknown partner: those of this end, with system 0.
 fn unknown(actor: &Party) -> Party {
     Party { system: wire::MacAddr::ZERO, state: 0, ..*actor }
 }

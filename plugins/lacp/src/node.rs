@@ -1,12 +1,6 @@
 //! `lacp-input`: frames of the partner.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::lacp::{LACP, MARKER, Marker, Party, Pdu};
 
 use super::Seen;

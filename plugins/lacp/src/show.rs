@@ -1,10 +1,7 @@
 //! `show lacp`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output, Word};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::Word;
+use net::prelude::*;
 use wire::lacp::{Party, state};
 
 use super::{Ports, Speaking};
@@ -64,10 +61,6 @@ impl End {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>, #[serde(skip)] bool);
-
 fn row(router: &Router, interface: InterfaceIndex, of: &Speaking) -> Row {
     let port = &of.port;
     Row {
@@ -96,7 +89,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         if c.interface.is_empty() {
             rows = all.iter().map(|(i, of)| row(router, *i, of)).collect();
         }
-        Ok(Output::of(Rows(rows, c.details)))
+        Ok(Output::rows(rows, if c.details { write_details } else { write_rows }))
     });
 }
 
@@ -117,24 +110,23 @@ fn bits(end: &End) -> String {
     BITS.map(bit).join("   ")
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.1 {
-            return self.0.iter().try_for_each(|row| detail(f, row));
-        }
-        let words = BITS.map(|(_, word)| word).join("/");
-        writeln!(f, "{:55} {:31}  partner state", "", "actor state")?;
-        let head = ["interface name", "sw_if_index", "bond interface"];
-        writeln!(f, "{:<25} {:<12} {:<16} {words}  {words}", head[0], head[1], head[2])?;
-        self.0.iter().try_for_each(|row| {
-            let (actor, partner) = (bits(&row.actor), bits(&row.partner));
-            let (name, index, bond) = (&row.interface, row.sw_if_index, &row.bond);
-            writeln!(f, "{name:<25} {index:<12} {bond:<16}   {actor}    {partner}")?;
-            writeln!(f, "  LAG ID: [{}, {}]", row.actor.id(), row.partner.id())?;
-            let Row { rx, tx, mux, ptx, .. } = row;
-            writeln!(f, "  RX-state: {rx}, TX-state: {tx}, MUX-state: {mux}, PTX-state: {ptx}")
-        })
-    }
+fn write_details(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| detail(f, row))
+}
+
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let words = BITS.map(|(_, word)| word).join("/");
+    writeln!(f, "{:55} {:31}  partner state", "", "actor state")?;
+    let head = ["interface name", "sw_if_index", "bond interface"];
+    writeln!(f, "{:<25} {:<12} {:<16} {words}  {words}", head[0], head[1], head[2])?;
+    rows.iter().try_for_each(|row| {
+        let (actor, partner) = (bits(&row.actor), bits(&row.partner));
+        let (name, index, bond) = (&row.interface, row.sw_if_index, &row.bond);
+        writeln!(f, "{name:<25} {index:<12} {bond:<16}   {actor}    {partner}")?;
+        writeln!(f, "  LAG ID: [{}, {}]", row.actor.id(), row.partner.id())?;
+        let Row { rx, tx, mux, ptx, .. } = row;
+        writeln!(f, "  RX-state: {rx}, TX-state: {tx}, MUX-state: {mux}, PTX-state: {ptx}")
+    })
 }
 
 fn detail(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {

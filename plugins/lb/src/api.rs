@@ -1,9 +1,7 @@
 //! Answers to messages of the module `lb`.
 
 use control::api::types::{Address, AddressWithPrefix, IpDscp, IpProto};
-use control::api::{Api, Retval};
-use net::Router;
-use wire::Protocol;
+use net::prelude::*;
 
 use crate::maglev::share;
 use crate::messages::*;

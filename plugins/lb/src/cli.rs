@@ -1,12 +1,7 @@
 //! `lb …`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use translation::words::word;
-use wire::{Prefix, Protocol};
 
 use crate::nat::{self, Translating};
 use crate::state::{self, BUCKETS, Conf, Lb, TIMEOUT};

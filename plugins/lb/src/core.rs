@@ -1,15 +1,10 @@
 //! Data shared by the nodes, and control's end of it.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use control::stats::Columns;
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
+use infra::counter::Rows;
 use infra::table::exact::{Exact, ExactReader};
-use net::Router;
+use net::prelude::*;
 use sessions::{Flow6, Key};
-use wire::Protocol;
 
 use crate::maglev::bits;
 use crate::sticky::Flows;

@@ -1,13 +1,9 @@
 //! Flows of all threads: those of each server, those that go over when threads change, and servers
 //! that are forgotten when their last flow is over.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use net::Router;
+use net::prelude::*;
 
 use crate::servers::forget;
 use crate::state::Lb;

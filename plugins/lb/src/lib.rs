@@ -25,13 +25,7 @@ mod state;
 mod sticky;
 mod vip;
 
-use control::feature::Refused;
-use control::process::Wake;
-use net::interface::AttachedAt;
-use net::ip::{V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 use crate::core::{Core, PORT, WHOLE};
 use crate::nat::{Answers, Translating};

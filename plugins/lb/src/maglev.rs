@@ -5,10 +5,8 @@
 //! shares follow weights, and a server that goes leaves the places of others nearly as they were,
 //! on any router that has the same servers.
 
-use std::net::IpAddr;
-
+use net::prelude::*;
 use sessions::{Flow6, Key};
-use wire::Protocol;
 
 /// No server.
 pub const FREE: u32 = u32::MAX;

@@ -1,10 +1,8 @@
 //! Messages of the module `lb`, as they are on the wire.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use control::api::types::{Address, AddressWithPrefix, IpDscp, IpProto};
-use control::api::{Fields, Message, Record};
-use net::InterfaceIndex;
+use control::api::{Fields, Record};
+use net::prelude::*;
 
 control::numbers! {
     /// Encapsulation to servers.

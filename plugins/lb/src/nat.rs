@@ -1,13 +1,7 @@
 //! `lb-nat4-in2out`, `lb-nat6-in2out`: answers of servers that packets were translated for come
 //! from the VIP.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-use std::net::IpAddr;
-
-use graph::{Continue, Frame, Names, Node, Record};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use sessions::{Direction, Look};
 use translation::rewrite::rewrite;
 

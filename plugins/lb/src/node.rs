@@ -1,14 +1,7 @@
 //! `lb4-gre4` and the others that routes of VIPs lead to: packets go to a server of the VIP.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::net::IpAddr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
-use infra::counter::VolumeCounter;
-use infra::rcu::Epoch;
+use net::prelude::*;
 use sessions::{Address, Flow, Key, Seen};
-use wire::Protocol;
 
 use crate::core::{Core, KNOWN, NEW, NO_SERVER, PORT, ServerView, Sources, UNTRACKED, VipView};
 use crate::maglev::FREE;

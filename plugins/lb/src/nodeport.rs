@@ -1,9 +1,7 @@
 //! `lb4-nodeport`, `lb6-nodeport`: packets to a port of any of the router's addresses go to a
 //! server of the VIP that is met there.
 
-use std::marker::PhantomData;
-
-use graph::{Frame, Node};
+use net::prelude::*;
 
 use crate::core::Core;
 use crate::node::{Count, Error, Next, Visit};

@@ -1,15 +1,12 @@
 //! Packets of a load balancer, and their rewriting towards a server.
 
 use std::fmt::Debug;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use graph::{Buffer, Flags};
 use net::gso;
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 use sessions::{Direction, Flow, Kind, Look, Seen};
 use translation::rewrite::{Ends, rewrite};
-use wire::{Protocol, checksum, ip4, ip6};
-use zerocopy::IntoBytes;
+use wire::checksum;
 use zerocopy::byteorder::network_endian::U16;
 
 /// Bytes of the header of GRE (RFC 2784).

@@ -1,11 +1,7 @@
 //! Routes that lead packets for VIPs to the nodes, and UDP ports that do.
 
-use graph::BuildError;
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{NewKind, Object, ObjectKind, Path, Source, TableIndex, Target};
-use net::ip::{V4, V6, Version};
-use wire::Prefix;
+use net::fib::{NewKind, Object, ObjectKind, Path, Source};
+use net::prelude::*;
 
 use crate::nodeport::NODES;
 use crate::packet::Spreadable;
@@ -68,7 +64,7 @@ pub fn unlead(router: &mut Router, prefix: Prefix) {
     let source = router.own::<Lb>().routes.source;
     router
         .remove_route(TableIndex(0), prefix, source, &[])
-        .expect("the default table stays, with the routes of a VIP that is there");
+        .expect("the default table stays, with the routes of an existing VIP");
 }
 
 /// Routes a UDP port of the router's own addresses here, or stops.

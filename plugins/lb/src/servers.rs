@@ -1,11 +1,7 @@
 //! Requests about servers of a VIP.
 
-use std::net::IpAddr;
-
 use infra::table::exact::Change;
-use net::Router;
-use net::adjacency::Link;
-use net::fib::TableIndex;
+use net::prelude::*;
 
 use crate::core::{ServerView, answer_key};
 use crate::maglev::places;

@@ -1,12 +1,6 @@
 //! `show lb`, `show lb vips`.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 use translation::words::word;
 
 use crate::core::{KNOWN, NEW, NO_SERVER, UNTRACKED};

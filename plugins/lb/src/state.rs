@@ -1,11 +1,7 @@
 //! Control's state, and requests about VIPs.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use net::Router;
 use net::fib::Followed;
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 use crate::core::{COLUMNS, NodePorts, PORT, PrefixView, Sources, Tables, VipView, WHOLE};
 use crate::route::{Routes, lead, lead_port, unlead};
@@ -32,7 +28,7 @@ pub struct Server {
     pub followed: Followed,
 }
 
-/// A VIP that is there.
+/// An existing VIP.
 pub struct Declared {
     /// Number.
     pub number: u32,

@@ -1,10 +1,6 @@
 //! Virtual addresses, and why a request about them is refused.
 
-use std::net::IpAddr;
-
-use control::feature::Refusal;
-use net::interface::NoInterface;
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 /// Places among kinds of encapsulation, which nodes are made for.
 pub const GRE4: usize = 0;

@@ -1,8 +1,8 @@
 //! Messages of the module `lcp`.
 
-use control::api::{Api, Message, Retval, Text};
 use drivers::host::background::Pending;
-use net::{InterfaceIndex, Router};
+
+use net::prelude::*;
 
 use super::pair::{self, Kind, Pair, Wanted};
 use super::settings;

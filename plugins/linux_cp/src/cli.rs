@@ -1,11 +1,7 @@
 //! `lcp …`, `show lcp …`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Task};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use control::cli::Task;
+use net::prelude::*;
 
 use super::pair::{self, Kind, Pair, Wanted};
 use super::{Settings, settings};
@@ -318,14 +314,8 @@ impl fmt::Display for Shown {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Numbers(Vec<u16>);
-
-impl fmt::Display for Numbers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|number| writeln!(f, "{number:#x}"))
-    }
+fn write_numbers(rows: &[u16], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|number| writeln!(f, "{number:#x}"))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -412,10 +402,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::of(Shown { settings: None, pairs }))
     })
     .command(|router: &mut Router, _: ShowEtherTypes| {
-        Ok(Output::of(Numbers(super::ethertypes(router).collect())))
+        Ok(Output::rows(super::ethertypes(router), write_numbers))
     })
     .command(|router: &mut Router, _: ShowOsi| {
-        Ok(Output::of(Numbers(super::osi_protocols(router).map(u16::from).collect())))
+        Ok(Output::rows(super::osi_protocols(router).map(u16::from), write_numbers))
     })
     .command(|router: &mut Router, c: TestAdd| {
         let is_ethernet = |index| {

@@ -14,20 +14,14 @@ mod pair;
 mod startup;
 mod sync;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
-
 use control::cli::is_word;
-use control::feature::{Refusal, Refused, Registered};
+use control::feature::Registered;
 use drivers::host::background::Pending;
 use drivers::host::namespace;
 use drivers::host::netlink::Netlink;
 use drivers::tap;
-use net::interface::Change;
+use net::prelude::*;
 use net::punt::Port;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router};
-use wire::ethernet::EtherType;
-use wire::{IpVersion, Protocol};
 
 pub use api::*;
 pub use node::{Paired, Side};

@@ -1,23 +1,15 @@
 //! The nodes of interface pairs: packets that the router does not handle go to the host, and
 //! packets of the host are sent unchanged.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-
-use control::feature::Refused;
 use graph::arc::Beside;
-use graph::{Buffer, Flags, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::SlabReader;
-use net::adjacency::Link;
 use net::arp::ARP;
 use net::gso;
-use net::interface::{AttachedAt, EdgesReader};
-use net::ip::{Balanced, V4, V6, Version, add_with_outputs};
-use net::ip4::{IP4_LOCAL, IP4_MULTICAST, IP4_PUNT, IP4_UNICAST};
-use net::ip6::{IP6_LOCAL, IP6_MULTICAST, IP6_PUNT, IP6_UNICAST};
-use net::{Router, refuse};
-use wire::{Protocol, arp, icmp4, icmp6, ip4, ip6};
+use net::interface::EdgesReader;
+use net::ip::{Balanced, add_with_outputs};
+use net::ip4::{IP4_LOCAL, IP4_MULTICAST, IP4_PUNT};
+use net::ip6::{IP6_LOCAL, IP6_MULTICAST, IP6_PUNT};
+use net::prelude::*;
+use wire::arp;
 
 /// The part of an interface in a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

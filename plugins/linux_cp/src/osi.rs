@@ -3,13 +3,9 @@
 //! the others.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::fmt;
 
-use control::feature::Refused;
-use graph::{BuildError, Frame, Names, Node, NodeIndex, Record, Slot};
-use infra::rcu::{Reader, Shared};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use graph::NodeIndex;
+use net::prelude::*;
 
 /// OSI protocols.
 pub const FEATURE: Feature = Feature {

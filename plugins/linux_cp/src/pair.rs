@@ -1,25 +1,19 @@
 //! Making pairs and taking them apart.
 
-use std::collections::BTreeSet;
-use std::io;
-use std::net::Ipv4Addr;
-
 use control::cli::is_word;
 use drivers::host::background::{Background, Opens, Pending};
 use drivers::tap::{self, Opened, Parameters, Taps};
-use net::adjacency::Link;
-use net::fib::{Followed, Path, Source, TableIndex, Target};
+use net::fib::{Followed, Path, Source};
 use net::interface;
 use net::mfib::{ItfFlags, MPath, MPrefix};
-use net::{InterfaceIndex, Router};
-use wire::{Ip4Prefix, Prefix};
+use net::prelude::*;
 
 use super::node::{Paired, Side};
 use super::{Error, Pairs, settings, tell};
 
 /// Bytes of a device's name at most.
 const MOST_DEVICE: usize = 15;
-/// Seconds between two looks whether a device is open.
+/// Seconds between two checks whether a device is open.
 const LOOK: f64 = 0.002;
 /// Source of the route that leads packets to everybody on a link to the host. The operator's, and
 /// those of features that take such packets themselves, come first.
@@ -88,7 +82,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A pair of interfaces that are there.
+    /// A pair of existing interfaces.
     pub fn new(phy: InterfaceIndex, host: InterfaceIndex, kind: Kind) -> Self {
         Self {
             phy,
@@ -262,7 +256,7 @@ pub fn add_sub(router: &mut Router, wanted: &Wanted) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes a pair of interfaces that are there.
+/// Pairs two existing interfaces.
 ///
 /// # Errors
 /// [`Error`]; nothing is made then.

@@ -1,7 +1,6 @@
 //! `linux-cp { }` of the startup configuration.
 
-use control::feature::Refused;
-use net::{Parts, refuse};
+use net::prelude::*;
 
 use super::Settings;
 

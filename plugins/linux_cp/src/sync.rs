@@ -1,10 +1,9 @@
 //! Devices follow their interfaces: state, MTU and addresses, from the router to Linux.
 
-use std::io;
-
 use drivers::host::netlink::Netlink;
 use drivers::tap::Taps;
-use net::{InterfaceIndex, Router};
+
+use net::prelude::*;
 
 use super::pair::Device;
 use super::{settings, with_kernel};

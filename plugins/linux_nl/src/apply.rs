@@ -1,13 +1,10 @@
 //! Routes and neighbours of Linux become the router's.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex, Target};
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use net::fib::{Path, Source};
+use net::prelude::*;
 
 use super::message::{Neighbor, News, Route, To};
 use super::{Devices, Mirror, Place, Sweep};

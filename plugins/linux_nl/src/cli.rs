@@ -1,10 +1,6 @@
 //! `show lcp diff`, `lcp resync`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::message::Route;
 use super::{Mirrors, diff};

@@ -1,28 +1,25 @@
 //! `show lcp diff`: the state of Linux is read on a thread of its own, and compared in slices, so
 //! that a million routes block nothing.
 
-use std::io;
 use std::ops::Bound;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use control::cli::{self, Error, Output, Step, Task};
+use control::cli::{self, Step, Task};
 use drivers::host::background::Background;
 use drivers::host::namespace;
 use drivers::host::netlink::Netlink;
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex};
+use net::fib::{Path, Source};
+use net::prelude::*;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use wire::Prefix;
 
 use super::look::Seen;
 use super::message::{News, Route, To};
 use super::{Devices, Mirrors, SLICE, apply, devices};
 
-/// Interval of looks whether Linux has answered.
+/// Interval between checks whether Linux has answered.
 const LOOK: Duration = Duration::from_millis(1);
-/// Prefixes that are compared between two looks at the time.
+/// Number of prefixes that are compared between two checks of the time.
 const STEP: usize = 64;
 
 /// The kernel's state of a namespace.

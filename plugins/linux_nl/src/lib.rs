@@ -15,16 +15,12 @@ mod look;
 mod message;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use control::feature::Refused;
-use control::process::{Event, Wake};
-use net::events::EventSender;
-use net::fib::{Source, TableIndex};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, neighbor, refuse};
-use wire::Prefix;
+use control::process::Event;
+use net::fib::Source;
+use net::neighbor;
+use net::prelude::*;
 
 use listener::{Listener, Told};
 use message::{News, Route};

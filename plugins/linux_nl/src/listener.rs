@@ -1,16 +1,12 @@
 //! A thread that listens to the kernel in a namespace, so that a busy router loses nothing for a
 //! while. Its messages queue for control; on overflow (ENOBUFS) everything is read again.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
 
 use drivers::host::namespace;
 use drivers::host::netlink::{Netlink, each_message};
-use net::events::{Event, EventSender};
 use netlink_packet_core::NetlinkPayload;
 use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
@@ -23,6 +19,8 @@ use rustix::net::sockopt::{
 use rustix::net::{
     AddressFamily as Domain, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with,
 };
+
+use net::prelude::*;
 
 use super::message::{self, News};
 
@@ -38,7 +36,7 @@ const BATCHES: usize = 1024;
 const BATCH: usize = 1024;
 /// Readings with changes meanwhile, after which one of them is used.
 const TORN: u32 = 20;
-/// Time after which the thread looks whether it is still wanted.
+/// Interval between checks of the thread whether it is still needed.
 const LOOK: Duration = Duration::from_millis(100);
 /// Interval of checks whether control has taken the messages.
 const PAUSE: Duration = Duration::from_millis(1);

@@ -4,17 +4,12 @@
 //! A message only says that something may have changed. The kernel's current state is compared with
 //! its last known state, so that changes of both sides, reported late, never chase each other.
 
-use std::collections::BTreeSet;
-use std::io;
-use std::net::IpAddr;
-
 use drivers::host::netlink::{Link, Netlink};
 use linux_cp::{Kind, Wanted};
 use net::interface::{Mtu, SubInterface};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
-use wire::Prefix;
 
 use super::message;
 

@@ -1,7 +1,5 @@
 //! Kernel messages that the router follows.
 
-use std::net::IpAddr;
-
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -11,7 +9,8 @@ use netlink_packet_route::route::{
     RouteNextHopFlags, RouteProtocol, RouteType, RouteVia,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use wire::{MacAddr, Prefix};
+
+use net::prelude::*;
 
 /// A next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]

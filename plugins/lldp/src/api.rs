@@ -1,9 +1,6 @@
 //! Messages of the module `lldp`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Config, Described, Discovery, Port};
 

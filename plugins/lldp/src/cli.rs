@@ -1,10 +1,7 @@
 //! `set lldp`, `set interface lldp`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Print, Text, is_word};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use control::cli::{Text, is_word};
+use net::prelude::*;
 
 use super::{Config, Described, Discovery};
 

@@ -11,16 +11,10 @@ mod node;
 mod send;
 mod show;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
 
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
-use net::interface::{Change, Kind, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::ethernet::EtherType;
+use net::interface::Kind;
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Heard, Id, Input};
@@ -180,7 +174,7 @@ pub fn set(
     Ok(())
 }
 
-/// Says what is due; when it is to be called again.
+/// Sends due announcements; returns when to call this again.
 fn say_due(router: &mut Router) -> Wake {
     let now = router.now();
     let all = router.own_mut::<Discovery>();

@@ -1,12 +1,6 @@
 //! `lldp-input`: announcements of neighbors.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::lldp;
 
 use super::ThreadState;

@@ -1,11 +1,8 @@
 //! `show lldp`.
 
-use std::fmt::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::fmt::Write;
 
-use control::cli::{Cli, Command, Output};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Discovery, Id, Port};
 

@@ -1,8 +1,7 @@
 //! Messages of the module `mactime`.
 
-use control::api::{Api, Message, Record, Retval, Text};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use control::api::Record;
+use net::prelude::*;
 
 use super::device::{self, Device, Devices, Terms};
 use super::week::Range;

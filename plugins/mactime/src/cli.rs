@@ -1,13 +1,7 @@
 //! Commands.
 
-use std::fmt;
-use std::time::Duration;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::MacAddr;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use super::device::{self, Device, Devices, Terms};
 use super::week::{Range, time_of_week};
@@ -145,27 +139,21 @@ struct Row {
     used: u64,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<20} {:<18} {:<14}", "Device Name", "MAC", "Status")?;
-        writeln!(f, " {:>12} {:>14} {:>12}", "AllowPkt", "AllowByte", "DropPkt")?;
-        self.0.iter().try_for_each(|row| {
-            write!(f, "{:<20} {:<18} {:<14}", row.name, row.mac, row.status)?;
-            write!(f, " {:>12} {:>14}", row.allowed_packets, row.allowed_bytes)?;
-            writeln!(f, " {:>12}", row.dropped_packets)?;
-            for [start, end] in row.ranges.iter().flatten() {
-                writeln!(f, "  range {} - {}", moment(*start), moment(*end))?;
-            }
-            match (row.quota, &row.ranges) {
-                (Some(quota), Some(_)) => writeln!(f, "  used {} of {quota} bytes", row.used),
-                _ => Ok(()),
-            }
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{:<20} {:<18} {:<14}", "Device Name", "MAC", "Status")?;
+    writeln!(f, " {:>12} {:>14} {:>12}", "AllowPkt", "AllowByte", "DropPkt")?;
+    rows.iter().try_for_each(|row| {
+        write!(f, "{:<20} {:<18} {:<14}", row.name, row.mac, row.status)?;
+        write!(f, " {:>12} {:>14}", row.allowed_packets, row.allowed_bytes)?;
+        writeln!(f, " {:>12}", row.dropped_packets)?;
+        for [start, end] in row.ranges.iter().flatten() {
+            writeln!(f, "  range {} - {}", moment(*start), moment(*end))?;
+        }
+        match (row.quota, &row.ranges) {
+            (Some(quota), Some(_)) => writeln!(f, "  used {} of {quota} bytes", row.used),
+            _ => Ok(()),
+        }
+    })
 }
 
 /// A time of the week: `Mon 09:00:00`.
@@ -187,7 +175,7 @@ fn status(device: &Device) -> &'static str {
     }
 }
 
-fn rows(router: &Router, verbose: bool) -> Rows {
+fn rows(router: &Router, verbose: bool) -> Vec<Row> {
     let devices = router.own::<Devices>();
     let row = |(mac, device): (&MacAddr, &Device)| {
         let allowed = devices.counters.allowed.sum(device.column as usize);
@@ -204,7 +192,7 @@ fn rows(router: &Router, verbose: bool) -> Rows {
             used: devices.used(device),
         }
     };
-    Rows(devices.all.iter().map(row).collect())
+    devices.all.iter().map(row).collect()
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -226,7 +214,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             None => device::remove(router, c.mac),
         }?)
     });
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(rows(router, c.verbose))));
+    cli.command(|router: &mut Router, c: Show| {
+        Ok(Output::rows(rows(router, c.verbose), write_rows))
+    });
     cli.command(|_: &mut Router, _: Test| Ok(Output::text(try_times())));
     cli.command(|router: &mut Router, _: Clear| {
         device::clear(router);

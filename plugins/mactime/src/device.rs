@@ -1,12 +1,8 @@
 //! Devices: what is declared, and what holds now.
 
-use std::collections::{BTreeMap, HashMap};
-
 use control::stats::Columns;
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::Shared;
-use net::Router;
-use wire::MacAddr;
+use infra::counter::Rows;
+use net::prelude::*;
 
 use super::week::{Range, time_of_week};
 use super::{Error, PROCESS};

@@ -11,13 +11,8 @@ mod device;
 mod node;
 pub mod week;
 
-use std::time::Duration;
-
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
-use infra::rcu::Shared;
-use net::interface::{AttachedAt, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use net::prelude::*;
 
 pub use api::*;
 pub use device::{Device, MOST_DEVICES, Rule, Terms, put, remove};

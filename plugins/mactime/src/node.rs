@@ -1,11 +1,8 @@
 //! `mactime`, `mactime-tx`: frames of devices that may not pass are dropped.
 
-use graph::{BuildError, Frame, Node};
-use infra::rcu::{Reader, Shared};
-use net::Router;
 use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use net::prelude::*;
 use wire::upper::{Upper, ip_offset};
-use wire::{MacAddr, Protocol};
 
 use super::device::{Counters, Rule, Table, Verdict};
 

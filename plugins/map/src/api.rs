@@ -1,12 +1,7 @@
 //! Messages of the module `map`.
 
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use control::api::types::{Ip4Prefix as Prefix4, Ip6Prefix as Prefix6};
-use control::api::{Api, Message, Retval, Text};
-use net::{InterfaceIndex, Router};
-use wire::{Ip4Prefix, Ip6Prefix};
+use net::prelude::*;
 
 use super::table::{FRAGMENTS4, REFUSED_FROM, REFUSED_TO};
 use super::{Domain, Params};

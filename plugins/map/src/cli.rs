@@ -1,14 +1,7 @@
 //! `map add domain`, `map add rule`, `map interface` and what shows them.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Text};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::Ip6Prefix;
+use control::cli::Text;
+use net::prelude::*;
 
 use super::Domain;
 use super::table::{FRAGMENTS4, REFUSED_FROM, REFUSED_TO};
@@ -174,28 +167,22 @@ struct DomainRow {
     counters: Option<[(u64, u64); 2]>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct DomainRows(Vec<DomainRow>);
-
-impl fmt::Display for DomainRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.0 {
-            let DomainRow { index, tag, ip4_prefix, ip6_prefix, ip6_src, .. } = row;
-            write!(f, "[{index}] tag {{{tag}}} ip4-pfx {ip4_prefix} ip6-pfx {ip6_prefix}")?;
-            write!(f, " ip6-src {ip6_src} ea-bits-len {}", row.ea_bits_len)?;
-            write!(f, " psid-offset {} psid-len {}", row.psid_offset, row.psid_len)?;
-            writeln!(f, " mtu {}", row.mtu)?;
-            for (psid, addr) in &row.rules {
-                writeln!(f, "  rule psid: {psid} ip6-dst {addr}")?;
-            }
-            if let Some([(rx, rx_bytes), (tx, tx_bytes)]) = row.counters {
-                writeln!(f, "  TX: {tx}/{tx_bytes}")?;
-                writeln!(f, "  RX: {rx}/{rx_bytes}")?;
-            }
+fn write_domain_rows(rows: &[DomainRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for row in rows {
+        let DomainRow { index, tag, ip4_prefix, ip6_prefix, ip6_src, .. } = row;
+        write!(f, "[{index}] tag {{{tag}}} ip4-pfx {ip4_prefix} ip6-pfx {ip6_prefix}")?;
+        write!(f, " ip6-src {ip6_src} ea-bits-len {}", row.ea_bits_len)?;
+        write!(f, " psid-offset {} psid-len {}", row.psid_offset, row.psid_len)?;
+        writeln!(f, " mtu {}", row.mtu)?;
+        for (psid, addr) in &row.rules {
+            writeln!(f, "  rule psid: {psid} ip6-dst {addr}")?;
         }
-        Ok(())
+        if let Some([(rx, rx_bytes), (tx, tx_bytes)]) = row.counters {
+            writeln!(f, "  TX: {tx}/{tx_bytes}")?;
+            writeln!(f, "  RX: {rx}/{rx_bytes}")?;
+        }
     }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -283,7 +270,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 .map(|found| row(router, found, (false, c.counters)))
                 .collect(),
         };
-        Ok(Output::of(DomainRows(rows)))
+        Ok(Output::rows(rows, write_domain_rows))
     });
     cli.command(|router: &mut Router, _: ShowStats| Ok(Output::of(stats(router))));
 }

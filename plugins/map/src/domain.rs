@@ -1,10 +1,7 @@
 //! Domains: how addresses and ports of IPv4 are mapped into addresses of IPv6 (RFC 7597 section 5).
 
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use net::prelude::*;
 use wire::siit::embedded::{self, embed};
-use wire::{Ip4Prefix, Ip6Prefix};
 
 /// Bits of a tag.
 pub const MOST_TAG: usize = 63;

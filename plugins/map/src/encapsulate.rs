@@ -2,23 +2,13 @@
 //! `ip6-map`: takes packets of customers out of it, and tells senders of IPv4 about errors within
 //! IPv6.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::Epoch;
-use net::Router;
 use net::drops::Problem;
-use net::fib::{Ip4, Ip6};
 use net::fragment::cut;
 use net::gso;
-use net::ip::{V4, V6, WayMtus, room_in_ip6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
+use net::ip::{WayMtus, room_in_ip6};
+use net::prelude::*;
+use wire::checksum;
 use wire::siit::{self, Pair};
-use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::domain::Domain;
 use super::table::{Error, FRAGMENTS4, REFUSED_FROM, REFUSED_TO, Readers, Settings, clamp, ports};
@@ -362,7 +352,7 @@ fn origin<'e>(
     if domain.address_of(addr, port) == Some(src) { Ok(number) } else { Err(Error::DecapSecCheck) }
 }
 
-/// Makes an ICMPv6 error about a packet of ours one of IPv4 for who sent what was in it.
+/// Converts an ICMPv6 error about an encapsulated packet into an ICMP error for the IPv4 sender.
 #[cold]
 #[inline(never)]
 fn relay(p: &mut Packet<'_, Ip6Map>, at: usize, settings: &Settings) -> Result<Next6, Error> {

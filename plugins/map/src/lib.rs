@@ -18,12 +18,7 @@ mod state;
 mod table;
 mod translate;
 
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, NoInterface};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, Origin, Parts, refuse};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 pub use api::*;
 pub use domain::Domain;

@@ -1,10 +1,6 @@
 //! `map params …`: parameters of all domains.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
+use net::prelude::*;
 
 use super::Params;
 

@@ -2,8 +2,7 @@
 //! address is in is found by a lookup for each length. It consists of parts, so that a change
 //! copies few.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use net::prelude::*;
 
 /// Parts of a table.
 const PARTS: usize = 256;

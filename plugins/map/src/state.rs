@@ -1,18 +1,9 @@
 //! Domains, rules, parameters and interfaces, and what follows from them for the nodes.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
-
 use control::stats::Columns;
-use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::rcu::{Shared, SharedSlab};
-use net::adjacency::Link;
-use net::fib::{Followed, TableIndex};
-use net::interface::{Change, NoInterface};
-use net::ip6::IP6_UNICAST;
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use infra::counter::Rows;
+use net::fib::Followed;
+use net::prelude::*;
 
 use super::domain::Domain;
 use super::params::Params;

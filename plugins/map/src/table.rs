@@ -1,14 +1,8 @@
 //! Tables in which the nodes find domains, and reasons of their drops.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
-
-use graph::{Buffer, Flags, Packet};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, Reader, SlabReader};
+use infra::counter::Rows;
 use net::interface::Port;
-use wire::{Protocol, ip4, ip6, tcp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::domain::Domain;
 use super::params::Params;

@@ -1,18 +1,11 @@
 //! `ip6-map-t`: translates packets of customers, and what `ip4-map-t` does to those for them
 //! (RFC 7599, RFC 7915).
 
-use std::convert::Infallible;
-use std::net::Ipv4Addr;
-
-use graph::{Flags, Frame, Node, Packet};
-use infra::rcu::Epoch;
 use net::drops::Problem;
-use net::fib::Ip4;
 use net::fragment::cut;
-use net::ip::{V4, V6, WayMtus, room_as_ip4};
+use net::ip::{WayMtus, room_as_ip4};
+use net::prelude::*;
 use wire::siit::{self, Front, Pair};
-use wire::{icmp6, ip4, ip6};
-use zerocopy::FromBytes;
 
 use super::domain::Domain;
 use super::encapsulate::{Next6, allow_cutting, source_refused};

@@ -1,15 +1,8 @@
 //! Changes of packet metadata by node: `buffer metadata tracking`, `show buffer metadata`.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use control::api::{Api, Message};
-use control::cli::{Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
 use graph::{FIELDS, Monitored};
-use net::{Configuration, Feature, Origin, Parts, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 /// Changes of packet metadata by node.
 pub const FEATURE: Feature = Feature {

@@ -9,18 +9,12 @@
 mod query;
 mod report;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv6Addr;
-
-use control::feature::Refused;
-use control::process::{Timer, Wake, between};
-use graph::Node;
+use control::process::{Timer, between};
 use net::address::OnInterface;
-use net::interface::{Change, InterfaceIndex, Kind};
+use net::interface::Kind;
 use net::nd::ALL_NODES;
 use net::neighbor::{self, Strict};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use wire::{MacAddr, icmp6};
+use net::prelude::*;
 
 pub use query::{Queries, Query};
 pub use report::{RecordType, version2 as report_frames};

@@ -1,15 +1,10 @@
 //! `icmp6-mld-query`: routers ask what groups have members on a link (RFC 3810 sections 5.1 and
 //! 6.2). Control answers, after a while that the query bounds.
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Frame, Node};
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
 use net::icmp::{Count6, Error6};
-use net::ip::{Headers, V6, Version};
-use wire::{ip6, mld};
-use zerocopy::FromBytes;
+use net::ip::Headers;
+use net::prelude::*;
+use wire::mld;
 
 /// Tells control of queries.
 #[derive(Clone)]

@@ -1,10 +1,8 @@
 //! Reports: frames that name groups (RFC 3810 section 5.2, RFC 2710 section 3).
 
-use std::net::Ipv6Addr;
-
+use net::prelude::*;
+use wire::checksum;
 use wire::mld::{HOP_BY_HOP, REPORTS, Version1};
-use wire::{MacAddr, Protocol, checksum, ethernet, icmp6, ip6};
-use zerocopy::IntoBytes;
 
 /// The type of a record of a group in a report (RFC 3810 section 5.2.5). All packets to a group are
 /// wanted, or none: there are no lists of sources.

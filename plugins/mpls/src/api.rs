@@ -1,11 +1,10 @@
 //! Messages of the module `mpls`.
 
+use control::api::Record;
 use control::api::types::Prefix;
-use control::api::{Api, Message, Record, Retval, Text};
-use net::adjacency::Link;
 use net::fib::types::{FibPath, FibPathNhProto};
 use net::fib::{Path, RouteOf, Source};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::table::{self, Entry, Key, Route};
 use super::tunnel::{self, NewTunnel, Tunnel};

@@ -1,9 +1,7 @@
 //! Labels that are bound to prefixes: their packets go where the prefix's do, whatever that is.
 
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{self, Follower, Path, Pop, Source, TableIndex, Target};
-use wire::Prefix;
+use net::fib::{self, Follower, Path, Pop, Source};
+use net::prelude::*;
 
 use super::table::{self, Key, Route};
 use super::{Error, Mpls};

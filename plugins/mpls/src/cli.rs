@@ -1,13 +1,8 @@
 //! Commands that set what labels lead to.
 
-use control::cli::{
-    Args, Cli, Command, Error, Line, Print, PrintValue, Rest, Text, Word, is_printable,
-};
-use control::configuration::{Lines, Stage};
-use net::adjacency::Link;
+use control::cli::{PrintValue, Rest, Text, Word, is_printable};
 use net::fib::{Path, Source, paths_of, words_of_path};
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use net::prelude::*;
 use wire::mpls::LABELS;
 
 use super::table::{self, Entry, Key, Route, usual_name};
@@ -75,7 +70,8 @@ impl Command for LocalLabel {
         [resolve-via-host] [resolve-via-attached] [via-label <label>] \
         [ip4-lookup-in-table <table-id>] [ip6-lookup-in-table <table-id>] \
         [mpls-lookup-in-table <table-id>] [lookup in table <table-id>] \
-        [rx-ip4|rx-ip6 <interface>] [udp-encap <id>] [drop|local] [out-labels <label>...] \
+        [rx-ip4|rx-ip6|l2-input-on <interface>] [udp-encap <id>] [drop|local] \
+        [out-labels <label>...] \
         [control-word|pop-pw-cw] [rpf-id <n>] [src-lookup]}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut is_del, mut table, mut label, mut only) = (false, 0, None, None);
@@ -109,7 +105,12 @@ impl Command for LocalLabel {
         let label = label.ok_or_else(|| args.error("expected a label"))?;
         let paths = args.rest().to_owned();
         let is_ip6 = paths.split(' ').any(|w| w.contains(':') || w.contains("ip6"));
-        let of = of.unwrap_or(if is_ip6 { Link::Ip6 } else { Link::Ip4 });
+        let is_of_frames = paths.split_ascii_whitespace().any(|w| w == "l2-input-on");
+        let of = of.unwrap_or(match (is_of_frames, is_ip6) {
+            (true, _) => Link::Ethernet,
+            (false, true) => Link::Ip6,
+            (false, false) => Link::Ip4,
+        });
         if !is_del && paths.is_empty() && bound.is_none() {
             return Err(Error::new("missing path"));
         }

@@ -1,17 +1,13 @@
 //! `ip4-mpls-label-disposition-pipe` and its siblings: packets whose last label was popped. They
 //! are checked like received ones, and follow a path, a table or a multicast route.
 
-use std::marker::PhantomData;
-
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Node, Packet, Payload};
-use infra::rcu::SlabReader;
-use net::Router;
+use graph::{Edge, Payload};
 use net::fib::{Family, Forwarding, Headers, Popped, Via};
 use net::icmp::Problem;
 use net::interface::Port;
-use net::ip::{SourceFamily, V4, V6, Version};
-use wire::{ip4, ip6};
+use net::ip::SourceFamily;
+use net::prelude::*;
 
 use super::objects::{AfterPop, Disposition};
 

@@ -7,21 +7,17 @@
 //! unchanged and uncounted, and goes node by node. What nodes count is counted as if each had been
 //! called.
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use graph::{Ahead, BLOCK, Buffer, Flags, Next, Node, Passes, Slot};
-use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::rcu::{Epoch, SlabReader};
+use graph::{Ahead, BLOCK, Next, Passes};
+use infra::counter::Rows;
 use infra::table::numbers::{Numbers32Reader, NumbersReader, View};
-use net::Router;
 use net::adjacency::Adjacency;
 use net::fast_path::{Egress, Outputs, Pause, edge};
 use net::fib::{Brief, Forwarding4, ObjectEdges, ObjectKind, Popped};
 use net::interface::{Counters, Port};
+use net::prelude::*;
 use wire::mpls::Entry;
-use zerocopy::IntoBytes;
 
 use super::impose::{Carried, Inner, UNDONE};
 use super::input::MPLS_INPUT;

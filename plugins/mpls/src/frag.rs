@@ -2,15 +2,10 @@
 //! packet below the labels is cut and each fragment gets the labels, or its sender gets an ICMP
 //! error.
 
-use std::fmt;
-
-use graph::{BuildError, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::SlabReader;
-use net::Router;
 use net::adjacency::{Adjacency, Role};
 use net::fragment::{Cut, Error, Limit, Pieces, identification};
 use net::icmp::Problem;
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 use wire::mpls::{Entry, stack};
 
 /// Longest packet in bytes.

@@ -3,21 +3,14 @@
 //! its own, in the uniform model those of the packet (RFC 3443). Where a label was taken off by the
 //! lookup, the innermost new one takes its place: a swap.
 
-use std::convert::Infallible;
-use std::marker::PhantomData;
-
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Node, Packet, Payload};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
+use graph::{Edge, Payload};
 use net::fib::Popped;
 use net::gso;
 use net::icmp::Problem;
-use net::ip::{Linked, V4, V6, Version};
+use net::ip::Linked;
+use net::prelude::*;
 use wire::mpls::Entry;
-use wire::{ip4, ip6};
-use zerocopy::IntoBytes;
 
 use super::error::Error;
 use super::fast_path::FastPath;

@@ -1,13 +1,8 @@
 //! `mpls-input`, `mpls-not-enabled`: received packets; `mpls-drop`, `mpls-punt`: the ends.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::sync::Arc;
-
 use graph::arc::{FeatureArc, Side};
-use graph::{Buffer, Frame, Names, Node, Record, Slot};
-use infra::rcu::SlabReader;
 use net::interface::Counters;
+use net::prelude::*;
 use wire::mpls::{Entry, stack};
 
 use super::Enabled;

@@ -24,17 +24,8 @@ mod tunnel;
 
 use std::rc::Rc;
 
-use control::feature::{Refusal, Refused};
-use graph::Node;
-use infra::rcu::SharedSlab;
-use net::adjacency::Link;
-use net::fib::{
-    self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, TableIndex, Target, Via,
-};
-use net::interface::NoInterface;
-use net::ip::{V4, V6};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::ethernet::EtherType;
+use net::fib::{self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, Via};
+use net::prelude::*;
 use wire::mpls::{IP4_EXPLICIT_NULL, IP6_EXPLICIT_NULL, ROUTER_ALERT};
 
 pub use api::*;

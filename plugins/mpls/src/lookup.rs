@@ -1,15 +1,9 @@
 //! `mpls-lookup` and `lookup-mpls-dst`: where the first label of a packet leads, which is taken
 //! off; `mpls-load-balance`: on from one load balance to what it leads to.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{BuildError, Flags, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::{Epoch, SlabReader};
 use infra::table::numbers::Numbers32Reader;
-use net::Router;
-use net::adjacency::Link;
 use net::fib::{Forwarding4, LoadBalance, ObjectEdges, Popped, Via, flow_from, next};
+use net::prelude::*;
 use wire::mpls::{ENTROPY_INDICATOR, Entry, stack};
 
 use super::error::Error;

@@ -1,13 +1,10 @@
-//! Stacks of labels to put on, and what is due to packets whose label was taken off: each once,
-//! whatever the number of paths that need it.
+//! Label stacks to push, and actions on packets whose label was popped: each exists once, however
+//! many paths use it.
 
-use std::collections::HashMap;
 use std::hash::Hash;
-use std::io;
 
-use infra::rcu::{SharedSlab, SlabReader};
-use net::adjacency::Link;
-use net::fib::{Brief, Label, Object, ObjectKind, Path, Target, Via};
+use net::fib::{Brief, Label, Object, ObjectKind, Path, Via};
+use net::prelude::*;
 
 /// Most of a kind.
 const MOST: usize = net::fib::MOST_BRIEFS;

@@ -1,18 +1,11 @@
 //! `mpls-output`, `mpls-midchain`: labelled packets to neighbours and into tunnels, if they are not
 //! too big; `mpls-adj-incomplete`: those whose neighbour is not known, which is asked for.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::net::IpAddr;
-
 use graph::arc::{FeatureArc, Side};
-use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record, Slot};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::SlabReader;
+use infra::counter::Rows;
 use net::adjacency::Adjacency;
-use net::events::{Event, EventSender};
 use net::fragment::Limit;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::error::Error;
 

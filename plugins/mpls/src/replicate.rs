@@ -1,15 +1,9 @@
 //! `mpls-replicate` and its siblings: a copy of a packet for each path of a multicast route
 //! (RFC 5332), or of a tunnel to many.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{BuildError, Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
 use net::fib::{Error, Followed, Object, Path, Popped};
-use net::ip::{Balanced, Linked, V4, V6};
+use net::ip::{Balanced, Linked};
+use net::prelude::*;
 
 use super::Mpls;
 use super::impose::Labelled;

@@ -1,10 +1,8 @@
 //! `show mpls fib`, `show mpls tunnel`, `show mpls interface`, and objects in words.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-use control::cli::{Args, Cli, Command, Error, Output};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::objects::AfterPop;
 use super::table::{Entry, Key, Table};
@@ -92,21 +90,15 @@ struct Shown {
     locks: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Tables(Vec<Shown>);
-
-impl fmt::Display for Tables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for t in &self.0 {
-            writeln!(f, "{}, fib_index:{} locks:[interface:{}, ]", t.name, t.fib_index, t.locks)?;
-            if t.labels.is_empty() {
-                writeln!(f, "  {} labels", t.count)?;
-            }
-            t.labels.iter().try_for_each(|label| f.write_str(&label.text))?;
+fn write_tables(rows: &[Shown], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for t in rows {
+        writeln!(f, "{}, fib_index:{} locks:[interface:{}, ]", t.name, t.fib_index, t.locks)?;
+        if t.labels.is_empty() {
+            writeln!(f, "  {} labels", t.count)?;
         }
-        Ok(())
+        t.labels.iter().try_for_each(|label| f.write_str(&label.text))?;
     }
+    Ok(())
 }
 
 fn label(router: &Router, t: &Table, (label, is_last): Key, e: &Entry) -> Label {
@@ -142,7 +134,7 @@ fn show_fib(router: &Router, c: &ShowFib) -> Result<Output, Error> {
             .collect(),
         locks: t.interfaces,
     });
-    Ok(Output::of(Tables(shown.collect())))
+    Ok(Output::rows(shown, write_tables))
 }
 
 /// Show MPLS tunnels.
@@ -164,23 +156,17 @@ struct TunnelRow {
     paths: usize,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct TunnelRows(Vec<TunnelRow>);
-
-impl fmt::Display for TunnelRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|t| {
-            let flags = match (t.is_l2, t.is_multicast) {
-                (false, false) => "none",
-                (true, false) => "L2",
-                (false, true) => "multicast",
-                (true, true) => "L2 multicast",
-            };
-            let (interface, tunnel, tag, paths) = (&t.interface, t.tunnel, &t.tag, t.paths);
-            writeln!(f, "[@{tunnel}] {interface}: flags:{flags} tag:{tag} paths:{paths}")
-        })
-    }
+fn write_tunnel_rows(rows: &[TunnelRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|t| {
+        let flags = match (t.is_l2, t.is_multicast) {
+            (false, false) => "none",
+            (true, false) => "L2",
+            (false, true) => "multicast",
+            (true, true) => "L2 multicast",
+        };
+        let (interface, tunnel, tag, paths) = (&t.interface, t.tunnel, &t.tag, t.paths);
+        writeln!(f, "[@{tunnel}] {interface}: flags:{flags} tag:{tag} paths:{paths}")
+    })
 }
 
 /// Show interfaces with MPLS enabled.
@@ -198,17 +184,11 @@ struct InterfaceRow {
     is_enabled: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct InterfaceRows(Vec<InterfaceRow>);
-
-impl fmt::Display for InterfaceRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            let state = if row.is_enabled { "enabled" } else { "disabled" };
-            writeln!(f, "  {}: mpls {state}", row.interface)
-        })
-    }
+fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let state = if row.is_enabled { "enabled" } else { "disabled" };
+        writeln!(f, "  {}: mpls {state}", row.interface)
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -224,7 +204,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             is_multicast: t.is_multicast,
             paths: t.paths.len(),
         };
-        Ok::<_, Error>(Output::of(TunnelRows(meant.map(row).collect())))
+        Ok::<_, Error>(Output::rows(meant.map(row), write_tunnel_rows))
     });
     cli.command(|router: &mut Router, c: ShowInterface| {
         let meant = router.interfaces.iter().map(|i| i.index);
@@ -234,6 +214,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             is_enabled: router.setting::<Enabled>(i).0.is_some(),
         };
         let rows = meant.map(row).filter(|row| c.interface.is_some() || row.is_enabled);
-        Ok::<_, Error>(Output::of(InterfaceRows(rows.collect())))
+        Ok::<_, Error>(Output::rows(rows, write_interface_rows))
     });
 }

@@ -5,15 +5,9 @@
 //! number stays while they change, so that routes through a label need not. It counts packets for
 //! those labels that [`RouteCounting`](net::fib::RouteCounting) gives counters of their own.
 
-use std::collections::BTreeMap;
-use std::io;
-
-use infra::rcu::{SharedSlab, SlabReader};
 use infra::table::numbers::{Numbers32, Numbers32Reader};
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Error, Followed, Path, RouteOf, Source, TableIndex, Target};
-use wire::Prefix;
+use net::fib::{Error, Followed, Path, RouteOf, Source};
+use net::prelude::*;
 use wire::mpls::LABELS;
 
 use super::Mpls;
@@ -149,7 +143,7 @@ fn tables(router: &mut Router) -> &mut LabelTables {
     &mut router.own_mut::<Mpls>().tables
 }
 
-/// Adds a table, with the labels that are always there; one that is there keeps what it has.
+/// Adds a table, with the reserved labels; an existing table keeps its entries.
 ///
 /// # Errors
 /// No room.

@@ -1,25 +1,15 @@
 //! Tunnels of labels: interfaces whose packets get labels and go over paths (RFC 4379 calls them
 //! LSPs), one to one or one to many; those of layer 2 carry frames, pseudowires (RFC 4448).
 
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::fmt;
-use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use graph::{BuildError, Flags, Frame, Names, Node, Record, Slot};
-use infra::rcu::{SharedSlab, SlabReader};
-use net::adjacency::Link;
 use net::adjacency::chain::Fixup;
 use net::fib::{
-    Followed, Forwarding4, NewKind, Object, ObjectEdges, ObjectKind, Path, Pop, RouteOf, Target,
-    Via, next,
+    Followed, Forwarding4, NewKind, Object, ObjectEdges, ObjectKind, Path, Pop, RouteOf, Via, next,
 };
-use net::interface::{Change, Counters, Kind, MAX_INTERFACES, NewInterface, Offloads};
+use net::interface::{Counters, Kind, MAX_INTERFACES, NewInterface, Offloads};
 use net::ip::{Chain, Encapsulation, Underlay};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::replicate::{self, Copies};
 use super::{Error, Mpls};

@@ -1,11 +1,6 @@
 //! Commands about MSS clamping.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Both, Clamping};
 
@@ -112,7 +107,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             ip4: Shown::of(ip4),
             ip6: Shown::of(ip6),
         });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
 }
 
@@ -141,16 +136,10 @@ struct Row {
     ip6: Shown,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { interface, ip4, ip6 }| {
-            writeln!(f, "{interface}:")?;
-            writeln!(f, "  ip4: dir {} mss {}", ip4.direction, ip4.mss)?;
-            writeln!(f, "  ip6: dir {} mss {}", ip6.direction, ip6.mss)
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { interface, ip4, ip6 }| {
+        writeln!(f, "{interface}:")?;
+        writeln!(f, "  ip4: dir {} mss {}", ip4.direction, ip4.mss)?;
+        writeln!(f, "  ip6: dir {} mss {}", ip6.direction, ip6.mss)
+    })
 }

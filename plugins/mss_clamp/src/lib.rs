@@ -6,12 +6,9 @@ mod api;
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, NoInterface};
-use net::ip::{V4, V6};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 pub use api::{MssClampDir, MssClampEnableDisable, MssClampGet};
 pub use node::{Clamp, Clamped};

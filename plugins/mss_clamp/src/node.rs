@@ -1,17 +1,8 @@
 //! `tcp-mss-clamping-ip4-in`, `-out` and those of IPv6.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-
 use graph::arc::FeatureArc;
-use graph::{BuildError, Continue, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::SlabReader;
-use net::Router;
 use net::adjacency::Adjacency;
-use net::ip::{V4, V6, Version};
-use wire::{Protocol, ip4, ip6, tcp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::Both;
 
@@ -91,9 +82,9 @@ impl<V: Clamped, const OUT: bool> Node for Clamp<V, OUT> {
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
             let most = self.settings.read(interface, epoch).map_or(0, |both| both[V::INDEX].mss);
-            // On output the Ethernet header of the adjacency is in front.
+            // On output the headers of the adjacency are in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if OUT => a.header_len.into(),
+                Some(a) if OUT => a.front(),
                 _ => 0,
             };
             clamped += u64::from(clamp::<V, OUT>(p, l3, most));

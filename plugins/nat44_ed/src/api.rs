@@ -1,16 +1,12 @@
 //! Answers to the messages of the module `nat44_ed`.
 
-use std::net::Ipv4Addr;
-
-use control::api::{Api, Retval};
 use nat_log::Translator;
-use net::Router;
+use net::prelude::*;
 use translation::mapping::{Local, Mapping, Twice};
 use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
 use translation::requests::SessionName;
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
-use wire::Protocol;
 
 use crate::messages::*;
 use crate::requests;

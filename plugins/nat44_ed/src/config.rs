@@ -1,8 +1,6 @@
 //! The configuration of the nodes: published whole whenever it changes.
 
-use std::collections::HashMap;
-use std::net::Ipv4Addr;
-
+use net::prelude::*;
 use sessions::Flow4;
 use translation::mapping::Mappings;
 use translation::pool::Offers;

@@ -1,8 +1,7 @@
 //! The settings, as the commands that make them again.
 
-use control::configuration::{Lines, Stage};
 use nat_log::{Level, Translator};
-use net::Router;
+use net::prelude::*;
 use translation::configuration::{commands, plugin};
 use translation::state::Kind;
 use translation::workers::WorkerList;

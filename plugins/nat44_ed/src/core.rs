@@ -3,11 +3,10 @@
 use std::slice;
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader, SlabReader};
 use infra::table::tally::Tally;
-use net::fib::Ip4;
 use net::interface::Port;
 use net::ip::ReversePaths;
+use net::prelude::*;
 use sessions::{Direction, Flow4, Seen, SessionIndex};
 use translation::session::{
     BYPASS, Counters, NatSession, NatSessions, NatTable, OUTSIDE, show_totals,
@@ -55,7 +54,7 @@ impl Clone for ByFib {
     }
 }
 
-/// What the nodes share.
+/// State shared by the nodes.
 #[derive(Clone)]
 pub struct Core {
     /// Sessions; `None` while NAT is disabled.

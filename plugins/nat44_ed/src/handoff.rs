@@ -6,13 +6,12 @@
 //! session. Protocols without ports go by their far end; where a mapping leads back inside, that is
 //! its host, in both directions.
 
-use graph::{Buffer, Congestion, Frame, Node};
-use infra::rcu::Epoch;
+use graph::Congestion;
+use net::prelude::*;
 use sessions::{Affinity as Path, Flow4, Look};
 use translation::handoff::{Count, Threads};
 use translation::session::NatSession;
 use translation::{ARRIVED, TRANSLATED};
-use wire::Protocol;
 
 use crate::config::Config;
 use crate::core::{Core, Traffic};
@@ -106,8 +105,7 @@ fn path_of<P: Place>(
     seed: u64,
     epoch: Epoch<'_>,
 ) -> Path {
-    let l3 =
-        if P::TRAFFIC == Traffic::Output { core.paths.header_len(p.adjacency(), epoch) } else { 0 };
+    let l3 = if P::TRAFFIC == Traffic::Output { core.paths.front(p, epoch) } else { 0 };
     let (fib, ports) = (fib_of::<P>(core, p, epoch), p.ports());
     let seen = p.bytes().get(l3..).and_then(|b| <[u8; 4]>::look(b, ports, fib.into()));
     seen.map_or(Path::of(0), |seen| path(config, P::TRAFFIC, &seen.flow, fib, seed))

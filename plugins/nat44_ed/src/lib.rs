@@ -29,16 +29,13 @@ mod slow;
 mod state;
 mod usual;
 
-use std::io;
-
-use control::feature::Refused;
 use graph::arc::{Beside, FeatureArc};
-use infra::rcu::Shared;
 use infra::table::tally::Tally;
 use net::interface::COLUMNS;
 use net::ip::ReversePaths;
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
+use translation::received::Received;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 use translation::state::Kind;
@@ -124,7 +121,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     role::attach::<Nat>(router, fast, over);
     router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
     let workers = Workers::default();
-    Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
+    Nat { settings: None, config, sessions, core, workers, received: Received::new() }
+        .start(router, PROCESS);
     router.on_threads.push(EndpointDependent::go_over);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

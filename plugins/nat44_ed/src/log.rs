@@ -1,10 +1,7 @@
 //! Logging of new and ended sessions (RFC 8158, RFC 7659).
 
-use std::net::Ipv4Addr;
-
-use infra::rcu::Epoch;
 use nat_log::{Ends, Far, Log, Record, Translator};
-use net::Router;
+use net::prelude::*;
 use translation::session::{BYPASS, NatSession};
 
 /// Logs a session that has come, or gone.

@@ -1,13 +1,10 @@
 //! Commands about mappings.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error as CliError};
-use net::Router;
+use control::cli::Error as CliError;
+use net::prelude::*;
 use translation::commands::SetMapping;
 use translation::mapping::{Local, Mapping};
 use translation::mapping_words::{Form, mapping};
-use wire::Protocol;
 
 use crate::requests;
 use crate::state::EndpointDependent;

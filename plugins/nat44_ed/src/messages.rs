@@ -1,9 +1,7 @@
 //! Messages of the module `nat44_ed`.
 
-use std::net::Ipv4Addr;
-
-use control::api::{Message, Record};
-use net::InterfaceIndex;
+use control::api::Record;
+use net::prelude::*;
 use translation::messages::Worker;
 use translation::numbers::{NatConfigFlags, NatLogLevel, NatTimeouts};
 

@@ -5,18 +5,13 @@
 //! makes sessions. Where an interface is both inside and outside, the slow path is that from
 //! outside when a mapping leads inside.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
+use graph::{Buffer, Edge, Frame, Names, Node, Packet, Payload, Record};
 use infra::random::Random;
-use infra::rcu::Epoch;
 use nat_log::Log;
-use net::Router;
 use net::drops::Problem;
 use net::fast_path::{Routed, Shares};
-use net::ip::V4;
+use net::prelude::*;
 use sessions::{Direction, Flow4, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
@@ -75,8 +70,8 @@ impl<P: Place> graph::Next for Next<P> {
 #[inline(always)]
 pub fn place_of<P: Place>(core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
     match P::TRAFFIC {
-        // On output the Ethernet header of the adjacency is in front.
-        Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
+        // On output the headers of the adjacency are in front.
+        Traffic::Output => (core.paths.front(p, epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
@@ -360,15 +355,12 @@ impl<P: Place> Slow<P> {
         let (l3, interface) = place_of::<P>(core, p, epoch);
         let fib = fib_of::<P>(core, p, epoch);
         let is_sent = P::TRAFFIC == Traffic::Output;
+        let is_own_packet = is_sent && core.paths.sends_own(p, epoch);
         let Some(seen) = look(p, l3) else {
-            let passes = config.is_forwarding && !is_sent || is_sent && p.flags().has(Flags::LOCAL);
+            let passes = config.is_forwarding && !is_sent || is_own_packet;
             return if passes { Ok(Done::Passed(None)) } else { Err(Fault::CannotTranslate) };
         };
-        let sent = is_sent.then(|| Sent {
-            over: p.tx(),
-            fib: p.fib(),
-            is_own: p.flags().has(Flags::LOCAL),
-        });
+        let sent = is_sent.then(|| Sent { over: p.tx(), fib: p.fib(), is_own: is_own_packet });
         let (random, exhausted) = (&mut self.random, &mut self.exhausted);
         let log = &mut self.log;
         let mut asking =

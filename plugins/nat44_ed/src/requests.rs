@@ -1,11 +1,7 @@
 //! Requests of operators and clients.
 
-use std::net::Ipv4Addr;
-
-use net::Router;
-use net::fib::Ip4;
+use net::prelude::*;
 use translation::mapping::{Local, Mapping, Twice};
-use wire::Protocol;
 
 use crate::state::{Error, Nat};
 

@@ -1,13 +1,10 @@
 //! `show nat44 …`.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
-use net::Router;
+use control::cli::Error as CliError;
+use net::prelude::*;
 use sessions::Flow4;
 use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
-use translation::words::{Lines, hash_tables, protocol, workers};
-use wire::Protocol;
+use translation::words::{hash_tables, protocol, workers};
 
 use crate::state::{Error, Nat};
 
@@ -102,29 +99,29 @@ struct HashTables {
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, Workers {}| {
-        Ok(Output::of(workers(&Nat::worker_infos(router))))
+        Ok(Output::list(workers(&Nat::worker_infos(router))))
     });
     cli.command(|router: &mut Router, show: HashTables| {
-        Ok(Output::of(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
+        Ok(Output::list(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
     });
-    cli.command(|router: &mut Router, Summary {}| Ok(Output::of(summary(router)?)));
+    cli.command(|router: &mut Router, Summary {}| Ok(Output::list(summary(router)?)));
     cli.command(|router: &mut Router, Tables {}| {
         let s = Nat::known(router);
         let all = s.more.vrfs.iter().map(|(table, far)| {
             let far: Vec<_> = far.iter().map(u32::to_string).collect();
             format!("table {table} with routes to: {}", far.join(" "))
         });
-        Ok(Output::of(Lines(all.collect())))
+        Ok(Output::list(all))
     });
-    cli.command(|router: &mut Router, show: Sessions| Ok(Output::of(sessions(router, &show)?)));
+    cli.command(|router: &mut Router, show: Sessions| Ok(Output::list(sessions(router, &show)?)));
 }
 
-fn summary(router: &mut Router) -> Result<Lines, Error> {
+fn summary(router: &mut Router) -> Result<Vec<String>, Error> {
     let most = Nat::known(router).sessions;
     let all = Nat::list_sessions(router, |_| true)?;
     let count = |is: &dyn Fn(&NatSession) -> bool| all.iter().filter(|(_, s)| is(s)).count();
     let of = |protocol: Protocol| move |s: &NatSession| s.forward.protocol() == protocol;
-    Ok(Lines(vec![
+    Ok(vec![
         format!("max translations per thread: {most}"),
         format!("total sessions: {}", all.len()),
         format!("total static sessions: {}", count(&|s| s.data.is(STATIC))),
@@ -133,7 +130,7 @@ fn summary(router: &mut Router) -> Result<Lines, Error> {
         format!("   total tcp transitory sessions: {}", count(&|s| s.class() == TRANSITORY)),
         format!("total udp sessions: {}", count(&of(Protocol::UDP))),
         format!("total icmp sessions: {}", count(&|s| s.class() == ICMP)),
-    ]))
+    ])
 }
 
 fn flow(f: &Flow4) -> String {
@@ -148,7 +145,7 @@ fn flow(f: &Flow4) -> String {
     format!("saddr {src} sport {} daddr {dst} dport {} proto {proto}", f.src_port, f.dst_port)
 }
 
-fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
+fn sessions(router: &mut Router, show: &Sessions) -> Result<Vec<String>, Error> {
     let Sessions([inside, outside]) = *show;
     let is_meant = move |s: &NatSession| inside.is_met(&s.forward) && outside.is_met(&s.reverse);
     let all = Nat::list_sessions(router, is_meant)?;
@@ -184,5 +181,5 @@ fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
             ));
         }
     }
-    Ok(Lines(lines))
+    Ok(lines)
 }

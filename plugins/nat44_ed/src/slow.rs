@@ -1,10 +1,9 @@
 //! New sessions: which translation a packet gets that has none.
 
-use std::net::Ipv4Addr;
-
 use infra::random::Random;
-use infra::rcu::Epoch;
 use nat_log::{Log, Record};
+use net::ip::ReversePath;
+use net::prelude::*;
 use sessions::{Direction, Flow4, Kind, New, Refused, Seen, SessionIndex};
 use translation::mapping::{Mapping, Twice};
 use translation::pool::{Parts, in_turn};
@@ -14,7 +13,6 @@ use translation::session::{
     has_ports,
 };
 use translation::{FIRST_PORT, leads_outside, leaves_over};
-use wire::Protocol;
 use wire::tcp::Flags;
 
 use crate::config::Config;
@@ -120,7 +118,7 @@ impl Asking<'_> {
     /// packet: its flags are unknown.
     fn begins(&self, seen: &Seen<[u8; 4]>) -> Result<(), Fault> {
         match seen.kind {
-            Kind::Tcp(flags) if seen.has_upper && !flags.contains(Flags::SYN) => Err(Fault::NonSyn),
+            Kind::Tcp(flags) if seen.has_upper && !is_first(flags) => Err(Fault::NonSyn),
             Kind::Icmp | Kind::Error(_) => Err(Fault::IcmpType),
             _ => Ok(()),
         }
@@ -254,7 +252,13 @@ impl Asking<'_> {
             return Ok(Verdict::AsItIs);
         }
         let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
-        if is_dhcp { Ok(Verdict::AsItIs) } else { Err(Fault::NoTranslation) }
+        // Pings of this router's addresses, and the answers to its own.
+        let is_ping = || {
+            let dst = u32::from_be_bytes(flow.dst);
+            matches!(seen.kind, Kind::Icmp | Kind::Error(_) | Kind::Echo(_))
+                && self.core.paths.find(fib, dst, None, self.epoch) == ReversePath::Here
+        };
+        if is_dhcp || is_ping() { Ok(Verdict::AsItIs) } else { Err(Fault::NoTranslation) }
     }
     /// The host of a mapping that a new session goes to: by their parts of the load, and with
     /// affinity the same for all sessions of a client for as long as there are the same hosts.
@@ -396,7 +400,7 @@ impl Asking<'_> {
         free: impl Fn(&mut Self, Flow4) -> Option<Flow4>,
     ) -> Result<Flow4, Fault> {
         let is_retry = |(what, when): (Flow4, f64)| what == far_end && self.now - when < RETRY;
-        if pool.iter().all(|part| part.is_empty()) || self.exhausted.is_some_and(is_retry) {
+        if self.exhausted.is_some_and(is_retry) {
             return Err(Fault::OutOfPorts);
         }
         let has_ports = has_ports(flow.protocol());
@@ -420,9 +424,17 @@ impl Asking<'_> {
             }
         }
         *self.exhausted = Some((far_end, self.now));
-        self.log.limit(Record::Exhausted(0), self.now, self.epoch);
+        // One host has an address for a protocol without ports and a far end: others are left.
+        if has_ports || pool.iter().all(|part| part.is_empty()) {
+            self.log.limit(Record::Exhausted(0), self.now, self.epoch);
+        }
         Err(Fault::OutOfPorts)
     }
+}
+
+/// Whether a segment begins a connection: an answer does not.
+fn is_first(flags: Flags) -> bool {
+    flags.contains(Flags::SYN) && !flags.contains(Flags::ACK)
 }
 
 /// The flow from a far end to an address outside. An echo has one identifier: that outside.

@@ -1,11 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-
 use nat_log::Translator;
-use net::Router;
-use net::fib::Ip4;
+use net::prelude::*;
 use translation::mapping::Mappings;
 use translation::outside::Outside;
 use translation::pool::offers;

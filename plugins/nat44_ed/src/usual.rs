@@ -2,16 +2,13 @@
 //! state of a connection. A block of them is read, their sessions are looked up together, then each
 //! is translated in one go.
 
-use std::ops::Range;
-
-use graph::{BLOCK, Buffer, Flags, Passes};
+use graph::{BLOCK, Passes};
 use net::fast_path::Routable;
-use net::ip::V4;
+use net::prelude::*;
 use sessions::{Direction, Flow4, KEYS, SessionIndex, Sought};
 use translation::session::{ANY_FAR_END, BYPASS, ESTABLISHED, HAIRPIN, TRANSITORY};
 use translation::usual::{flow_of, rewrite};
 use translation::{ARRIVED, TRANSLATED};
-use wire::Protocol;
 
 use crate::core::{Traffic, usual_key};
 use crate::node::{Fast, Work, fib_of, place_of, traffic_of};

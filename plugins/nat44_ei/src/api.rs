@@ -1,16 +1,13 @@
 //! Answers to the messages of the module `nat44_ei`.
 
-use control::api::{Api, Retval};
 use nat_log::{Level, Translator};
-use net::Router;
-use net::fib::TableIndex;
+use net::prelude::*;
 use translation::mapping::Mapping;
 use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
 use translation::requests::SessionName;
 use translation::session::{NatSession, STATIC, Timeouts};
-use wire::Protocol;
 
 use crate::messages::Nat44EiConfigFlags as Flags;
 use crate::messages::*;

@@ -1,11 +1,8 @@
 //! Commands of NAT.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Print};
+use control::cli::Error as CliError;
 use nat_log::{Level, Translator};
-use net::fib::TableIndex;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use translation::commands::{self, Commands, SetMapping, Words};
 use translation::mapping_words::Form;
 use translation::ports::PortSet;

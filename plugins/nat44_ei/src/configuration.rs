@@ -2,16 +2,15 @@
 
 use std::fmt::Write;
 
-use control::configuration::{Lines, Stage};
 use nat_log::{Level, Translator};
-use net::Router;
+use net::prelude::*;
 use translation::configuration::{commands, plugin};
 use translation::ports::PortSet;
 use translation::state::Kind;
 use translation::workers::WorkerList;
 
 use crate::cli::{SetLevel, SetWorkers};
-use crate::state::{EndpointIndependent, Nat, USER_SESSIONS, USERS};
+use crate::state::{EndpointIndependent, Nat, USERS};
 
 /// Commands that undo those with this beginning; others end with `del` then.
 const UNDO: &[(&str, &str)] = &[
@@ -48,7 +47,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         ("users", usual(s.more.users, USERS)),
         ("inside-vrf", s.inside_vrf),
         ("outside-vrf", s.outside_vrf),
-        ("user-sessions", usual(s.more.user_sessions, USER_SESSIONS)),
+        ("user-sessions", usual(s.more.user_sessions, s.sessions)),
     ];
     let mut plugin = plugin::<EndpointIndependent>(&options);
     let words_of_mode =

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader, SlabReader};
-use net::fib::Ip4;
 use net::interface::Port;
 use net::ip::ReversePaths;
+use net::prelude::*;
 use sessions::{Affinity as Path, Flow4};
 use translation::mapping::Mappings;
 use translation::pool::Offers;
@@ -14,7 +13,6 @@ use translation::ports::PortSet;
 use translation::session::{self, Counters, NatSession, NatSessions, NatTable, STATIC};
 use translation::users::{Counts, Host, Users, came};
 use translation::workers::Workers;
-use wire::Protocol;
 
 use crate::node::Traffic;
 use crate::slow;

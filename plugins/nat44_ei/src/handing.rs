@@ -4,7 +4,7 @@
 //! All sessions of a host are on the thread that follows from its address; ports outside are chosen
 //! so that they lead there too. Where a mapping chooses the port, it says which host it is.
 
-use graph::{Buffer, Flags};
+use graph::Buffer;
 use infra::rcu::Epoch;
 use sessions::{Affinity as Path, Strays};
 use translation::ARRIVED;
@@ -70,7 +70,7 @@ fn path(
     let config = core.config.read(epoch);
     let (l3, _) = place_of(traffic.unwrap_or(Traffic::In2Out), core, p, epoch);
     let Some(seen) = look(p, l3) else { return Some(Path::of(0)) };
-    if traffic == Some(Traffic::Output) && p.flags().has(Flags::LOCAL) {
+    if traffic == Some(Traffic::Output) && core.paths.sends_own(p, epoch) {
         return Some(affinity_of_destination(config, &seen.flow.reversed(), seed));
     }
     let is_outward = traffic.map_or_else(|| !config.is_external(&seen.flow), Traffic::is_outward);

@@ -24,17 +24,14 @@ mod show;
 mod slow;
 mod state;
 
-use std::io;
-
-use control::feature::Refused;
 use control::stats::Columns;
 use graph::arc::Beside;
-use infra::rcu::Shared;
 use net::interface::COLUMNS;
 use net::ip::ReversePaths;
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 use translation::handoff::{HandOff, Place as HandOffPlace};
+use translation::received::Received;
 use translation::role;
 use translation::session::{NatSessions, counters_of};
 use translation::state::Kind;
@@ -141,7 +138,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     role::attach::<Nat>(router, alone, over);
     let workers = Workers::default();
     router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
-    Nat { settings: None, config, sessions, core, workers }.start(router, PROCESS);
+    Nat { settings: None, config, sessions, core, workers, received: Received::new() }
+        .start(router, PROCESS);
     router.on_threads.push(EndpointIndependent::go_over);
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);

@@ -1,10 +1,7 @@
 //! Logging and replication of new and ended sessions.
 
-use std::net::Ipv4Addr;
-
-use infra::rcu::Epoch;
 use nat_log::{Ends, Record, Translator};
-use net::Router;
+use net::prelude::*;
 use translation::session::{BYPASS, NatSession};
 
 use crate::ha::Teller;

@@ -1,9 +1,6 @@
 //! Messages of the module `nat44_ei`.
 
-use std::net::Ipv4Addr;
-
-use control::api::Message;
-use net::InterfaceIndex;
+use net::prelude::*;
 use translation::messages::Worker;
 use translation::numbers::{NatLogLevel, NatTimeouts};
 

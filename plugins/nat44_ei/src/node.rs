@@ -4,14 +4,11 @@
 //! send to an address outside goes on, with its new source, to the node that translates its
 //! destination, on the thread that has it.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use graph::arc::Along;
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Payload, Record};
+use graph::{Buffer, Edge, Frame, Names, Node, Payload, Record};
 use infra::random::Random;
-use infra::rcu::Epoch;
 use net::drops::Problem;
+use net::prelude::*;
 use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
@@ -222,8 +219,8 @@ impl<P: Place> graph::Next for Next<P> {
 #[inline(always)]
 pub fn place_of(traffic: Traffic, core: &Core, p: &Buffer<'_>, epoch: Epoch<'_>) -> (usize, u32) {
     match traffic {
-        // On output the Ethernet header of the adjacency is in front.
-        Traffic::Output => (core.paths.header_len(p.adjacency(), epoch), p.tx()),
+        // On output the headers of the adjacency are in front.
+        Traffic::Output => (core.paths.front(p, epoch), p.tx()),
         _ => (0, p.rx()),
     }
 }
@@ -358,7 +355,7 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
         return Ok(Step::AsItIs);
     }
     let Some(seen) = seen else {
-        let is_own = is_sent && p.flags().has(Flags::LOCAL);
+        let is_own = is_sent && work.core.paths.sends_own(p, work.epoch);
         let passes = work.config.is_forwarding && !is_sent || is_own;
         return if passes { Ok(Step::AsItIs) } else { Err(Fault::NoTranslation) };
     };
@@ -375,10 +372,12 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
     let at = match found {
         Some(at) => at,
         None if P::SLOW.is_some() => return Ok(Step::Slow),
-        None if is_sent && p.flags().has(Flags::LOCAL) => match work.note_own(&seen, fib) {
-            Verdict::Of(at) => at,
-            Verdict::AsItIs => return Ok(Step::AsItIs),
-        },
+        None if is_sent && work.core.paths.sends_own(p, work.epoch) => {
+            match work.note_own(&seen, fib) {
+                Verdict::Of(at) => at,
+                Verdict::AsItIs => return Ok(Step::AsItIs),
+            }
+        }
         None => match work.begin(&seen, (fib, is_sent.then(|| p.tx())), P::TRAFFIC)? {
             Verdict::Of(at) => at,
             Verdict::AsItIs => return Ok(Step::AsItIs),

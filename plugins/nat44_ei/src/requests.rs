@@ -1,9 +1,6 @@
 //! Requests of operators and clients.
 
-use std::net::Ipv4Addr;
-
-use net::Router;
-use net::fib::TableIndex;
+use net::prelude::*;
 use translation::ports::PortSet;
 
 use crate::state::{Error, Nat};

@@ -1,8 +1,6 @@
 //! Messages of the module `nat44_ei` about mappings and sessions.
 
-use std::net::Ipv4Addr;
-
-use control::api::Message;
+use net::prelude::*;
 use translation::messages::{IdentityFields, SessionHost, SessionTraffic, StaticFields, User};
 
 use crate::messages::Nat44EiConfigFlags;

@@ -1,13 +1,8 @@
 //! `show nat44 ei …`.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
+use net::prelude::*;
 use translation::session::{NatSession, STATIC};
-use translation::words::{Lines, hash_tables, word, workers};
-use wire::Protocol;
+use translation::words::{hash_tables, word, workers};
 
 use crate::configuration::words;
 use crate::state::{Error, Nat};
@@ -48,14 +43,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, Ports {}| {
         let ports = words(Nat::known(router).more.ports);
         let line = format!("Port address assignment algorithm: {ports}");
-        Ok(Output::of(Lines(vec![line])))
+        Ok(Output::list(vec![line]))
     });
     cli.command(|router: &mut Router, Workers {}| {
-        Ok(Output::of(workers(&Nat::worker_infos(router))))
+        Ok(Output::list(workers(&Nat::worker_infos(router))))
     });
-    cli.command(|router: &mut Router, show: Sessions| Ok(Output::of(sessions(router, &show)?)));
+    cli.command(|router: &mut Router, show: Sessions| Ok(Output::list(sessions(router, &show)?)));
     cli.command(|router: &mut Router, show: HashTables| {
-        Ok(Output::of(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
+        Ok(Output::list(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
     });
 }
 
@@ -80,7 +75,7 @@ fn line(s: &NatSession, now: f64) -> String {
     )
 }
 
-fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
+fn sessions(router: &mut Router, show: &Sessions) -> Result<Vec<String>, Error> {
     let saddr = show.saddr;
     let is_meant = move |s: &NatSession| saddr.is_none_or(|a| a.octets() == s.forward.src);
     let mut by_host = BTreeMap::<_, Vec<NatSession>>::new();
@@ -102,5 +97,5 @@ fn sessions(router: &mut Router, show: &Sessions) -> Result<Lines, Error> {
             lines.extend(all.iter().map(|s| line(s, now)));
         }
     }
-    Ok(Lines(lines))
+    Ok(lines)
 }

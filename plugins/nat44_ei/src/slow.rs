@@ -1,9 +1,9 @@
 //! Sessions of packets: those there are, and new ones.
 
 use infra::random::Random;
-use infra::rcu::Epoch;
 use nat_log::Record;
 use net::ip::ReversePath;
+use net::prelude::*;
 use sessions::{Affinity as Path, Flow4, Kind, New, Refused, Seen, SessionIndex, Strays};
 use translation::handoff::Threads;
 use translation::pool::in_turn;
@@ -13,7 +13,6 @@ use translation::session::{
 };
 use translation::users::{Counts, began, count_of, oldest};
 use translation::{FIRST_PORT, leaves_over};
-use wire::Protocol;
 
 use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
 use crate::log::Log;
@@ -101,9 +100,9 @@ impl Work<'_> {
     #[cold]
     fn is_of_host(&self, seen: &Seen<[u8; 4]>, fib: u16) -> bool {
         let flow = &seen.flow;
-        let dst = u32::from_be_bytes(flow.dst);
+        let path = self.core.paths.find(fib, u32::from_be_bytes(flow.dst), None, self.epoch);
         self.config.mapping_of(flow).is_some()
-            || self.core.paths.find(fib, dst, None, self.epoch) != ReversePath::Here
+            || !matches!(path, ReversePath::Here | ReversePath::Proxied)
             || !self.is_own_end((flow.dst, flow.dst_port), flow.protocol())
             || self.find(seen, fib, Traffic::Hairpin).is_some()
     }
@@ -241,10 +240,10 @@ impl Work<'_> {
     ) -> Result<Verdict, Fault> {
         let flow = &seen.flow;
         let is_dhcp = seen.kind == Kind::Udp && flow.dst_port == DHCP_CLIENT;
-        // This router answers pings to its own addresses.
+        // Pings of this router's addresses, and the answers to its own.
         let is_ping = || {
             let dst = u32::from_be_bytes(flow.dst);
-            seen.kind == Kind::Echo(false)
+            matches!(seen.kind, Kind::Icmp | Kind::Error(_) | Kind::Echo(_))
                 && self.core.paths.find(fib, dst, None, self.epoch) == ReversePath::Here
         };
         if traffic == Traffic::Out2In && (is_dhcp || is_ping()) {
@@ -379,10 +378,9 @@ impl Work<'_> {
             self.log.session(true, &session, self.epoch);
         }
         let host = (data.in_fib, forward.src);
-        let most = self.config.most_per_user;
         began(self.users, host, data.is(STATIC));
         if !data.is(STATIC) {
-            translation::users::queue(self.users, host, forward, most, self.table);
+            translation::users::queue(self.users, host, forward, self.table);
         }
         Ok(at)
     }

@@ -1,10 +1,7 @@
 //! Control's state, and what it tells the nodes.
 
-use std::ops::Range;
-
 use nat_log::Translator;
-use net::Router;
-use net::fib::{Ip4, TableIndex};
+use net::prelude::*;
 use translation::mapping::Mappings;
 use translation::outside::Outside;
 use translation::pool::offers;
@@ -20,8 +17,6 @@ pub use translation::error::Error;
 
 /// Hosts of a thread, unless the operator says otherwise.
 pub const USERS: u32 = 1024;
-/// Sessions of a host, unless the operator says otherwise.
-pub const USER_SESSIONS: u32 = 100;
 
 /// NAT by sessions without far ends.
 #[derive(Debug)]
@@ -41,7 +36,7 @@ pub struct More {
     pub ports: PortSet,
     /// Maximum hosts per thread; 0 for the default.
     pub users: u32,
-    /// Maximum sessions per host; 0 for the default.
+    /// Maximum sessions per host; 0 for as many as a thread has.
     pub user_sessions: u32,
     /// Whether only mappings that stay are used.
     pub is_static_only: bool,
@@ -61,8 +56,8 @@ impl Kind for EndpointIndependent {
 
     fn begin(router: &mut Router, settings: &mut Settings) -> Result<(), Error> {
         let more = &mut settings.more;
-        for (number, usual) in [(&mut more.users, USERS), (&mut more.user_sessions, USER_SESSIONS)]
-        {
+        let usual = [(&mut more.users, USERS), (&mut more.user_sessions, settings.sessions)];
+        for (number, usual) in usual {
             if *number == 0 {
                 *number = usual;
             }

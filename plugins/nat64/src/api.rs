@@ -1,12 +1,9 @@
 //! Answers to the messages of the module `nat64`.
 
 use control::api::types::Ip6Prefix as Field;
-use control::api::{Api, Retval};
-use net::Router;
-use net::fib::{Ip6, TableIndex};
+use net::prelude::*;
 use translation::numbers::NatConfigFlags;
 use translation::session::Timeouts;
-use wire::{Ip6Prefix, Protocol};
 
 use crate::config::Static;
 use crate::messages::*;

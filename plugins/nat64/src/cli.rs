@@ -1,13 +1,10 @@
 //! `nat64 …`, `set interface nat64`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router, interface};
+use control::cli::Error as CliError;
+use net::interface;
+use net::prelude::*;
 use translation::session::Timeouts;
 use translation::words::{AddressRange, NewTimeouts, protocol};
-use wire::{Ip6Prefix, Protocol};
 
 use crate::config::Static;
 use crate::requests;

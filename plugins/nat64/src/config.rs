@@ -1,11 +1,10 @@
 //! Settings as the nodes find them.
 
-use std::collections::{HashMap, HashSet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::HashSet;
 
+use net::prelude::*;
 use translation::pool::Offers;
 use wire::siit::embedded;
-use wire::{Ip6Prefix, Protocol};
 
 /// A mapping that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

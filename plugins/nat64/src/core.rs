@@ -1,15 +1,13 @@
 //! State that the nodes share: sessions, bindings (RFC 6146 section 3.1), configuration, counters.
 
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader};
-use net::fib::{Ip4, Ip6};
 use net::ip::{ReversePath, ReversePaths, WayMtus};
+use net::prelude::*;
 use sessions::{Affinity, Class, Counted, Flow4, Flow6, Sessions, Table, tcp};
 use translation::session::{self, Timeouts};
 pub use translation::session::{
     Counters, DROPS, OUTSIDE, class_of, counter_of, has_ports, note, outside_end,
 };
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 use crate::config::Config;

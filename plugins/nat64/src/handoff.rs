@@ -5,11 +5,9 @@
 //! outside go by themselves: a thread gives hosts only those that come to it. Protocols without
 //! ports are all on one thread.
 
-use graph::Buffer;
-use infra::rcu::Epoch;
+use net::prelude::*;
 use sessions::{Affinity, Look, Strays};
 use translation::handoff::Place;
-use wire::ip4;
 
 use crate::core::{Core, OUTSIDE, affinity_of_end, affinity_of_host, protocol4};
 use crate::in2out::look;

@@ -1,20 +1,15 @@
 //! `nat64-in2out`: translates packets of hosts inside; `nat64-in2out-slowpath`: makes sessions for
 //! those that have none (RFC 6146 section 3.5).
 
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
 use infra::random::Random;
 use nat_log::Log;
 use net::drops::Problem;
-use net::fib::Ip4;
 use net::ip::{FrameMtus, room_as_ip4};
+use net::prelude::*;
 use sessions::{Affinity, Direction, Flow4, Flow6, Kind, Look, Seen, SessionIndex};
 use translation::pool::in_turn;
 use translation::ports::PortSet;
 use translation::{NO_SESSION6, leaves_over};
-use wire::{Protocol, icmp6, ip6};
 
 use crate::config::Config;
 use crate::core::{
@@ -264,7 +259,7 @@ impl Asking<'_> {
         dst: Ipv4Addr,
         fib: u16,
     ) -> Result<SessionIndex, Error> {
-        // Errors belong to sessions that are there.
+        // Errors belong to existing sessions.
         if matches!(seen.kind, Kind::Error(_)) {
             return Err(Error::NoTranslation);
         }

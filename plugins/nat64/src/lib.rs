@@ -26,20 +26,11 @@ mod state;
 mod tables;
 mod translate;
 
-use std::collections::BTreeMap;
-use std::io;
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
 use control::stats::Columns;
-use infra::rcu::Shared;
 use nat_log::Log;
-use net::interface::{AttachedAt, COLUMNS};
+use net::interface::COLUMNS;
 use net::ip::{ReversePaths, WayMtus};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 use translation::handoff::HandOff;
 
 use crate::config::Config;

@@ -1,10 +1,7 @@
 //! Messages of the module `nat64`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::api::Message;
 use control::api::types::Ip6Prefix;
-use net::InterfaceIndex;
+use net::prelude::*;
 use translation::numbers::NatConfigFlags;
 
 /// Enable or disable NAT64; disabling deletes its settings and sessions.

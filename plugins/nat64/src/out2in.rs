@@ -1,15 +1,11 @@
 //! `nat64-out2in`: translates packets from outside. One from a far end that the host has not sent
 //! to begins a session, if its port has a binding (RFC 6146 section 3.5.1.2).
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Flags, Frame, Node};
 use nat_log::Log;
 use net::drops::Problem;
-use net::fib::Ip6;
-use net::ip::{FrameMtus, V6, Version, room_in_ip6};
+use net::ip::{FrameMtus, room_in_ip6};
+use net::prelude::*;
 use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
-use wire::{Protocol, icmp4, icmp6, ip4, ip6};
 
 use crate::config::Config;
 use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, note, outside_end};

@@ -1,12 +1,8 @@
 //! Places where packets for NAT64 are received: addresses that this router answers for, and routes
 //! to interfaces that translate.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use net::Router;
-use net::fib::{Path, Target};
-use net::interface::InterfaceIndex;
+use net::fib::Path;
+use net::prelude::*;
 
 use crate::state::{Nat, Role, Settings};
 

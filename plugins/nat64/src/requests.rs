@@ -1,11 +1,7 @@
 //! Requests of operators and clients.
 
-use std::net::Ipv4Addr;
-
-use net::Router;
-use net::interface::InterfaceIndex;
+use net::prelude::*;
 use translation::session::Timeouts;
-use wire::Ip6Prefix;
 use wire::siit::embedded;
 
 use crate::config::Static;
@@ -17,7 +13,8 @@ use crate::state::{
 /// Addresses of a range at most.
 const MOST_ADDRESSES: u32 = 1 << 16;
 
-/// Puts an interface on a side, or takes it off: off the only one it has, whichever is named.
+/// Puts an interface on a side, where it may be already, or takes it off: off the only one it has,
+/// whichever is named.
 pub fn set_side(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -33,9 +30,6 @@ pub fn set_side(
         return Err(Error::NoSide);
     }
     let side = if is_inside { &mut role.is_inside } else { &mut role.is_outside };
-    if is_add && *side {
-        return Err(Error::OnThatSide);
-    }
     *side = is_add;
     let role = if is_add || has_both { Role { hands_off, ..role } } else { Role::default() };
     set_role(router, interface, role)

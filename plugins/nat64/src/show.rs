@@ -1,13 +1,7 @@
 //! `show nat64 …`.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
-use net::Router;
-use serde::Serialize;
-use wire::Protocol;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use crate::api::vrf_of;
 use crate::config::Static;
@@ -144,20 +138,15 @@ struct ShowPrefixes {}
 #[command("show nat64 timeouts")]
 struct ShowTimeouts {}
 
-/// A list with what stands above it.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<R> {
-    #[serde(skip)]
+/// Rows with a line above them.
+fn headed<R: fmt::Display + Serialize + 'static>(
     head: &'static str,
-    rows: Vec<R>,
-}
-
-impl<R: fmt::Display> fmt::Display for Rows<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.head)?;
-        self.rows.iter().try_for_each(|row| writeln!(f, " {row}"))
-    }
+    rows: impl IntoIterator<Item = R>,
+) -> Output {
+    Output::rows(rows, move |rows, f| {
+        writeln!(f, "{head}")?;
+        rows.iter().try_for_each(|row| writeln!(f, " {row}"))
+    })
 }
 
 #[derive(Serialize)]
@@ -287,7 +276,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             is_static: b.is_static,
             sessions: b.sessions,
         });
-        Ok(Output::of(Rows { head: "NAT64 bindings:", rows: all.collect() }))
+        Ok(headed("NAT64 bindings:", all))
     });
     cli.command(|router: &mut Router, ShowSessions(which)| {
         let now = router.now();
@@ -306,13 +295,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             bytes: s.bytes,
             silent_seconds: now - s.heard(),
         });
-        Ok(Output::of(Rows { head: "NAT64 sessions:", rows: all.collect() }))
+        Ok(headed("NAT64 sessions:", all))
     });
     cli.command(|router: &mut Router, ShowPool {}| {
         let settings = known(router);
         let pool = state::pool(router, &settings);
-        let rows = pool.map(|(address, vrf)| Address { address, vrf }).collect();
-        Ok(Output::of(Rows { head: "NAT64 pool:", rows }))
+        let rows = pool.map(|(address, vrf)| Address { address, vrf });
+        Ok(headed("NAT64 pool:", rows))
     });
     cli.command(|router: &mut Router, ShowInterfaces {}| {
         let row = |(interface, role): (net::InterfaceIndex, &Role)| Side {
@@ -320,13 +309,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             inside: role.is_inside,
             outside: role.is_outside,
         };
-        let rows = router.settings::<Role>().map(row).collect();
-        Ok(Output::of(Rows { head: "NAT64 interfaces:", rows }))
+        let rows = router.settings::<Role>().map(row);
+        Ok(headed("NAT64 interfaces:", rows))
     });
     cli.command(|router: &mut Router, ShowPrefixes {}| {
         let all = known(router).prefixes.into_iter();
         let rows = all.map(|(vrf, prefix)| Prefix { prefix: prefix.to_string(), vrf });
-        Ok(Output::of(Rows { head: "NAT64 prefix:", rows: rows.collect() }))
+        Ok(headed("NAT64 prefix:", rows))
     });
     cli.command(|router: &mut Router, ShowTimeouts {}| {
         let t = known(router).timeouts;
@@ -336,7 +325,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             ("tcp-transitory", t.transitory),
             ("icmp", t.icmp),
         ];
-        let rows = rows.map(|(kind, seconds)| Timeout { kind, seconds }).into();
-        Ok(Output::of(Rows { head: "NAT64 timeouts:", rows }))
+        let rows = rows.map(|(kind, seconds)| Timeout { kind, seconds });
+        Ok(headed("NAT64 timeouts:", rows))
     });
 }

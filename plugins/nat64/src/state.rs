@@ -1,20 +1,13 @@
 //! Control's state, and what it tells the nodes.
 
-use std::collections::{BTreeMap, HashSet};
-use std::net::Ipv4Addr;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
-use control::feature::Refusal;
-use infra::rcu::Shared;
-use net::Router;
-use net::fib::{Ip6, TableIndex};
-use net::interface::{Change, InterfaceIndex, NoInterface};
+use net::prelude::*;
 use sessions::{Flow4, Sessions, Walked};
 use translation::address_of;
 use translation::pool::offers;
 use translation::session::Timeouts;
-use wire::Ip6Prefix;
 
 use crate::config::{Config, Static};
 use crate::core::{
@@ -56,9 +49,6 @@ pub enum Error {
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the interface is already on that side
-    #[retval(VALUE_EXIST)]
-    OnThatSide,
     /// the interface is neither inside nor outside
     #[retval(NO_SUCH_ENTRY)]
     NoSide,

@@ -1,13 +1,11 @@
 //! Packets of sessions made ones of the other version (RFC 7915), with their ports.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use graph::{Buffer, Flags, Ports};
+use graph::Ports;
+use net::prelude::*;
 use sessions::{Flow4, Flow6, ICMP_HEADER, Kind, Seen};
 use translation::rewrite::set_ports;
+use wire::checksum;
 use wire::siit::{self, Front, Pair};
-use wire::{checksum, ip4, ip6};
-use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
 /// Bytes that an IPv6 header is longer than one of IPv4.

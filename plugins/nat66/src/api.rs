@@ -1,9 +1,6 @@
 //! Messages of the module `nat66`.
 
-use std::net::Ipv6Addr;
-
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Mapping, Sides};
 

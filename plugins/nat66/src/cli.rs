@@ -1,12 +1,7 @@
 //! `nat66 plugin`, `nat66 add static mapping`, `set interface nat66` and what shows them.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router, interface};
-use serde::Serialize;
+use net::interface;
+use net::prelude::*;
 
 use super::{Nat, Sides};
 
@@ -116,22 +111,16 @@ struct SideRow {
     outside: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct SideRows(Vec<SideRow>);
-
-impl fmt::Display for SideRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "NAT66 interfaces:")?;
-        self.0.iter().try_for_each(|SideRow { interface, inside, outside }| {
-            let word = match (inside, outside) {
-                (true, true) => "in out",
-                (true, false) => "in",
-                _ => "out",
-            };
-            writeln!(f, " {interface} {word}")
-        })
-    }
+fn write_side_rows(rows: &[SideRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "NAT66 interfaces:")?;
+    rows.iter().try_for_each(|SideRow { interface, inside, outside }| {
+        let word = match (inside, outside) {
+            (true, true) => "in out",
+            (true, false) => "in",
+            _ => "out",
+        };
+        writeln!(f, " {interface} {word}")
+    })
 }
 
 #[derive(Serialize)]
@@ -143,18 +132,12 @@ struct MappingRow {
     bytes: u64,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct MappingRows(Vec<MappingRow>);
-
-impl fmt::Display for MappingRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "NAT66 static mappings:")?;
-        self.0.iter().try_for_each(|MappingRow { local, external, vrf, packets, bytes }| {
-            writeln!(f, " local {local} external {external} vrf {vrf}")?;
-            writeln!(f, "  total pkts {packets}, total bytes {bytes}")
-        })
-    }
+fn write_mapping_rows(rows: &[MappingRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "NAT66 static mappings:")?;
+    rows.iter().try_for_each(|MappingRow { local, external, vrf, packets, bytes }| {
+        writeln!(f, " local {local} external {external} vrf {vrf}")?;
+        writeln!(f, "  total pkts {packets}, total bytes {bytes}")
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -179,7 +162,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             inside: sides.inside,
             outside: sides.outside,
         };
-        Ok(Output::of(SideRows(router.settings::<Sides>().map(row).collect())))
+        Ok(Output::rows(router.settings::<Sides>().map(row), write_side_rows))
     });
     cli.command(|router: &mut Router, _: ShowMappings| {
         let row = |(m, volume): (&super::Mapping, infra::counter::Volume)| MappingRow {
@@ -189,6 +172,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             packets: volume.packets,
             bytes: volume.bytes,
         };
-        Ok(Output::of(MappingRows(super::mappings(router).map(row).collect())))
+        Ok(Output::rows(super::mappings(router).map(row), write_mapping_rows))
     });
 }

@@ -10,18 +10,9 @@ mod cli;
 mod node;
 mod packet;
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::feature::{Refusal, Refused};
 use control::stats::Columns;
-use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::rcu::Shared;
-use net::fib::{Ip6, TableIndex};
-use net::interface::{AttachedAt, NoInterface};
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use infra::counter::Rows;
+use net::prelude::*;
 
 pub use api::*;
 

@@ -1,20 +1,11 @@
 //! `nat66-in2out`: sources of packets from inside; `nat66-out2in`: destinations of those from
 //! outside.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-
-use graph::{Buffer, BuildError, Frame, Names, Node, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, Reader, Shared};
-use net::Router;
+use infra::counter::Rows;
 use net::drops::Problem;
-use net::fib::Ip6;
 use net::icmp::Restore;
-use net::ip::{ReversePath, ReversePaths, V6, Version};
-use net::ip6::IP6_UNICAST;
-use wire::{Protocol, icmp6, ip6};
+use net::ip::{ReversePath, ReversePaths};
+use net::prelude::*;
 
 use super::Table;
 use super::packet::readdress;

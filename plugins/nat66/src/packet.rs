@@ -1,10 +1,7 @@
 //! The translation of an address of an IPv6 packet.
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Flags};
-use wire::{Protocol, checksum, icmp6, ip6, tcp, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
+use wire::checksum;
 use zerocopy::byteorder::network_endian::U16;
 
 /// Bytes of an ICMPv6 error in front of the packet that it is about.

@@ -1,9 +1,6 @@
 //! `nat ipfix logging` and its message.
 
-use control::api::{Api, Message};
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
+use net::prelude::*;
 
 /// The domain, unless another one is named.
 const DOMAIN: u32 = 1;

@@ -1,10 +1,8 @@
 //! Levels of logging: the events of a translator that are noted in the event log.
 
-use std::fmt;
 use std::str::FromStr;
 
-use infra::rcu::Epoch;
-use net::Router;
+use net::prelude::*;
 
 use crate::{Log, NatLog, Record, log, refresh, vrf_of};
 

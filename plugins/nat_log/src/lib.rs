@@ -9,18 +9,12 @@ mod api;
 mod levels;
 mod records;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::feature::{Refusal, Refused};
-use infra::rcu::{Epoch, Reader, Shared};
-use net::events::{Event, EventSender};
-use net::fib::TableIndex;
-use net::{Configuration, Feature, Origin, Parts, Router};
 use syslog::{Facility, Message, Severity, Structured};
-use wire::Protocol;
 
 use levels::Listeners;
 use records::{Kind, Streams};
+
+use net::prelude::*;
 
 pub use api::*;
 pub use levels::{Level, Translator};

@@ -1,10 +1,8 @@
 //! Records of IPFIX (RFC 8158 section 5).
 
-use std::net::Ipv4Addr;
-use std::time::Duration;
-
 use ipfix::Field;
-use net::Router;
+
+use net::prelude::*;
 
 use super::{Ends, Far, Record, octets};
 

@@ -1,9 +1,8 @@
 //! Messages of the module `npol`.
 
 use control::api::types::{Address, Prefix};
-use control::api::{Api, Message, Overlay, Record, Retval, Union};
-use net::{InterfaceIndex, Router};
-use wire::Protocol;
+use control::api::{Overlay, Record, Union};
+use net::prelude::*;
 
 use super::rule::{ACTIONS, Entry, FIELDS, Filter, KINDS, Member, Rule, Set, What};
 use super::{Applied, Error, Item, Npol, VERDICTS, Verdict};

@@ -1,8 +1,6 @@
 //! `npol …`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::rule::{KINDS, Member, Packet, Rule, Set};
 use super::words::{member, member_words, packet, print_rule, rule};

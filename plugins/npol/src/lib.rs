@@ -16,11 +16,7 @@ mod rule;
 mod show;
 mod words;
 
-use std::collections::BTreeMap;
-
-use control::feature::{Refusal, Refused};
-use net::interface::NoInterface;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 use rule::{Action, Member, Packet, Rule, Set, Sets, What};
@@ -138,7 +134,7 @@ fn add_set(router: &mut Router, id: Option<u32>, set: Set) -> u32 {
     id
 }
 
-/// Adds members to a set, or takes them out. One that is there already stays.
+/// Adds members to a set, or takes them out. One that already exists stays.
 fn change_set(router: &mut Router, id: u32, members: &[Member], is_add: bool) -> Result<(), Error> {
     let set = router.own_mut::<Npol>().sets.get_mut(&id).ok_or(Error::NoSet(id))?;
     if !members.iter().all(|member| set.takes(member)) {

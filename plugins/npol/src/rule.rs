@@ -1,9 +1,6 @@
 //! Sets of addresses, rules and how a packet is compared with them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 /// An address, protocol and port.
 pub type Triple = (IpAddr, Protocol, u16);

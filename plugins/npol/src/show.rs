@@ -1,10 +1,6 @@
 //! `show npol …`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::words::{action_word, member_words, words_of};
 use super::{Applied, Npol, VERDICTS, Verdict};
@@ -97,17 +93,6 @@ impl fmt::Display for Interface {
     }
 }
 
-/// Rows, one below the other.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<T>(Vec<T>);
-
-impl<T: fmt::Display> fmt::Display for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| write!(f, "{row}"))
-    }
-}
-
 fn rule((id, rule): (&u32, &super::Rule)) -> Rule {
     Rule { id: *id, action: action_word(rule.action), compares: words_of(rule) }
 }
@@ -149,13 +134,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             kind: set.word(),
             members: set.members().iter().map(member_words).collect(),
         };
-        Ok(Output::of(Rows(router.own::<Npol>().sets.iter().map(row).collect())))
+        Ok(Output::list(router.own::<Npol>().sets.iter().map(row)))
     });
     cli.command(|router: &mut Router, ShowRules {}| {
-        Ok(Output::of(Rows(router.own::<Npol>().rules.iter().map(rule).collect())))
+        Ok(Output::list(router.own::<Npol>().rules.iter().map(rule)))
     });
     cli.command(|router: &mut Router, c: ShowPolicies| {
-        Ok(Output::of(Rows(policies(router, c.verbose))))
+        Ok(Output::list(policies(router, c.verbose)))
     });
-    cli.command(|router: &mut Router, ShowInterfaces {}| Ok(Output::of(Rows(interfaces(router)))));
+    cli.command(|router: &mut Router, ShowInterfaces {}| Ok(Output::list(interfaces(router))));
 }

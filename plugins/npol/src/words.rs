@@ -1,9 +1,6 @@
 //! Members, rules and packets as words of commands.
 
-use std::net::IpAddr;
-
-use control::cli::{Args, Error, Line};
-use wire::{Prefix, Protocol};
+use net::prelude::*;
 
 use super::rule::{ACTIONS, Action, Entry, FIELDS, Field, Filter, Member, Packet, Rule, What};
 

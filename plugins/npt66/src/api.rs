@@ -1,8 +1,7 @@
 //! Messages of the module `npt66`.
 
 use control::api::types::Ip6Prefix as PrefixField;
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::prefix::Ip6Prefix;
 
 /// Add or delete a prefix translation on an interface.

@@ -1,11 +1,6 @@
 //! `set npt66 binding`, `show npt66`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 use wire::prefix::Ip6Prefix;
 
 use super::Bindings;
@@ -37,16 +32,10 @@ struct Row {
     external: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|Row { interface, internal, external }| {
-            writeln!(f, "{interface} internal: {internal} external: {external}")
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|Row { interface, internal, external }| {
+        writeln!(f, "{interface} internal: {internal} external: {external}")
+    })
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -72,6 +61,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 external: b.external.to_string(),
             })
         });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
 }

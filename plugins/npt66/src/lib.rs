@@ -10,10 +10,8 @@ mod cli;
 mod node;
 mod prefix;
 
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, NoInterface};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 use wire::prefix::Ip6Prefix;
 
 pub use api::Npt66BindingAddDel;
@@ -51,7 +49,7 @@ pub enum Error {
     Unknown(Ip6Prefix),
 }
 
-/// Translates between two prefixes on an interface.
+/// Translates between two prefixes on an interface, as it may already do.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -69,6 +67,9 @@ pub fn add(
         }
     }
     let mut all = router.setting::<Bindings>(interface);
+    if all.iter().any(|b| (b.internal, b.external) == (internal, external)) {
+        return Ok(());
+    }
     if all.iter().any(|b| b.internal == internal) {
         return Err(Error::Exists(internal));
     }

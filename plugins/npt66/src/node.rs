@@ -1,21 +1,13 @@
 //! `npt66-input`: gives destinations of received packets the internal prefix; `npt66-output`: gives
 //! sources of sent packets the external one.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-
 use graph::arc::Beside;
-use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
 use net::adjacency::Adjacency;
 use net::drops::Problem;
 use net::icmp::Restore;
-use net::ip::{V6, Version};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
-use wire::{Protocol, checksum, icmp6, ip6};
-use zerocopy::FromBytes;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
+use wire::checksum;
 
 use super::Bindings;
 use super::prefix::{Binding, NotMappable};
@@ -89,9 +81,9 @@ impl<const OUT: bool> Node for Translate<OUT> {
                 p.set_payload(V6::EXPIRED_PROBLEM);
                 return Ok(Next::Icmp);
             }
-            // On output the Ethernet header of the adjacency is in front.
+            // On output the headers of the adjacency are in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if OUT => a.header_len.into(),
+                Some(a) if OUT => a.front(),
                 _ => 0,
             };
             let is_whole = !p.flags().has(Flags::CHAINED.with(Flags::CHECKSUM_TODO));

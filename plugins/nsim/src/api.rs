@@ -1,7 +1,6 @@
 //! Messages of the module `nsim`.
 
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::Link;
 

@@ -1,11 +1,6 @@
 //! `set nsim`, `nsim …`, `show nsim`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::api::one_of;
 use super::{Late, Link, Peer, Simulator};

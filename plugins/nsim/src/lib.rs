@@ -5,11 +5,9 @@ mod api;
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
-use infra::rcu::Shared;
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
+use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
 use net::ip::add_with_outputs;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 

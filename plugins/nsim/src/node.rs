@@ -5,13 +5,12 @@
 //! because its delay was changed.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use graph::arc::Along;
-use graph::{Buffer, Cpu, Edge, Frame, Held, Names, Node, Record, Slot};
+use graph::{Cpu, Edge, Held};
 use infra::random::Random;
-use infra::rcu::{Reader, SlabReader};
 use net::interface::EdgesReader;
+use net::prelude::*;
 
 use super::{Link, Peer};
 
@@ -41,7 +40,7 @@ impl Queue {
     fn happens(&mut self, probability: f64) -> bool {
         self.random.fraction() < probability
     }
-    /// Sends what is due, judges the packets of a frame, and asks to be called again.
+    /// Sends due packets, classifies the packets of a frame, and asks to be called again.
     #[inline(always)]
     fn run<N: Node<Error = Error, Count = Count>, On>(
         &mut self,
@@ -181,7 +180,7 @@ impl Node for Output {
     }
 }
 
-/// Sends what is due.
+/// Sends due packets.
 #[derive(Clone)]
 pub struct Wheel {
     pub(super) edges: EdgesReader,

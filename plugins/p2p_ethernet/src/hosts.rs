@@ -1,9 +1,6 @@
 //! The hosts that have sub-interfaces, by port and address.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use wire::MacAddr;
+use net::prelude::*;
 
 /// Parts of the table.
 const PARTS: usize = 256;

@@ -5,17 +5,9 @@
 mod hosts;
 mod node;
 
-use std::collections::BTreeMap;
-
-use control::api::{Api, Message};
-use control::cli::{Cli, Command, Print};
-use control::configuration::Lines;
-use control::feature::{Refusal, Refused};
-use graph::Node;
-use infra::rcu::Shared;
-use net::interface::{Change, DEVICE_INPUT, Error as InterfaceError, SubInterface};
-use net::{Configuration, Feature, InterfaceIndex, InterfaceReply, Origin, Parts, Router, refuse};
-use wire::MacAddr;
+use net::InterfaceReply;
+use net::interface::{DEVICE_INPUT, Error as InterfaceError, SubInterface};
+use net::prelude::*;
 
 use hosts::Hosts;
 pub use node::Input;

@@ -1,12 +1,7 @@
 //! `p2p-ethernet-input`: whose frame is it?
 
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Continue, Frame, Names, Node, Record};
-use infra::rcu::Reader;
 use net::interface::Counters;
-use wire::{MacAddr, ethernet};
+use net::prelude::*;
 
 use super::hosts::Hosts;
 

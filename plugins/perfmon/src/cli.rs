@@ -1,10 +1,6 @@
 //! `perfmon` and `show perfmon`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::source::{SOURCE, SOURCE_DESCRIPTION};
 use super::{BUNDLES, Bundle, Counted, State, active, counted, reset, start, stop};

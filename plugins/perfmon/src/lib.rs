@@ -4,11 +4,7 @@
 mod cli;
 mod source;
 
-use std::collections::BTreeMap;
-
-use control::feature::{Refusal, Refused};
-use net::{Configuration, Feature, Origin, Parts, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 pub use source::{BUNDLES, Bundle};
 

@@ -1,13 +1,12 @@
 //! Messages of the module `ping`: echo requests whose end is an event.
 
 use control::api::types::Address;
-use control::api::{Api, Message, Retval};
-use control::cli::{Output, Step, Task};
+use control::cli::{Step, Task};
+use net::prelude::*;
 
 use super::Pings;
 use super::origin::Origin;
 use super::task::{Ping, Plan};
-use net::Router;
 
 /// Bytes of data in a request.
 const SIZE: usize = 60;

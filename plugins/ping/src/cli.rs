@@ -1,13 +1,11 @@
 //! The command `ping`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::cli::{ArgInfo, Args, Cli, Command, Error, Kind, Task};
+use control::cli::{ArgInfo, Kind, Task};
+use net::prelude::*;
 
 use super::origin::Origin;
 use super::packet;
 use super::task::{Ping, Plan};
-use net::{InterfaceIndex, Router};
 
 /// Seconds that the command waits for the last echoes at least, however short the interval.
 const LAST: f64 = 1.0;

@@ -13,14 +13,7 @@ mod packet;
 mod pending;
 mod task;
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-
-use control::feature::Refused;
-use net::events::Event;
-use net::ip::{V4, V6};
-use net::{Configuration, Feature, Parts, Router, refuse};
-use wire::{icmp4, icmp6};
+use net::prelude::*;
 
 pub use api::{PingFinishedEvent, WantPingFinishedEvents};
 pub use cli::arg;

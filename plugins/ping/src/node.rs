@@ -1,15 +1,10 @@
 //! `ip4-icmp-echo-reply`, `ip6-icmp-echo-reply`: echoes of requests of ours.
 
-use std::net::IpAddr;
-
-use graph::Buffer;
-use wire::{icmp4, ip4, ip6};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::EchoReply;
 use super::packet::Sent;
 use super::pending::{Answer, AnswerFormat};
-use net::ip::{V4, V6, Version};
 
 /// A version with echo packets.
 pub trait Echoes: Version {

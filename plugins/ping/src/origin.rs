@@ -1,14 +1,10 @@
 //! The origin of packets of our own: source address, table, and the route to the destination.
 
-use std::net::IpAddr;
-
-use control::feature::Refusal;
-use graph::{Buffer, Flags, NodeIndex};
+use graph::NodeIndex;
 use infra::rcu::Participant;
-use net::adjacency::{AdjacencyIndex, Link, Role};
-use net::fib::{Family, Ip4, Ip6, LpmReader, TableIndex, Via};
-use net::ip::{V4, V6, Version};
-use net::{InterfaceIndex, Router};
+use net::adjacency::{AdjacencyIndex, Role};
+use net::fib::{Family, LpmReader, Via};
+use net::prelude::*;
 
 /// Load balances that lead to one another, at most.
 const DEEPEST: usize = 8;

@@ -1,11 +1,8 @@
 //! Echo requests, and packets of our own in general.
 
-use std::net::IpAddr;
-
+use net::prelude::*;
 use wire::checksum::{self, Sum};
-use wire::{Protocol, icmp4, icmp6, ip4, ip6};
 use zerocopy::byteorder::network_endian::{U16, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The time a request was sent, at the start of its data.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

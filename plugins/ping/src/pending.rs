@@ -1,16 +1,11 @@
 //! Answers to packets that commands sent: nodes report those that are awaited to control, which
 //! keeps them for the command.
 
-use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::VecDeque;
 use std::hash::Hash;
-use std::marker::PhantomData;
 
-use graph::{Buffer, BuildError, Frame, Node};
-use infra::rcu::{Reader, Shared};
-use net::Router;
-use net::events::{Event, EventSender};
-use net::ip::{Headers, Version};
+use net::ip::Headers;
+use net::prelude::*;
 
 /// Answers that are kept for one command at most.
 const MOST: usize = 1024;

@@ -1,17 +1,11 @@
 //! One `ping` in progress.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::net::IpAddr;
-use std::time::Duration;
-
-use control::cli::{Output, Step, Task};
-use serde::Serialize;
+use control::cli::{Step, Task};
+use net::prelude::*;
 
 use super::EchoReply;
 use super::origin::Origin;
 use super::packet::{Header, echo_request, stamp};
-use net::Router;
 
 /// Interval of looks for echoes.
 const LOOK: Duration = Duration::from_millis(5);

@@ -1,7 +1,6 @@
 //! Messages of the module `pipe`.
 
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::Pipes;
 

@@ -7,15 +7,11 @@
 mod api;
 mod node;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use control::cli::{Cli, Command, Error as CliError, Output, Print};
-use control::configuration::Lines;
-use control::feature::{Refusal, Refused};
-use net::interface::{Change, DEVICE_INPUT, Error as InterfaceError, Kind, NewInterface, Offloads};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
+use control::cli::Error as CliError;
+use net::interface::{DEVICE_INPUT, Error as InterfaceError, Kind, NewInterface, Offloads};
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Receive, Transmit};

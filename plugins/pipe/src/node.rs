@@ -1,12 +1,9 @@
 //! `pipeN.M-tx` and `pipe-rx`: what one end sends the other one receives.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use graph::{Frame, Names, Node, Record, Slot};
-use net::InterfaceIndex;
 use net::interface::{Counters, DEVICE_INPUT};
+use net::prelude::*;
 
 /// Gives packets to the other end.
 #[derive(Clone)]

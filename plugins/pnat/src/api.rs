@@ -1,11 +1,8 @@
 //! Messages of the module `pnat`.
 
-use std::net::Ipv4Addr;
-
 use control::api::types::IpProto;
-use control::api::{Api, Fields, Message, Record, Retval};
-use net::{InterfaceIndex, Router};
-use wire::Protocol;
+use control::api::{Fields, Record};
+use net::prelude::*;
 
 use super::{Binding, End, Ends, Error, Mask, Match, Rewrite};
 

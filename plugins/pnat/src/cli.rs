@@ -1,14 +1,8 @@
 //! `set pnat translation`, `show pnat translations`, `show pnat interfaces`.
 
-use std::fmt;
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::Protocol;
+use net::prelude::*;
 
 use super::{Binding, End, Ends, Mask, Match, Rewrite};
 
@@ -243,16 +237,10 @@ struct BindingRow {
     rewrite: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct BindingRows(Vec<BindingRow>);
-
-impl fmt::Display for BindingRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|BindingRow { index, matched, rewrite }| {
-            writeln!(f, "[{index}] {matched} {rewrite}")
-        })
-    }
+fn write_binding_rows(rows: &[BindingRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|BindingRow { index, matched, rewrite }| {
+        writeln!(f, "[{index}] {matched} {rewrite}")
+    })
 }
 
 #[derive(Serialize)]
@@ -262,24 +250,18 @@ struct InterfaceRow {
     output: Vec<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct InterfaceRows(Vec<InterfaceRow>);
-
-impl fmt::Display for InterfaceRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for InterfaceRow { interface, input, output } in &self.0 {
-            writeln!(f, "{interface}")?;
-            for (end, numbers) in [("input", input), ("output", output)] {
-                if !numbers.is_empty() {
-                    write!(f, "  {end}:")?;
-                    numbers.iter().try_for_each(|number| write!(f, " [{number}]"))?;
-                    f.write_str("\n")?;
-                }
+fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for InterfaceRow { interface, input, output } in rows {
+        writeln!(f, "{interface}")?;
+        for (end, numbers) in [("input", input), ("output", output)] {
+            if !numbers.is_empty() {
+                write!(f, "  {end}:")?;
+                numbers.iter().try_for_each(|number| write!(f, " [{number}]"))?;
+                f.write_str("\n")?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -326,7 +308,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             matched: MatchWords(b.matched).to_string(),
             rewrite: RewriteWords(b.rewrite).to_string(),
         };
-        Ok(Output::of(BindingRows(super::all(router).map(row).collect())))
+        Ok(Output::rows(super::all(router).map(row), write_binding_rows))
     });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
         let rows = router.settings::<Ends>().map(|(interface, ends)| {
@@ -341,6 +323,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 output: numbers(1),
             }
         });
-        Ok(Output::of(InterfaceRows(rows.collect())))
+        Ok(Output::rows(rows, write_interface_rows))
     });
 }

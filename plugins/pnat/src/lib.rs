@@ -9,13 +9,8 @@ mod node;
 mod packet;
 mod tuple;
 
-use std::collections::HashMap;
-
-use control::feature::{Refusal, Refused};
-use infra::rcu::SharedSlab;
-use net::interface::{AttachedAt, Change, NoInterface};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 
 pub use api::*;
 pub use tuple::{Binding, Key, Mask, Match, Rewrite};

@@ -1,14 +1,9 @@
 //! `pnat-input`, `pnat-output`: rewrite packets that a binding matches.
 
-use std::fmt;
-
-use graph::{Buffer, BuildError, Continue, Flags, Frame, Names, Node, Ports, Record};
-use infra::rcu::SlabReader;
-use net::Router;
+use graph::Ports;
 use net::adjacency::Adjacency;
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use wire::{Protocol, icmp4, ip4};
-use zerocopy::FromBytes;
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 
 use super::Ends;
 use super::packet::{TooShort, rewrite};
@@ -62,9 +57,9 @@ impl<const OUT: bool> Node for Translate<OUT> {
             #[inline(always)]
             |p| {
                 let interface = if OUT { p.tx() } else { p.rx() };
-                // On output the Ethernet header of the adjacency is in front.
+                // On output the headers of the adjacency are in front.
                 let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                    Some(a) if OUT => a.header_len.into(),
+                    Some(a) if OUT => a.front(),
                     _ => 0,
                 };
                 let attached = self.ends.read(interface, epoch).map(|ends| &ends[usize::from(OUT)]);

@@ -1,8 +1,6 @@
 //! Bindings: matches and rewrites.
 
-use std::net::Ipv4Addr;
-
-use wire::Protocol;
+use net::prelude::*;
 
 /// Fields of a packet, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! Messages of the module `policer`.
 
-use control::api::{Api, Fields, Message, Record, Retval, Text};
-use wire::{Dscp, IpVersion};
+use control::api::{Fields, Record};
+use net::prelude::*;
+use wire::Dscp;
 
 use super::{Action, Config, Direction, Policer, apply, named};
-use net::InterfaceIndex;
-use net::Router;
 
 control::numbers! {
     /// Units of rates.

@@ -1,14 +1,9 @@
 //! Commands about policers.
 
-use std::fmt;
+use control::cli::Word;
+use net::prelude::*;
 
-use control::cli::{Arguments, Cli, Command, Error, Output, Print, Word};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::IpVersion;
-
-use super::show::{All, Shown};
+use super::show::Shown;
 use super::{Applied, Config, Direction};
 
 /// A policer by its name or its number.
@@ -243,7 +238,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let only = show.only.found(router)?;
         let all = super::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));
         let shown = all.map(|(index, policer)| Shown::of(router, index, policer));
-        Ok(Output::of(All(shown.collect())))
+        Ok(Output::list(shown))
     });
     cli.command(|router: &mut Router, _: ShowPools| {
         Ok(Output::of(Pools { policers: super::all(router).count() }))

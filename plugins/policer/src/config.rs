@@ -1,8 +1,7 @@
 //! The configuration of a policer, as clients give it, and the meter that follows from it.
 
-use control::cli::{Arguments, Words};
 use infra::meter::{Algorithm, Color, Fill, Meter, Profile};
-use serde::Serialize;
+use net::prelude::*;
 use wire::Dscp;
 
 use super::{PolicerType, RateType, RoundType};

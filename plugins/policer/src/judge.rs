@@ -4,14 +4,11 @@
 //! it is bound to. Packets elsewhere are handed over. Where the owner has ended, or the thread
 //! asking is about to, packets are judged on the spot.
 
-use std::ops::Range;
-
 use classify::{Moment, Table, Tables};
-use graph::{Buffer, Flags};
-use infra::counter::{Rows, VolumeCounter};
+use infra::counter::Rows;
 use infra::meter::Color;
-use infra::rcu::{Reader, SlabReader};
 use net::adjacency::Adjacency;
+use net::prelude::*;
 
 use super::{Action, Applied, Policer};
 

@@ -16,19 +16,12 @@ mod show;
 mod station;
 mod trial;
 
-use std::collections::HashMap;
-use std::ops::Range;
-
-use control::feature::{Refusal, Refused};
 use control::stats::Columns;
 use graph::Claim;
-use infra::counter::{Rows, Volume, VolumeCounter};
+use infra::counter::Rows;
 use infra::meter::Meter;
 use infra::owner::Owner;
-use infra::rcu::{Shared, SharedSlab};
-use net::interface::NoInterface;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::IpVersion;
+use net::prelude::*;
 
 pub use api::*;
 pub use config::{Action, Config, Kind, Rounding, Unit};

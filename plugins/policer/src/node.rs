@@ -4,18 +4,13 @@
 //! `ip6-policer-classify`, `l2-policer-classify`: received ones that a session of the classifier
 //! names a policer for.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use classify::{Match, Moment, Tables};
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Frame, HandOff, HandsOff, Names, Node, Record};
+use graph::{Edge, HandOff, HandsOff};
 use infra::meter::Color;
-use net::Router;
+use net::adjacency::Adjacency;
 use net::ethernet::{L2_INPUT, bridged_header};
-use net::interface::AttachedAt;
-use net::ip::{V4, V6};
-use wire::ethernet::EtherType;
+use net::prelude::*;
 use wire::ip;
 
 use super::judge::{Judge, set_color};
@@ -100,7 +95,7 @@ impl<S: Station> Node for Police<S> {
                     Front::Nothing => Some(0),
                     Front::Adjacency => {
                         let adjacency = judge.adjacencies.read(p.adjacency(), epoch);
-                        Some(adjacency.map_or(0, |a| a.header_len.into()))
+                        Some(adjacency.map_or(0, Adjacency::front))
                     }
                     Front::Frame => bridged_header(p).and_then(|(len, kind)| {
                         (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(len)

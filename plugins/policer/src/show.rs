@@ -1,11 +1,6 @@
 //! Policers as `show policer` prints them.
 
-use std::fmt;
-
-use infra::counter::Volume;
-use serde::Serialize;
-
-use net::Router;
+use net::prelude::*;
 
 use super::{Config, Policer};
 
@@ -61,16 +56,6 @@ impl Shown {
             exceed,
             violate,
         }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(super) struct All(pub Vec<Shown>);
-
-impl fmt::Display for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|shown| shown.fmt(f))
     }
 }
 

@@ -1,16 +1,12 @@
 //! Places where packets are policed.
 
-use std::convert::Infallible;
-use std::marker::PhantomData;
-
 use classify::{Headers, Match, NONE, Use};
 use graph::arc::FeatureArc;
-use graph::{Buffer, Count, Flags, Reason};
-use infra::rcu::Epoch;
+use graph::{Count, Reason};
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::ip::{V4, V6, Version};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 use super::judge::Judge;
 

@@ -3,11 +3,10 @@
 //! The stream exists in numbers only, and so does its time: it begins with full buckets, and those
 //! of the policer stay as they are. What is found is counted as if the packets had come.
 
-use control::cli::{Cli, Command, Error};
 use infra::meter::{Color, Meter};
+use net::prelude::*;
 
 use super::cli::Named;
-use net::Router;
 
 /// Bytes of each packet.
 const PACKET: usize = 500;

@@ -1,9 +1,7 @@
 //! Messages of the module `pppoe`.
 
 use control::api::types::Address;
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::{New, Session, Sessions};
 

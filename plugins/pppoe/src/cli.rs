@@ -1,13 +1,7 @@
 //! `create pppoe session`, `create pppoe cp`, `show pppoe session`, `show pppoe fib`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::MacAddr;
+use control::cli::PrintValue;
+use net::prelude::*;
 
 use super::{New, Sessions};
 
@@ -76,27 +70,21 @@ struct Session {
     client_ip: IpAddr,
     session_id: u16,
     encap_if_index: u32,
-    decap_vrf_id: u32,
+    decap_fib_index: u16,
     local_mac: String,
     client_mac: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct AllSessions(Vec<Session>);
-
-impl fmt::Display for AllSessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "No pppoe sessions configured...");
-        }
-        self.0.iter().try_for_each(|s| {
-            write!(f, "[{}] sw-if-index {} client-ip {}", s.instance, s.sw_if_index, s.client_ip)?;
-            write!(f, " session-id {} encap-if-index {}", s.session_id, s.encap_if_index)?;
-            writeln!(f, " decap-vrf-id {}", s.decap_vrf_id)?;
-            writeln!(f, "    local-mac {}  client-mac {}", s.local_mac, s.client_mac)
-        })
+fn write_all_sessions(rows: &[Session], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "No pppoe sessions configured...");
     }
+    rows.iter().try_for_each(|s| {
+        write!(f, "[{}] sw-if-index {} client-ip {}", s.instance, s.sw_if_index, s.client_ip)?;
+        write!(f, " session-id {} encap-if-index {}", s.session_id, s.encap_if_index)?;
+        writeln!(f, " decap-fib-index {}", s.decap_fib_index)?;
+        writeln!(f, "    local-mac {}  client-mac {}", s.local_mac, s.client_mac)
+    })
 }
 
 #[derive(Serialize)]
@@ -106,20 +94,14 @@ struct Client {
     sw_if_index: u32,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Clients(Vec<Client>);
-
-impl fmt::Display for Clients {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return writeln!(f, "no pppoe fib entries");
-        }
-        writeln!(f, "{:^19} {:^30} {:^12}", "Mac Address", "Interface", "sw_if_index")?;
-        self.0.iter().try_for_each(|Client { mac, interface, sw_if_index }| {
-            writeln!(f, "{mac:^19} {interface:^30} {sw_if_index:^12}")
-        })
+fn write_clients(rows: &[Client], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "no pppoe fib entries");
     }
+    writeln!(f, "{:^19} {:^30} {:^12}", "Mac Address", "Interface", "sw_if_index")?;
+    rows.iter().try_for_each(|Client { mac, interface, sw_if_index }| {
+        writeln!(f, "{mac:^19} {interface:^30} {sw_if_index:^12}")
+    })
 }
 
 /// Sessions are made by the control plane when clients ask for them, and are no configuration.
@@ -150,11 +132,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             client_ip: s.new.ip,
             session_id: s.new.id,
             encap_if_index: s.over.0,
-            decap_vrf_id: s.new.table_id,
+            decap_fib_index: s.table.0,
             local_mac: s.local_mac.to_string(),
             client_mac: s.new.mac.to_string(),
         };
-        Ok(Output::of(AllSessions(all.map(row).collect())))
+        Ok(Output::rows(all.map(row), write_all_sessions))
     });
     cli.command(|router: &mut Router, _: ShowClients| {
         let row = |(mac, at): (&MacAddr, &InterfaceIndex)| Client {
@@ -162,6 +144,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             interface: router.interfaces.name(at.0).to_owned(),
             sw_if_index: at.0,
         };
-        Ok(Output::of(Clients(router.own::<Sessions>().clients.iter().map(row).collect())))
+        Ok(Output::rows(router.own::<Sessions>().clients.iter().map(row), write_clients))
     });
 }

@@ -1,16 +1,8 @@
 //! `pppoe-cp-dispatch`: discovery goes to the control plane, and its answers to clients.
 
-use std::fmt;
-
-use graph::{Buffer, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::Epoch;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
 use net::interface::EdgesReader;
-use wire::MacAddr;
-use wire::ethernet;
+use net::prelude::*;
 use wire::pppoe::{Header, VERSION_TYPE};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::sessions::{SessionsReader, key};
 

@@ -1,14 +1,8 @@
 //! `pppoe-input`: packets of clients in their sessions.
 
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Frame, Names, Node, Record, Slot};
-use infra::rcu::SlabReader;
 use net::interface::{Counters, Port};
-use wire::ethernet;
+use net::prelude::*;
 use wire::pppoe::{PPP_IP4, PPP_IP6, SessionHeader, VERSION_TYPE};
-use zerocopy::FromBytes;
 
 use super::control::{self, Control};
 use super::sessions::key;

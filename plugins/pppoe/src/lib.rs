@@ -17,8 +17,7 @@ mod sessions;
 use ::control::feature::{Refusal, Refused};
 use net::interface::Error as InterfaceError;
 use net::ip::add_with_outputs;
-use net::{Configuration, Feature, Origin, Parts, refuse};
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 pub use api::*;
 pub use control::{CpDispatch, Learned};

@@ -1,14 +1,8 @@
 //! `pppoe_sessionN-tx`: puts packets into a session.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Frame, Names, Node, Record, Slot};
-use infra::rcu::Reader;
-use wire::MacAddr;
-use wire::ethernet::{EtherType, Header};
+use net::prelude::*;
+use wire::ethernet::Header;
 use wire::pppoe::{PPP_IP4, PPP_IP6, SessionHeader};
-use zerocopy::IntoBytes;
 
 /// Headers in front of packets, and the way on behind them.
 #[derive(Clone, Debug)]

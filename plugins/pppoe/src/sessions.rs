@@ -1,17 +1,9 @@
 //! Sessions, clients and the interface of the control plane, as control keeps them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::net::IpAddr;
-
-use graph::Slot;
-use infra::rcu::{Reader, Shared};
 use infra::table::exact::{Change as Entry, Exact, ExactReader};
-use net::adjacency::Link;
-use net::fib::{Path, Source, TableIndex, Target};
-use net::interface::{Change, Kind, NewInterface, Offloads};
-use net::{InterfaceIndex, Router};
-use wire::{Ip4Prefix, Ip6Prefix, MacAddr, Prefix};
+use net::fib::{Path, Source};
+use net::interface::{Kind, NewInterface, Offloads};
+use net::prelude::*;
 
 use super::Error;
 use super::control::Learned;
@@ -47,7 +39,7 @@ pub struct Session {
     pub over: InterfaceIndex,
     /// Local MAC address.
     pub local_mac: MacAddr,
-    table: TableIndex,
+    pub(super) table: TableIndex,
     sends: Shared<Encapsulation>,
 }
 
@@ -114,13 +106,18 @@ pub fn set_control(router: &mut Router, at: InterfaceIndex, is_on: bool) -> Resu
         return Err(Error::Unfit);
     }
     let all = router.own_mut::<Sessions>();
-    match all.control {
-        Some(other) if other != at => return Err(Error::HasControl),
+    let before = all.control;
+    match before {
+        Some(other) if other != at && !is_on => return Err(Error::HasControl),
         None if !is_on => return Err(Error::Unknown),
         _ => (),
     }
     all.control = is_on.then_some(at);
     all.seen_control.publish(if is_on { at.0 } else { 0 });
+    if let Some(before) = before.filter(|before| *before != at) {
+        // It may be deleted already.
+        let _ = router.interfaces.set_promiscuous(before, false);
+    }
     // What comes from there is for clients, not for the router.
     router.interfaces.set_promiscuous(at, is_on).map_err(Error::Interface)
 }

@@ -1,8 +1,6 @@
 //! `prom`, `prom patterns`.
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
+use net::prelude::*;
 
 use super::{Pattern, Settings, disable, enable, is_enabled, set, settings};
 
@@ -23,7 +21,7 @@ fn take_pattern(args: &mut Args<'_>) -> Result<Pattern, Error> {
     word.parse().map_err(|why: String| Error::new(why))
 }
 
-/// Patterns in braces, or all that follow.
+/// Parses patterns in braces, or all remaining words.
 fn take_patterns(args: &mut Args<'_>) -> Result<Vec<Pattern>, Error> {
     let mut found = Vec::new();
     if let Some(mut inside) = args.block()? {
@@ -97,7 +95,7 @@ struct Patterns {
 
 impl Command for Patterns {
     const PATHS: &'static [&'static str] = &["prom patterns"];
-    const ABOUT: &'static str = "Show or change patterns of statistics for Prometheus";
+    const ABOUT: &'static str = "Show or change the patterns of statistics served to Prometheus";
     const USAGE: &'static str = "[show] [clear] [add <pattern>...]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut new = Self { shows: args.is_empty(), ..Self::default() };
@@ -144,7 +142,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             prefix: c.prefix.unwrap_or(old.prefix),
             patterns: c.patterns.unwrap_or(old.patterns),
         };
-        // Disabled, it has the settings of the start.
+        // Disabling resets the settings to their defaults.
         set(router, if c.is_on == Some(false) { Settings::default() } else { new })?;
         if c.is_on == Some(true) {
             enable(router)?;

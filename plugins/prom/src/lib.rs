@@ -4,17 +4,17 @@
 mod cli;
 mod scrape;
 
-use control::feature::{Refusal, Refused};
 use http_core::set_handler;
-use net::{Configuration, Feature, Origin, Parts, Router};
+
+use net::prelude::*;
 
 pub use scrape::{Pattern, Scraper};
 
 /// Path of the statistics.
 pub const PATH: &str = "/stats.prom";
-/// Patterns at most.
+/// Limit of patterns.
 const MOST_PATTERNS: usize = 256;
-/// Seconds between two looks at the segment at most.
+/// Longest scrape interval in seconds.
 const LONGEST: f64 = 86_400.0;
 
 /// Statistics for Prometheus.
@@ -31,15 +31,15 @@ pub const FEATURE: Feature = Feature {
 /// Settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Seconds for which a scrape is given again.
+    /// Seconds for which the text of a scrape is served again.
     pub interval: f64,
-    /// Numbers that are zero are left out, which they are anyway.
+    /// Accepted for compatibility: zeros are always left out.
     pub used_only: bool,
-    /// Everything, whatever the patterns are.
+    /// Whether all statistics are served, regardless of patterns.
     pub all: bool,
     /// First word of all names.
     pub prefix: String,
-    /// Parts of paths that are wanted; none for all.
+    /// Patterns of the paths to serve; all if empty.
     pub patterns: Vec<Pattern>,
 }
 
@@ -50,27 +50,27 @@ impl Default for Settings {
     }
 }
 
-/// The state of control.
+/// State of the control thread.
 #[derive(Default)]
 struct Prom {
     settings: Settings,
-    /// The thread that reads the segment, while it is enabled.
+    /// The thread that reads the statistics segment, while enabled.
     scraper: Option<Scraper>,
 }
 
-/// Reasons why it cannot be set.
+/// Reasons for refusing a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// min-scrape-interval must be 0 to 86400 seconds
     #[retval(INVALID_VALUE)]
     BadInterval,
-    /// a prefix begins with a letter; letters, digits and `_' follow
+    /// the prefix must begin with a letter, followed by letters, digits and `_'
     #[retval(INVALID_VALUE)]
     BadPrefix,
     /// at most {MOST_PATTERNS} patterns
     #[retval(LIMIT_EXCEEDED)]
     TooManyPatterns,
-    /// the statistics cannot be read: {0}
+    /// cannot read the statistics: {0}
     #[retval(SYSCALL_ERROR_1)]
     Unreadable(String),
 }
@@ -110,7 +110,7 @@ pub fn set(router: &mut Router, new: Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enables it.
+/// Enables the statistics for Prometheus.
 ///
 /// # Errors
 /// [`Error::Unreadable`].
@@ -127,7 +127,7 @@ pub fn enable(router: &mut Router) -> Result<(), Error> {
     Ok(())
 }
 
-/// Disables it.
+/// Disables the statistics for Prometheus.
 pub fn disable(router: &mut Router) {
     set_handler(router, PATH, None);
     router.own_mut::<Prom>().scraper = None;

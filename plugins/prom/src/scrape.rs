@@ -1,29 +1,28 @@
 //! The thread that reads the statistics segment for scrapes.
 
-use std::fmt;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use control::stats::gauges::Published;
 use control::stats::prometheus::{Format, Selection, Source};
 use http_core::{Answer, Method, Request, Respond, Response, Ticket};
+use net::prelude::*;
 
 use super::Settings;
 
-/// Scrapes that may wait.
+/// Limit of queued scrapes.
 const WAITING: usize = 8;
 
-/// A part of a path, with `^` for its beginning and `$` for its end.
+/// A substring of a path; `^` matches the beginning and `$` the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether a path has it.
+    /// Whether a path matches.
     pub fn is_in(&self, path: &str) -> bool {
         let (is_first, part) = match self.0.strip_prefix('^') {
             Some(rest) => (true, rest),
@@ -50,7 +49,7 @@ impl FromStr for Pattern {
         let inner = inner.strip_suffix('$').unwrap_or(inner);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_. :".contains(c);
         if inner.is_empty() || !inner.chars().all(is_plain) {
-            return Err(format!("`{text}' is no part of a path, with ^ and $ for its ends"));
+            return Err(format!("`{text}' is not a substring of a path, optionally with ^ and $"));
         }
         Ok(Self(text.to_owned()))
     }
@@ -62,14 +61,14 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The thread, which ends when this is dropped and no scrape waits.
+/// Handle of the thread, which ends when the handle is dropped and no scrape is queued.
 pub struct Scraper {
     asks: SyncSender<Ticket>,
     settings: Arc<Mutex<Settings>>,
 }
 
 impl Scraper {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The kernel's.
@@ -103,7 +102,7 @@ impl Scraper {
     }
 }
 
-/// Answers scrapes until no more can be asked for.
+/// Answers scrapes until all senders are dropped.
 fn serve(asks: &Receiver<Ticket>, source: &Source, settings: &Mutex<Settings>) {
     let mut last: Option<(Instant, Settings, Response)> = None;
     while let Ok(ticket) = asks.recv() {

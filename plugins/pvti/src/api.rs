@@ -1,10 +1,9 @@
 //! Messages of the module `pvti`.
 
+use control::api::Record;
 use control::api::types::Address;
-use control::api::{Api, Message, Record, Retval};
-use net::adjacency::Link;
-use net::fib::TableIndex;
-use net::{InterfaceIndex, InterfaceReply, Router};
+use net::InterfaceReply;
+use net::prelude::*;
 
 use super::{Error, Pvti, Tunnels, UNDERLAY_MTU};
 

@@ -1,13 +1,7 @@
 //! `ip4-pvti-bypass`, `ip6-pvti-bypass`: datagrams of tunnels leave the path of other packets for
 //! this router right after receive.
 
-use std::convert::Infallible;
-use std::marker::PhantomData;
-
-use graph::{Buffer, Flags, Frame, Node};
-use infra::rcu::{Epoch, Reader};
-use net::ip::Version;
-use wire::{Protocol, udp};
+use net::prelude::*;
 
 use super::input::{Peers, peer_of};
 use super::{BYPASS, INPUT};

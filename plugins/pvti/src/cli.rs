@@ -1,15 +1,8 @@
 //! Commands about packet vector tunnels.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Error as CliError, Output, Print};
-use control::configuration::Lines;
-use net::adjacency::Link;
-use net::interface::NoInterface;
+use control::cli::Error as CliError;
+use net::prelude::*;
 use net::tunnel::command;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
 
 use super::{Bypassing, Error, Pvti, Tunnels, UNDERLAY_MTU};
 
@@ -126,21 +119,15 @@ struct Row {
     room: Option<usize>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            let Row { interface, sw_if_index, local, local_port, remote, remote_port, .. } = row;
-            write!(f, "[{sw_if_index}] {interface} local:{local} {local_port} ")?;
-            write!(f, "remote:{remote} {remote_port} ")?;
-            write!(f, "underlay_mtu:{} underlay_fib_idx:{}", row.underlay_mtu, row.fib)?;
-            row.room.iter().try_for_each(|room| write!(f, " room:{room}"))?;
-            writeln!(f)
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let Row { interface, sw_if_index, local, local_port, remote, remote_port, .. } = row;
+        write!(f, "[{sw_if_index}] {interface} local:{local} {local_port} ")?;
+        write!(f, "remote:{remote} {remote_port} ")?;
+        write!(f, "underlay_mtu:{} underlay_fib_idx:{}", row.underlay_mtu, row.fib)?;
+        row.room.iter().try_for_each(|room| write!(f, " room:{room}"))?;
+        writeln!(f)
+    })
 }
 
 fn rows(router: &Router, is_sending: bool) -> Output {
@@ -156,7 +143,7 @@ fn rows(router: &Router, is_sending: bool) -> Output {
         fib: t.pvti.table.0,
         room: tunnels.sending.at(index.0).map(|to| to.room).filter(|_| is_sending),
     };
-    Output::of(Rows(tunnels.all.iter().map(row).collect()))
+    Output::rows(tunnels.all.iter().map(row), write_rows)
 }
 
 fn bypass(

@@ -1,15 +1,8 @@
 //! `pvti4-input`, `pvti6-input`: datagrams into packets.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::Arc;
-
-use graph::{Frame, Names, Node, Packet, Record};
-use infra::rcu::{Epoch, Reader, SlabReader};
 use net::interface::{Counters, Port};
+use net::prelude::*;
 use wire::pvti::{parse, wanted};
-use wire::{ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 /// The longest packet that is put together.
 const LONGEST: usize = 1 << 16;

@@ -13,25 +13,13 @@ mod input;
 mod output;
 mod send;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::feature::{Refusal, Refused};
-use graph::Slot;
-use infra::rcu::{Shared, SharedSlab};
-use net::adjacency::Link;
 use net::adjacency::chain::Hop;
-use net::fib::{self, Followed, TableIndex};
-use net::interface::{
-    AttachedAt, Change, Error as InterfaceError, Kind, MAX_INTERFACES, NewInterface, Offloads,
-};
-use net::ip::{Chain, Stacked, V4, V6};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
+use net::fib::{self, Followed};
+use net::interface::{Error as InterfaceError, Kind, MAX_INTERFACES, NewInterface, Offloads};
+use net::ip::{Chain, Stacked};
+use net::prelude::*;
 use net::tunnel::{Behind, Carrier, Outer, Tuple};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
 use wire::pvti::FRONT;
-use wire::{IpVersion, MacAddr};
 
 pub use api::*;
 pub use bypass::{Bypass, Bypassing};

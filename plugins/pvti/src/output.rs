@@ -1,15 +1,11 @@
 //! `pvti4-output`, `pvti6-output`: packets into datagrams, all of a frame together.
 
-use std::fmt;
-
-use graph::{Flags, Frame, Held, Names, Node, Packet, Record, Slot};
-use infra::rcu::{Epoch, SlabReader};
+use graph::Held;
 use net::adjacency::chain::Hop;
 use net::fib::{Forwarding4, Via};
 use net::ip::Stacked;
-use wire::ip4;
+use net::prelude::*;
 use wire::pvti::{Chunk, FIRST, FRONT, Header, PADDING};
-use zerocopy::IntoBytes;
 
 /// Most chunks of a datagram.
 const MOST_CHUNKS: u8 = u8::MAX;

@@ -1,8 +1,6 @@
 //! `pvtiN-tx`: to the node that all tunnels share.
 
-use std::convert::Infallible;
-
-use graph::{Frame, Node, Slot};
+use net::prelude::*;
 
 /// The edge to that node: behind the drop, the first that is connected.
 pub const OUTPUT: Slot = Slot(1);

@@ -1,13 +1,8 @@
 //! `qos record`, `qos store`, `qos egress map`, `qos mark` and what shows them.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::RangeInclusive;
 
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Map, Source};
 
@@ -75,6 +70,14 @@ struct Entry {
 }
 
 impl Entry {
+    /// The entries of a word, one or several.
+    fn all(word: &str) -> Option<Vec<Self>> {
+        let starts = word.match_indices('[').map(|(at, _)| at).step_by(2);
+        let ends = starts.clone().skip(1).chain([word.len()]);
+        let all: Option<Vec<_>> =
+            starts.zip(ends).map(|(at, end)| Self::parse(&word[at..end])).collect();
+        all.filter(|all| !all.is_empty() && word.starts_with('['))
+    }
     fn parse(word: &str) -> Option<Self> {
         let (source, rest) = word.strip_prefix('[')?.split_once(']')?;
         let (inputs, output) = rest.strip_prefix('[')?.split_once("]=")?;
@@ -118,8 +121,8 @@ impl Command for SetMap {
             } else if args.keyword("delete") || args.keyword("del") {
                 delete = true;
             } else {
-                let entry = args.peek().and_then(Entry::parse);
-                entries.push(entry.ok_or_else(|| args.unknown())?);
+                let of_word = args.peek().and_then(Entry::all);
+                entries.append(&mut of_word.ok_or_else(|| args.unknown())?);
                 args.word();
             }
         }
@@ -210,39 +213,33 @@ struct ShowMap {
     id: Option<u32>,
 }
 
-/// Sources with a number, or none, by interface.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Table(BTreeMap<String, BTreeMap<String, Option<u32>>>);
+/// Numbers by interface and source.
+type Table = BTreeMap<String, BTreeMap<String, Option<u32>>>;
 
-impl Table {
-    fn of(
-        router: &Router,
-        only: Option<InterfaceIndex>,
-        rows: impl Iterator<Item = (InterfaceIndex, Source, Option<u32>)>,
-    ) -> Output {
-        let mut table = BTreeMap::<_, BTreeMap<_, _>>::new();
-        for (interface, source, number) in rows.filter(|(i, ..)| only.is_none_or(|o| o == *i)) {
-            let name = router.interfaces.name(interface.0).to_owned();
-            table.entry(name).or_default().insert(source.to_string(), number);
-        }
-        Output::of(Self(table))
+fn table(
+    router: &Router,
+    only: Option<InterfaceIndex>,
+    rows: impl Iterator<Item = (InterfaceIndex, Source, Option<u32>)>,
+) -> Output {
+    let mut table = Table::new();
+    for (interface, source, number) in rows.filter(|(i, ..)| only.is_none_or(|o| o == *i)) {
+        let name = router.interfaces.name(interface.0).to_owned();
+        table.entry(name).or_default().insert(source.to_string(), number);
     }
+    Output::written(table, write_table)
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, rows) in &self.0 {
-            writeln!(f, " {name}:")?;
-            for (source, number) in rows {
-                match number {
-                    Some(number) => writeln!(f, "  {source} -> {number}")?,
-                    None => writeln!(f, "  {source}")?,
-                }
+fn write_table(all: &Table, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (name, rows) in all {
+        writeln!(f, " {name}:")?;
+        for (source, number) in rows {
+            match number {
+                Some(number) => writeln!(f, "  {source} -> {number}")?,
+                None => writeln!(f, "  {source}")?,
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// A map with its identifier, as rows of outputs.
@@ -252,25 +249,19 @@ struct Shown {
     rows: BTreeMap<String, Vec<u8>>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ShownMaps(Vec<Shown>);
-
-impl fmt::Display for ShownMaps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Shown { id, rows } in &self.0 {
-            writeln!(f, " Map-ID:{id}")?;
-            for (source, outputs) in rows {
-                writeln!(f, "  {source}:")?;
-                for (n, outputs) in outputs.chunks(16).enumerate() {
-                    write!(f, "    [{:>3}]", n * 16)?;
-                    outputs.iter().try_for_each(|output| write!(f, " {output:>3}"))?;
-                    f.write_str("\n")?;
-                }
+fn write_shown_maps(rows: &[Shown], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Shown { id, rows } in rows {
+        writeln!(f, " Map-ID:{id}")?;
+        for (source, outputs) in rows {
+            writeln!(f, "  {source}:")?;
+            for (n, outputs) in outputs.chunks(16).enumerate() {
+                write!(f, "    [{:>3}]", n * 16)?;
+                outputs.iter().try_for_each(|output| write!(f, " {output:>3}"))?;
+                f.write_str("\n")?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -305,15 +296,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowRecord| {
         let rows = super::records(router).map(|(i, source)| (i, source, None));
-        Ok(Table::of(router, c.interface, rows))
+        Ok(table(router, c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowStore| {
         let rows = super::stores(router).map(|(i, source, mark)| (i, source, Some(mark.into())));
-        Ok(Table::of(router, c.interface, rows))
+        Ok(table(router, c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowMark| {
         let rows = super::marks(router).map(|(i, source, id)| (i, source, Some(id)));
-        Ok(Table::of(router, c.interface, rows))
+        Ok(table(router, c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowMap| {
         if let Some(id) = c.id.filter(|id| super::map(router, *id).is_none()) {
@@ -324,6 +315,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             let row = |s: Source| (s.to_string(), map.0[s as usize].to_vec());
             Shown { id, rows: Source::ALL.into_iter().map(row).collect() }
         };
-        Ok(Output::of(ShownMaps(meant.map(shown).collect())))
+        Ok(Output::rows(meant.map(shown), write_shown_maps))
     });
 }

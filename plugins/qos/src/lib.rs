@@ -12,13 +12,7 @@ mod mark;
 mod packet;
 mod record;
 
-use std::collections::BTreeMap;
-
-use control::cli::Words;
-use control::feature::{Refusal, Refused};
-use infra::rcu::SharedSlab;
-use net::interface::{AttachedAt, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use packet::mark_of;

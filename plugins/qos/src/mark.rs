@@ -1,18 +1,13 @@
 //! `ip4-qos-mark`, `vlan-ip4-qos-mark`, `mpls-qos-mark` and the others: write the mark of a packet
 //! that is sent, as the egress map of its interface says.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use graph::arc::FeatureArc;
-use graph::{BuildError, Continue, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
 use mpls::MPLS_OUTPUT;
-use net::Router;
 use net::adjacency::Adjacency;
 use net::interface::{MARK, PacketMark, TAG_PRIORITY};
 use net::ip4::IP4_OUTPUT;
 use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 use wire::ip;
 
 use super::packet::set_mpls;
@@ -71,9 +66,9 @@ impl<const KIND: usize, const VLAN: bool> Node for Mark<KIND, VLAN> {
                 p.trace(|_| Marking { source, mark, new });
                 return Ok(Continue);
             }
-            // The layer 2 header of the adjacency is in front.
+            // The headers of the adjacency are in front.
             let adjacency = self.adjacencies.read(p.adjacency(), epoch);
-            let l3 = adjacency.map_or(0, |a| usize::from(a.header_len));
+            let l3 = adjacency.map_or(0, Adjacency::front);
             let bytes = p.bytes_mut();
             match output {
                 Source::Mpls => set_mpls(bytes.get_mut(l3..).unwrap_or_default(), new),

@@ -1,8 +1,7 @@
 //! The mark of a packet: remembered beside it, read from and written into its headers.
 
-use graph::{Buffer, Flags};
 use net::interface::{MARK, PacketMark};
-use wire::ethernet::EtherType;
+use net::prelude::*;
 
 use super::Source;
 

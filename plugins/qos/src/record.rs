@@ -1,20 +1,14 @@
 //! `ip4-qos-record`, `vlan-ip4-qos-record`, `mpls-qos-record`, `l2-ip-qos-record` and the others:
 //! remember the mark of a received packet; `ip4-qos-store`, `ip6-qos-store`: give it one.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-
+use graph::Edge;
 use graph::arc::{Along, FeatureArc};
-use graph::{Buffer, BuildError, Continue, Edge, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
 use mpls::MPLS_INPUT;
-use net::Router;
 use net::ethernet::L2_INPUT;
 use net::interface::{MARK, PacketMark};
-use net::ip::{V4, V6, Version};
-use net::ip4::{IP4_MULTICAST, IP4_UNICAST};
-use net::ip6::{IP6_MULTICAST, IP6_UNICAST};
+use net::ip4::IP4_MULTICAST;
+use net::ip6::IP6_MULTICAST;
+use net::prelude::*;
 use wire::ip;
 
 use super::packet::{frame, of_mpls, of_vlan};

@@ -1,18 +1,12 @@
 //! `icmp6-router-advertisement`: advertisements of other routers (RFC 4861 section 6.1.2), for
 //! control.
 
-use std::convert::Infallible;
-
-use graph::{Buffer, Frame, Node};
+use net::prelude::*;
 use wire::nd::{self, NdOption};
-use wire::{MacAddr, ip6};
-use zerocopy::FromBytes;
 
 use super::received::{Advertised, ReceivedPrefix};
-use net::InterfaceIndex;
-use net::events::EventSender;
 use net::icmp::{Count6, Error6};
-use net::ip::{Headers, V6, Version};
+use net::ip::Headers;
 use net::neighbor::{Evidence, Learned};
 
 /// Tells control.

@@ -1,12 +1,9 @@
 //! The advertiser of an interface (RFC 4861 section 6.2.4, 6.2.6), and its messages (section 4.2).
 //! Pure state; times are seconds on the router's clock.
 
-use std::net::Ipv6Addr;
-
 use control::process::between;
+use net::prelude::*;
 use wire::nd::{self, LinkLayer, Mtu, PrefixInformation};
-use wire::{Ip6Prefix, MacAddr, icmp6};
-use zerocopy::IntoBytes;
 
 use super::config::Config;
 use net::nd::{ALL_NODES, frame};

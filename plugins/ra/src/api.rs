@@ -1,17 +1,14 @@
 //! Messages of the module `ip6_nd` about routers.
 
-use std::net::Ipv6Addr;
-
+use control::api::Record;
 use control::api::types::Prefix;
-use control::api::{Api, Message, Record, Retval};
+use net::prelude::*;
 use wire::prefix::IpPrefix;
 
 use super::advertiser::Advertiser;
 use super::config::{Changes, PrefixChange};
 use super::received::Advertised;
 use super::solicit::Retries;
-use net::InterfaceIndex;
-use net::Router;
 
 /// Stands for every interface.
 const ALL: u32 = u32::MAX;

@@ -1,12 +1,9 @@
 //! `ip6 nd`: how an interface advertises this router.
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 use super::advertiser::Advertiser;
 use super::config::{Changes, Config, DEFAULT_PREFERRED, DEFAULT_VALID, PrefixChange};
-use net::{InterfaceIndex, Router};
 
 /// For ever.
 const INFINITE: u32 = u32::MAX;

@@ -1,8 +1,6 @@
 //! The configuration of an advertiser (RFC 4861 section 6.2.1), and its bounds.
 
-use control::feature::Refusal;
-use net::{InterfaceIndex, Router};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 use super::advertiser::{Advertiser, Prefix};
 use super::{Routers, process};

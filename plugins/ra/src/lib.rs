@@ -16,16 +16,11 @@ mod received;
 mod show;
 mod solicit;
 
-use std::collections::BTreeMap;
-
-use control::cli::Output;
-use control::feature::{Refused, Registered};
-use graph::{Node, NodeIndex};
-use infra::rcu::Shared;
-use net::interface::{Change, InterfaceIndex, Kind};
+use control::feature::Registered;
+use graph::NodeIndex;
+use net::interface::Kind;
 use net::neighbor::OnLink;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use wire::icmp6;
+use net::prelude::*;
 
 pub use advertisement::RouterAdvertisement;
 pub use advertiser::{Advertiser, Prefix, Tally};

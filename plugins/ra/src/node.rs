@@ -1,20 +1,12 @@
 //! `icmp6-router-solicitation`: hosts look for routers (RFC 4861 section 6.1.1, 6.2.6). Control
 //! decides about the answer, and sends advertisements from this node, where they are counted.
 
-use std::net::Ipv6Addr;
-
-use graph::{Buffer, Flags, Frame, Node};
-use infra::rcu::Reader;
-use net::InterfaceIndex;
 use net::arp::source_of;
-use net::events::{Event, EventSender};
-use net::fib::Ip6;
 use net::icmp::{Count6, Error6};
-use net::ip::{Headers, V6, Version};
+use net::ip::Headers;
 use net::neighbor::{Evidence, Learned, OnLink};
+use net::prelude::*;
 use wire::nd::{self, NdOption};
-use wire::{MacAddr, ip6};
-use zerocopy::FromBytes;
 
 /// Tells control who asked.
 #[derive(Clone)]

@@ -1,15 +1,10 @@
 //! `ip6-ra-process`: multicast advertisements in time; and answers to solicitations.
 
-use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use control::process::Wake;
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::Routers;
 use super::node::{RouterSolicitation, Solicited};
-use net::InterfaceIndex;
-use net::Router;
+use net::nd::ALL_NODES;
 
 const NAME: &str = "ip6-ra-process";
 
@@ -46,8 +41,9 @@ pub(super) fn send_due(router: &mut Router) {
     }
 }
 
-/// Answers a solicitation, unless there was an answer lately: by unicast where this is configured
-/// and the host has an address, else by multicast.
+/// Answers a solicitation, unless there was an answer lately: to the host's address where this is
+/// configured and it has one, else to all nodes. The frame goes to the host alone, as in the
+/// original.
 pub fn solicited(router: &mut Router, host: Solicited) {
     let now = router.now();
     let Some(advertiser) = router.own_mut::<Routers>().advertisers.get_mut(&host.interface) else {
@@ -55,7 +51,8 @@ pub fn solicited(router: &mut Router, host: Solicited) {
     };
     if advertiser.is_active() && advertiser.answers(now) {
         let is_alone = advertiser.config.unicast && !host.addr.is_unspecified();
-        send(router, host.interface, is_alone.then_some((host.mac, host.addr)));
+        let dst = if is_alone { host.addr } else { ALL_NODES };
+        send(router, host.interface, Some((host.mac, dst)));
     }
 }
 

@@ -1,10 +1,6 @@
 //! A received router advertisement, on its way from the node to control.
 
-use std::net::Ipv6Addr;
-
-use net::InterfaceIndex;
-use net::events::Event;
-use wire::MacAddr;
+use net::prelude::*;
 
 /// Prefixes of one advertisement that are looked at.
 pub const MOST_PREFIXES: usize = 8;

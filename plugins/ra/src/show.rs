@@ -1,8 +1,6 @@
 //! The advertisements of an interface, as part of `show ip6 interface`.
 
-use std::fmt;
-
-use serde::Serialize;
+use net::prelude::*;
 
 use super::advertiser::Advertiser;
 

@@ -1,15 +1,11 @@
 //! `ip6-rs-process`: router solicitations (RFC 4861 section 6.3.7), repeated at growing intervals
 //! (RFC 7559).
 
-use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use control::process::{Wake, between};
+use control::process::between;
 use net::nd::frame;
-use net::{InterfaceIndex, Router, neighbor};
+use net::neighbor;
+use net::prelude::*;
 use wire::nd::{self, LinkLayer};
-use wire::{MacAddr, icmp6};
-use zerocopy::IntoBytes;
 
 use super::Routers;
 use super::config::Error;

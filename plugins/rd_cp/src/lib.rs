@@ -2,22 +2,12 @@
 //! section 6.3.4): for interfaces on which this router is a host.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use control::api::Message;
-use control::cli::{Command, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
-use control::process::Wake;
 use net::address::AddressState;
-use net::fib::{Path, Source, Target};
-use net::interface::{Change, InterfaceIndex};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::fib::{Path, Source};
+use net::prelude::*;
 use ra::{Advertised, Error, ReceivedPrefix, Retries};
+use wire::nd;
 use wire::prefix::IpPrefix;
-use wire::{Ip6Prefix, IpVersion, Prefix, nd};
 
 const PROCESS: &str = "rd-cp-process";
 /// For ever.
@@ -200,7 +190,7 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &Receive
             router.set_standing(interface, prefix.addr(), None);
         }
     } else if heard.valid > 0 && count < MOST_ADDRESSES {
-        // One that is there already, or cannot be, is left to the operator.
+        // One that already exists, or cannot be, is left to the operator.
         if router.add_learned_address(interface, Prefix::Ip6(prefix)).is_ok()
             && let Some(learned) = clients(router).get_mut(&interface)
         {

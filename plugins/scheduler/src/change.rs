@@ -1,11 +1,10 @@
 //! Changes of settings, by commands and messages.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use infra::counter::{Rows, VolumeCounter};
+use infra::counter::Rows;
 use infra::meter::Color;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use qos::Source;
 
 use super::core::Core;

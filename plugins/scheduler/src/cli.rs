@@ -2,12 +2,10 @@
 
 mod configuration;
 
-use std::fmt;
 use std::str::FromStr;
 
-use control::cli::{Cli, Command, Error, Print, Words};
 use infra::meter::Color;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use qos::Source;
 
 use super::plan::{Config, Level, Place, Profile, QUEUES, Rate, Shape, Target};

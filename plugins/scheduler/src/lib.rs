@@ -19,16 +19,9 @@ mod red;
 mod show;
 mod tree;
 
-use std::collections::BTreeMap;
-use std::io;
-use std::ops::Range;
-use std::sync::Arc;
-
-use control::feature::{Refusal, Refused};
 use control::stats::Columns;
-use infra::rcu::{Shared, SharedSlab};
-use net::interface::{AttachedAt, Change, INTERFACE_OUTPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::INTERFACE_OUTPUT;
+use net::prelude::*;
 
 pub use api::*;
 pub use change::*;

@@ -1,18 +1,15 @@
 //! `scheduler-output` queues what an interface sends and sends what may go; `scheduler-handoff`
 //! hands packets to the thread that a port belongs to.
 
-use std::fmt;
-use std::ops::Range;
 use std::sync::MutexGuard;
 
 use classify::{Headers, Match, Table};
 use graph::arc::Beside;
-use graph::{Buffer, BuildError, Cpu, Frame, HandOff, HandsOff, Held, Names, Node, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::{Epoch, Reader, SlabReader};
-use net::Router;
+use graph::{Cpu, HandOff, HandsOff, Held};
+use infra::counter::Rows;
 use net::ethernet::Tagged;
 use net::interface::INTERFACE_OUTPUT;
+use net::prelude::*;
 
 use super::plan::{Place, Plan};
 use super::tree::{Full, Tree};

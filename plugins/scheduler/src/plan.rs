@@ -1,9 +1,8 @@
 //! Settings of a port: of control, and as nodes read them.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+
+use net::prelude::*;
 
 use super::core::Core;
 use super::red::Red;

@@ -17,10 +17,10 @@ impl Red {
     /// Largest weight.
     pub const MOST_WEIGHT: u8 = 15;
 
-    /// The fault.
+    /// Checks that the curve is possible.
     ///
     /// # Errors
-    /// In words.
+    /// The reason why it is not, as a text.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.min >= self.max {
             return Err("min must be below max");

@@ -1,11 +1,7 @@
 //! `show scheduler`: ports, their pipes and queues, and what these counted.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output};
-use infra::counter::{Rows, Volume, VolumeCounter};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use infra::counter::Rows;
+use net::prelude::*;
 
 use super::plan::{QUEUES, QUEUES_OF_PIPE, Rate};
 use super::tree::Tree;
@@ -87,10 +83,6 @@ struct ShownPort {
     is_verbose: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct All(Vec<ShownPort>);
-
 impl Counted {
     fn of(scheduler: &Scheduler, column: usize) -> Self {
         let counters = &scheduler.counters;
@@ -156,7 +148,7 @@ pub fn pipes(router: &Router, interface: InterfaceIndex) -> Vec<Pipe> {
     scheduler.ports.get(&interface).map_or_else(Vec::new, |port| pipes_of(scheduler, port))
 }
 
-fn show(router: &Router, c: &Show) -> All {
+fn show(router: &Router, c: &Show) -> Vec<ShownPort> {
     let scheduler = router.own::<Scheduler>();
     let is_asked = |interface: &InterfaceIndex| c.interface.is_none_or(|i| i == *interface);
     let ports = scheduler.ports.iter().filter(|(interface, _)| is_asked(interface));
@@ -179,18 +171,12 @@ fn show(router: &Router, c: &Show) -> All {
             is_verbose: c.verbose,
         }
     });
-    All(shown.collect())
+    shown.collect()
 }
 
 /// A rate in words.
 fn rate(rate: u64) -> String {
     if rate == 0 { "unlimited".to_owned() } else { Rate(rate).to_string() }
-}
-
-impl fmt::Display for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|port| port.fmt(f))
-    }
 }
 
 impl fmt::Display for ShownPort {
@@ -216,5 +202,5 @@ impl fmt::Display for ShownPort {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, &c))));
+    cli.command(|router: &mut Router, c: Show| Ok(Output::list(show(router, &c))));
 }

@@ -1,10 +1,6 @@
 //! `show session tables`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::Listed;
 
@@ -35,7 +31,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 });
             }
         }
-        Ok(Output::of(Rows(rows)))
+        Ok(Output::rows(rows, write_rows))
     });
 }
 
@@ -53,21 +49,15 @@ struct Row {
     clashes: u64,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["table", "thread", "sessions", "limit", "bytes", "made", "expired"];
-        write!(f, "{:<12}", head[0])?;
-        head[1..].iter().try_for_each(|name| write!(f, " {name:>10}"))?;
-        writeln!(f, " {:>10} {:>10} {:>10}", "evicted", "refused", "clashes")?;
-        self.0.iter().try_for_each(|r| {
-            let Row { table, thread, sessions, limit, bytes, made, expired, .. } = r;
-            write!(f, "{table:<12} {thread:>10} {sessions:>10} {limit:>10} {bytes:>10}")?;
-            write!(f, " {made:>10} {expired:>10} {:>10}", r.evicted)?;
-            writeln!(f, " {:>10} {:>10}", r.refused, r.clashes)
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let head = ["table", "thread", "sessions", "limit", "bytes", "made", "expired"];
+    write!(f, "{:<12}", head[0])?;
+    head[1..].iter().try_for_each(|name| write!(f, " {name:>10}"))?;
+    writeln!(f, " {:>10} {:>10} {:>10}", "evicted", "refused", "clashes")?;
+    rows.iter().try_for_each(|r| {
+        let Row { table, thread, sessions, limit, bytes, made, expired, .. } = r;
+        write!(f, "{table:<12} {thread:>10} {sessions:>10} {limit:>10} {bytes:>10}")?;
+        write!(f, " {made:>10} {expired:>10} {:>10}", r.evicted)?;
+        writeln!(f, " {:>10} {:>10}", r.refused, r.clashes)
+    })
 }

@@ -44,7 +44,7 @@
 //! * **Other threads.** When their number changes, a feature moves its sessions
 //!   ([`Sessions::rehome`], called in `Router::on_threads`). Flows that do not meet then are
 //!   [`Strays`]: where packets go by hashes that differ by direction, both the node that hands over
-//!   and whoever chooses ports ask [`Strays::thread`].
+//!   and the code that chooses ports ask [`Strays::thread`].
 //! * **Explanations** are on no thread: [`Sessions::lend`] gives them a copy with the sessions of
 //!   all, so that a node does with it what it does with its own. What else it would change for
 //!   others it leaves when the frame is explained.

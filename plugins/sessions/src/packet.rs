@@ -1,9 +1,8 @@
 //! Packets as sessions see them: their flow, and for ICMP errors that of the packet they quote.
 
 use graph::Ports;
+use net::prelude::*;
 use wire::tcp::Flags;
-use wire::{Protocol, icmp4, icmp6, ip4, ip6};
-use zerocopy::FromBytes;
 
 use crate::flow::{Address, Flow};
 

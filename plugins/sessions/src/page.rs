@@ -4,16 +4,12 @@
 //! looked at for it, so a request costs control the same however many sessions there are. Where
 //! the bound is reached first, the page says where to go on.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use control::cli::{Cli, Command, Error, Output};
 use graph::NoAnswer;
-use net::Router;
-use serde::{Serialize, Serializer};
-use wire::Protocol;
+use net::prelude::*;
+use serde::Serializer;
 use zerocopy::FromZeros;
 
 use crate::Pages;

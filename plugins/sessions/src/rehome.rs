@@ -7,14 +7,11 @@
 //! Strays are identified by all common fields of their packets, not by the hash alone, which may be
 //! that of many sessions. They stay until the threads change again.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use graph::NoAnswer;
-use infra::rcu::Epoch;
-use net::Router;
+use net::prelude::*;
 use zerocopy::FromZeros;
 
 use crate::flow::Key;

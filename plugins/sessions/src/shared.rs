@@ -1,13 +1,11 @@
 //! The tables of all threads, and control's end of them.
 
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::explain::Copied;
 use graph::{Engine, NoAnswer};
 use infra::counter::Counter;
-use infra::rcu::{Reader, Shared};
-use net::Router;
+use net::prelude::*;
 use zerocopy::FromZeros;
 
 use crate::flow::{Key, seed};

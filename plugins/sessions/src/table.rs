@@ -1,11 +1,9 @@
 //! The sessions that one thread owns.
 
-use std::io;
-use std::sync::Arc;
-
 use infra::counter::Counter;
 use infra::cpu::prefetch;
 use infra::table::flows::Flows;
+use net::prelude::*;
 use zerocopy::FromZeros;
 
 use crate::ages::{Ages, Link, State};
@@ -381,7 +379,7 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
         gone(end, &record);
     }
     /// Lets `keep` judge sessions from position `from` on, `most` at most, and ends those it does
-    /// not keep; the position where to go on, `None` at the end. A session that is there all the
+    /// not keep; the position where to go on, `None` at the end. A session that exists all the
     /// while is met once.
     pub fn walk(
         &mut self,

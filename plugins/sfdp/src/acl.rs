@@ -1,16 +1,9 @@
 //! Access lists of tenants: a service that drops packets which the list of their tenant does not
 //! permit. Packets of a tenant without a list pass, and so do ICMP errors about a session.
 
-use std::convert::Infallible;
-
 use acl::{Action, List, Matched, User};
-use control::cli::{Cli, Command, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
-use graph::{Frame, Node};
-use infra::rcu::{Epoch, SlabReader};
-use net::ip::{V4, V6};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+
+use net::prelude::*;
 
 use super::error::Error;
 use super::lifecycle::{Error as Drop, Next};

@@ -1,7 +1,6 @@
 //! Answers to messages.
 
-use control::api::{Api, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::error::Error;
 use super::messages::*;

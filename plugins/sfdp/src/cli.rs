@@ -1,14 +1,10 @@
 //! Commands that change something.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Print};
-use control::configuration::Stage;
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use super::nat::{self, Wanted};
-use super::tcp_check::NonSyn;
+use super::tcp::NonSyn;
 use super::tenant::{self, DETOURS, ICMP_ERRORS};
 use super::{Sfdp, input, show};
 
@@ -313,7 +309,7 @@ impl Print for SetPool {
 /// Set how connections whose first packet is not a SYN are handled
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("set sfdp tcp-check fsol-non-syn")]
-#[undo("=set sfdp tcp-check fsol-non-syn security")]
+#[undo("=set sfdp tcp-check fsol-non-syn remove")]
 pub(super) struct SetNonSyn {
     /// block them for a timeout, or end them at once
     #[positional]

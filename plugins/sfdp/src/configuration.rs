@@ -1,7 +1,6 @@
 //! The configuration as the commands that make it again.
 
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 
 use super::Sfdp;
 use super::cli::{
@@ -9,7 +8,7 @@ use super::cli::{
 };
 use super::lookup::{ICMP4, ICMP6};
 use super::service::DROP;
-use super::tcp_check::NonSyn;
+use super::tcp::NonSyn;
 use super::tenant::{self, DETOURS, Tenant};
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

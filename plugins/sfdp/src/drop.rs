@@ -1,8 +1,6 @@
 //! `sfdp-drop`: the service that lets nothing pass.
 
-use std::convert::Infallible;
-
-use graph::{Frame, Node};
+use net::prelude::*;
 
 use super::lifecycle::Error;
 use super::packet::leave;

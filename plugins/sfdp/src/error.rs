@@ -1,7 +1,6 @@
 //! Reasons why requests are refused.
 
-use control::feature::Refusal;
-use net::interface::NoInterface;
+use net::prelude::*;
 
 /// Reasons why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]

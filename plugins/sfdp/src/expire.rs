@@ -1,9 +1,6 @@
 //! The end of sessions: those that are over, and those that make room for others.
 
-use std::time::Duration;
-
-use control::process::Wake;
-use net::Router;
+use net::prelude::*;
 use sessions::Usage;
 
 use super::Sfdp;

@@ -1,10 +1,6 @@
 //! `sfdp-handoff`: packets go on at the thread that has their session.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Frame, Node, Slot};
-use infra::rcu::Reader;
-use net::Router;
+use net::prelude::*;
 
 use super::packet::{PLACE, leave};
 

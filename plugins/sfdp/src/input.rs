@@ -1,15 +1,7 @@
 //! `sfdp-interface-input-ip4`, `sfdp-interface-input-ip6`: packets that an interface receives are
 //! those of its tenant.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Frame, Node};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::interface::{AttachedAt, InterfaceIndex};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use wire::Protocol;
+use net::prelude::*;
 
 use super::error::Error;
 use super::packet::{PLACE, Passing};

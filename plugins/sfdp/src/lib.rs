@@ -34,16 +34,10 @@ pub mod tenant;
 mod threads;
 mod user;
 
-use std::collections::BTreeMap;
-use std::io;
-use std::time::Duration;
-
-use control::feature::{Refused, Registered};
+use control::feature::Registered;
 use control::stats::Columns;
-use graph::BuildError;
-use infra::rcu::{Shared, SharedSlab};
 use infra::table::exact::Exact;
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use error::Error;
 pub use input::{Inputs, set_tenant};
@@ -126,7 +120,7 @@ struct Sfdp {
     owners: Exact,
     translator: nat::Translator,
     pools: Shared<nat::Pools>,
-    non_syn: Shared<tcp_check::NonSyn>,
+    non_syn: Shared<tcp::NonSyn>,
 }
 
 fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
@@ -165,7 +159,7 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
         owners,
         translator: nat::Translator::new(pools.reader()),
         pools,
-        non_syn: Shared::new(tcp_check::NonSyn::default()),
+        non_syn: Shared::new(tcp::NonSyn::default()),
     })
 }
 
@@ -186,7 +180,7 @@ fn add_nodes(router: &mut Router) -> Result<(), BuildError> {
     handoff::add(router, lookups)?;
     lookup::add_nodes(router, &core, &translator)?;
     router.engine.add(drop::Drop)?;
-    lifecycle::add(router, &core)?;
+    lifecycle::add(router, &core, non_syn.clone())?;
     tcp_check::add(router, &core, non_syn)?;
     nat_node::add(router, &core)?;
     for (kind, lookup) in lookup::NODES.into_iter().enumerate() {

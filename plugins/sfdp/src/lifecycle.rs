@@ -1,28 +1,28 @@
 //! `sfdp-l4-lifecycle`: how long a session lasts follows from what has passed of it.
 //!
-//! Until a reply arrives it has its initial timeout. Then each packet restarts another one: that of
-//! TCP or that of all else, and a short one once its connection is closed.
+//! Until a reply arrives it has its initial timeout, then each packet restarts another one. One of
+//! TCP follows its connection, as with `sfdp-tcp-check`.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Frame, Node, Slot};
-use net::Router;
+use net::prelude::*;
 use sessions::Direction;
-use wire::Protocol;
 
 use super::lookup::go_on;
 use super::packet::{PLACE, leave};
-use super::service::sender;
-use super::session::{Core, Data, ESTABLISHED, FSOL, TIME_WAIT, Timer};
-use super::tcp::{REMOVING, Segment};
-use super::tenant::{self, EMBRYONIC, TCP_ESTABLISHED, Tenant};
+use super::service::{DROPPED, sender};
+use super::session::{Core, Data, ESTABLISHED, Timer};
+use super::tcp::{NonSyn, Segment};
+use super::tcp_check::judge;
+use super::tenant::{self, Tenant};
 
 /// Node.
 pub const NAME: &str = "sfdp-l4-lifecycle";
 
 /// Sets timeouts.
 #[derive(Clone)]
-pub struct Lifecycle(Core);
+pub struct Lifecycle {
+    core: Core,
+    non_syn: Reader<NonSyn>,
+}
 
 /// Edges of a service.
 #[derive(Clone, Copy, graph::Next)]
@@ -40,37 +40,22 @@ pub enum Error {
     Drop,
 }
 
-/// The timeout of a session after a packet.
+/// The timeout of a session after a packet, and whether that passes.
 #[inline(always)]
 fn after(
     data: &mut Data,
-    protocol: Protocol,
-    (direction, segment): (Direction, Option<Segment>),
-    tenant: &Tenant,
-) -> Timer {
+    (segment, direction): (Option<Segment>, Direction),
+    (tenant, non_syn): (&Tenant, NonSyn),
+) -> (Timer, bool) {
     if let Some(segment) = segment {
-        data.tcp.pass(&segment, direction);
+        return judge(data, (&segment, direction), (tenant, non_syn));
     }
-    // The check decides how long it lasts.
-    if data.tcp.is_refused() {
-        return Timer::Keep;
+    if direction == Direction::Reverse {
+        data.state = ESTABLISHED;
     }
-    let is_closed = data.tcp.is(REMOVING);
-    data.state = match data.state {
-        _ if is_closed => TIME_WAIT,
-        // Reopened: it starts again.
-        TIME_WAIT => FSOL,
-        FSOL if direction == Direction::Reverse => ESTABLISHED,
-        state => state,
-    };
     match data.state {
-        TIME_WAIT => Timer::Renew(tenant.closing()),
-        ESTABLISHED if protocol == Protocol::TCP => Timer::Renew(tenant.classes[TCP_ESTABLISHED]),
-        ESTABLISHED => Timer::Renew(tenant.classes[tenant::ESTABLISHED]),
-        _ if segment.is_some_and(|segment| segment.begins()) => {
-            Timer::Renew(tenant.classes[EMBRYONIC])
-        }
-        _ => Timer::Keep,
+        ESTABLISHED => (Timer::Renew(tenant.classes[tenant::ESTABLISHED]), true),
+        _ => (Timer::Keep, true),
     }
 }
 
@@ -83,8 +68,8 @@ impl Node for Lifecycle {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (now, epoch, thread) = (frame.now(), frame.epoch(), frame.thread());
-        let core = &self.0;
-        let edges = core.edges.read(epoch);
+        let Self { core, non_syn } = self;
+        let (edges, non_syn) = (core.edges.read(epoch), *non_syn.read(epoch));
         let mut tables = core.tables(thread);
         frame.each(|p| {
             let mut passing = p.metadata(&PLACE).ok_or(Error::Drop)?;
@@ -92,11 +77,13 @@ impl Node for Lifecycle {
             if !passing.is_error() {
                 let tenant = core.tenants.read(passing.tenant, epoch);
                 let tenant = tenant.ok_or(Error::Drop).inspect_err(|_| leave(p))?;
-                let done = tables.update(&found, now, |data, protocol| {
+                let passes = tables.update(&found, now, |data, protocol| {
                     let segment = passing.segment(p, protocol);
-                    (after(data, protocol, (found.direction, segment), tenant), ())
+                    after(data, (segment, found.direction), (tenant, non_syn))
                 });
-                done.ok_or(Error::Drop).inspect_err(|_| leave(p))?;
+                if !passes.ok_or(Error::Drop).inspect_err(|_| leave(p))? {
+                    passing.services = DROPPED;
+                }
             }
             let from = const { sender(NAME) };
             Ok(Next::To(go_on(p, core, (edges, from, thread), &mut passing)))
@@ -105,7 +92,11 @@ impl Node for Lifecycle {
 }
 
 /// Adds the node.
-pub(super) fn add(router: &mut Router, core: &Core) -> Result<(), BuildError> {
-    router.engine.add(Lifecycle(core.clone()))?;
+pub(super) fn add(
+    router: &mut Router,
+    core: &Core,
+    non_syn: Reader<NonSyn>,
+) -> Result<(), BuildError> {
+    router.engine.add(Lifecycle { core: core.clone(), non_syn })?;
     Ok(())
 }

@@ -1,16 +1,10 @@
 //! `sfdp-lookup-ip4`, `sfdp-lookup-ip6` and what is like them: packets find their session or begin
 //! one, and pass its services.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use graph::{BuildError, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::Epoch;
 use infra::table::exact::View;
-use net::Router;
+use net::prelude::*;
 use sessions::{Direction, Kind, Look, New, Refused, Seen, SessionIndex};
 use translation::handoff::Threads;
-use wire::Protocol;
 
 use super::nat::Translator;
 use super::packet::{PLACE, Passing, leave};

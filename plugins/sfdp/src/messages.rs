@@ -1,10 +1,8 @@
 //! Messages of the modules `sfdp`, `interface_input`, `tcp_check` and `nat`: their fields.
 
-use std::net::Ipv4Addr;
-
+use control::api::Record;
 use control::api::types::{Address, IpProto};
-use control::api::{Message, Record, Text};
-use net::InterfaceIndex;
+use net::prelude::*;
 
 control::numbers! {
     /// One direction of a session.

@@ -1,16 +1,11 @@
 //! Translation of sources: addresses and ports of pools, and which of them a new session gets.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::Ipv4Addr;
 
-use infra::rcu::{Epoch, Reader};
 use infra::table::exact::View;
-use net::Router;
-use net::fib::{Ip4 as Fib4, TableIndex};
+use net::fib::Ip4 as Fib4;
+use net::prelude::*;
 use sessions::Flow;
-use wire::Protocol;
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::error::Error;
 use super::session::{Family, claim_free, owner_key};

@@ -1,10 +1,7 @@
 //! `sfdp-nat-early-rewrite`, `sfdp-nat-late-rewrite` and `sfdp-nat-output`: packets of a translated
 //! session get the ends that they have in its other context.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Frame, Node};
-use net::Router;
+use net::prelude::*;
 use sessions::Look;
 use translation::rewrite::rewrite;
 

@@ -1,10 +1,9 @@
 //! Metadata of a packet on its way through services.
 
-use graph::{Buffer, Flags, Metadata};
+use graph::Metadata;
+use net::prelude::*;
 use sessions::{Direction, SessionIndex};
-use wire::Protocol;
 use wire::tcp::Header;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::tcp::Segment;
 

@@ -1,16 +1,7 @@
 //! A plugin that is off unless it is asked for: a service with a timeout of its own, and a parser
 //! whose sessions are apart from others.
 
-use std::convert::Infallible;
-
-use control::cli::{Cli, Command, Print};
-use control::configuration::Lines;
-use control::feature::Refused;
-use graph::{BuildError, Frame, Node};
-use infra::rcu::SlabReader;
-use net::interface::AttachedAt;
-use net::ip4::IP4_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 use super::error::Error;
 use super::lifecycle::{Error as Drop, Next};

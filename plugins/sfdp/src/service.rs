@@ -3,8 +3,7 @@
 //! A node that sends packets to services has an edge to each. Services that end a chain have the
 //! upper half of the bits: packets leave by the first of them.
 
-use graph::{BuildError, Slot};
-use net::Router;
+use net::prelude::*;
 
 use super::Sfdp;
 use super::packet::Passing;
@@ -36,6 +35,8 @@ impl Service {
 
 /// The service that drops, which is that of tenants without any.
 pub const DROP: &str = "sfdp-drop";
+/// Services of packets that are dropped.
+pub const DROPPED: u64 = 1 << TERMINAL;
 
 /// Names of services that are built in, with their bits.
 pub const BUILT_IN: [Service; 8] = {

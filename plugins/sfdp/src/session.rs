@@ -5,17 +5,13 @@
 //! of each flow, so that packets received elsewhere are handed over.
 
 use std::fmt::Debug;
-use std::io;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use infra::counter::{Counter, Rows, VolumeCounter};
-use infra::rcu::{Reader, SlabReader};
+use infra::counter::{Counter, Rows};
 use infra::table::exact::{Change, Exact, ExactReader, Missed, View};
-use net::Router;
+use net::prelude::*;
 use sessions::{Class, Counted, Direction, Flow, Lent, Look, SessionIndex, Sessions, Table};
 use translation::rewrite::Ends;
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 use super::packet::Found;
@@ -30,8 +26,6 @@ const PATIENCE: usize = 256;
 pub const FSOL: u8 = 0;
 /// Packets have passed in both directions.
 pub const ESTABLISHED: u8 = 1;
-/// Its connection of TCP is closed.
-pub const TIME_WAIT: u8 = 2;
 
 /// Data of a session besides its flows.
 #[derive(Clone, Copy, Debug, FromZeros)]

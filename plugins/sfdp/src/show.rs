@@ -1,18 +1,13 @@
 //! Sessions as clients see them, and commands that show.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
-use net::Router;
-use serde::Serialize;
+use control::cli::Error as CliError;
+use net::prelude::*;
 use sessions::{Flow, Walked};
-use wire::Protocol;
 
 use super::Sfdp;
 use super::error::Error;
 use super::messages::SfdpSessionKey;
-use super::session::{Family, Ip4, Ip6, One, TIME_WAIT, thread_of};
+use super::session::{Family, Ip4, Ip6, One, thread_of};
 use super::tenant::{self, DETOURS, Tenant};
 use super::user::User;
 
@@ -108,8 +103,7 @@ impl Row {
     }
     fn state(&self) -> &'static str {
         match self.state {
-            0 => "fsol",
-            TIME_WAIT => "time-wait",
+            0 => "embryonic",
             _ => "established",
         }
     }
@@ -165,13 +159,9 @@ fn rows_of<F: Family>(
     found.map(|(s, timeout)| Row::of::<F>(&s, (now, timeout), id(s.data.tenant))).collect()
 }
 
-/// Sessions of TCP whose handshake is checked.
+/// Sessions of TCP.
 pub(super) fn tcp_rows(router: &mut Router) -> Vec<Row> {
-    let check = router.own::<Sfdp>().registry.named(super::tcp_check::NAME);
-    let bit = check.map_or(0, |service| 1u64 << service.bit);
-    let is_checked =
-        |row: &Row| row.protocol == Protocol::TCP && row.services.iter().any(|s| s & bit != 0);
-    rows(router, |_| true).into_iter().filter(is_checked).collect()
+    rows(router, |_| true).into_iter().filter(|row| row.protocol == Protocol::TCP).collect()
 }
 
 /// Ends a session by its number, or all.
@@ -234,35 +224,29 @@ struct ShowTcp {
     tenant: Option<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct TcpTable(Vec<Row>);
-
-impl fmt::Display for TcpTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 10] = [
-            "wait-for-resp-syn",
-            "wait-for-init-ack-to-syn",
-            "wait-for-resp-ack-to-syn",
-            "seen-fin-init",
-            "seen-fin-resp",
-            "seen-ack-to-fin-init",
-            "seen-ack-to-fin-resp",
-            "established",
-            "removing",
-            "blocked",
-        ];
-        self.0.iter().try_for_each(|row| {
-            let names = NAMES.iter().enumerate().filter(|(bit, _)| row.tcp >> bit & 1 != 0);
-            let names: Vec<_> = names.map(|(_, name)| *name).collect();
-            write!(f, "0x{:x} tenant {}", row.id, row.tenant)?;
-            if let Some(key) = row.keys.first() {
-                let to = end(key.responder, key.responder_port);
-                write!(f, " {} -> {to}", end(key.initiator, key.initiator_port))?;
-            }
-            writeln!(f, " {}", names.join(","))
-        })
-    }
+fn write_tcp_table(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const NAMES: [&str; 10] = [
+        "wait-for-resp-syn",
+        "wait-for-init-ack-to-syn",
+        "wait-for-resp-ack-to-syn",
+        "seen-fin-init",
+        "seen-fin-resp",
+        "seen-ack-to-fin-init",
+        "seen-ack-to-fin-resp",
+        "established",
+        "removing",
+        "blocked",
+    ];
+    rows.iter().try_for_each(|row| {
+        let names = NAMES.iter().enumerate().filter(|(bit, _)| row.tcp >> bit & 1 != 0);
+        let names: Vec<_> = names.map(|(_, name)| *name).collect();
+        write!(f, "0x{:x} tenant {}", row.id, row.tenant)?;
+        if let Some(key) = row.keys.first() {
+            let to = end(key.responder, key.responder_port);
+            write!(f, " {} -> {to}", end(key.initiator, key.initiator_port))?;
+        }
+        writeln!(f, " {}", names.join(","))
+    })
 }
 
 /// `show sfdp session-detail`.
@@ -330,18 +314,12 @@ struct ServiceRow {
     is_terminal: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Services(Vec<ServiceRow>);
-
-impl fmt::Display for Services {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "scope default")?;
-        self.0.iter().try_for_each(|row| {
-            let ends = if row.is_terminal { " terminal" } else { "" };
-            writeln!(f, "  {:>2} {}{ends}", row.index, row.name)
-        })
-    }
+fn write_services(rows: &[ServiceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "scope default")?;
+    rows.iter().try_for_each(|row| {
+        let ends = if row.is_terminal { " terminal" } else { "" };
+        writeln!(f, "  {:>2} {}{ends}", row.index, row.name)
+    })
 }
 
 /// Show limits and session counts
@@ -413,31 +391,25 @@ struct TenantRow {
     detail: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Tenants(Vec<TenantRow>);
-
-impl fmt::Display for Tenants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            writeln!(f, "tenant {} index {} context {}", row.id, row.index, row.context)?;
-            writeln!(f, "  sessions created {} removed {}", row.created, row.removed)?;
-            writeln!(f, "  forward services: {}", row.services[0].join(" "))?;
-            writeln!(f, "  reverse services: {}", row.services[1].join(" "))?;
-            if row.detail {
-                for (name, seconds) in &row.timeouts {
-                    writeln!(f, "  timeout {name}: {seconds} s")?;
-                }
-                for (name, node) in &row.detours {
-                    writeln!(f, "  {name}: {node}")?;
-                }
+fn write_tenants(rows: &[TenantRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        writeln!(f, "tenant {} index {} context {}", row.id, row.index, row.context)?;
+        writeln!(f, "  sessions created {} removed {}", row.created, row.removed)?;
+        writeln!(f, "  forward services: {}", row.services[0].join(" "))?;
+        writeln!(f, "  reverse services: {}", row.services[1].join(" "))?;
+        if row.detail {
+            for (name, seconds) in &row.timeouts {
+                writeln!(f, "  timeout {name}: {seconds} s")?;
             }
-            Ok(())
-        })
-    }
+            for (name, node) in &row.detours {
+                writeln!(f, "  {name}: {node}")?;
+            }
+        }
+        Ok(())
+    })
 }
 
-fn tenants(router: &Router, c: &ShowTenant) -> Result<Tenants, Error> {
+fn tenants(router: &Router, c: &ShowTenant) -> Result<Vec<TenantRow>, Error> {
     if let Some(id) = c.tenant {
         tenant::tenant(router, id)?;
     }
@@ -459,7 +431,7 @@ fn tenants(router: &Router, c: &ShowTenant) -> Result<Tenants, Error> {
         detail: c.detail,
     };
     let all = sfdp.tenants.iter().filter(|(_, tenant)| c.tenant.is_none_or(|id| id == tenant.id));
-    Ok(Tenants(all.map(row).collect()))
+    Ok(all.map(row).collect())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -473,7 +445,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowTcp| {
         let rows = tcp_rows(router).into_iter();
         let rows = rows.filter(|row| c.tenant.is_none_or(|tenant| tenant == row.tenant));
-        Ok(Output::of(TcpTable(rows.collect())))
+        Ok(Output::rows(rows, write_tcp_table))
     });
     cli.command(|router: &mut Router, c: ShowDetail| Ok(Output::of(detail(router, c.0)?)));
     cli.command(|router: &mut Router, _: ShowServices| {
@@ -483,8 +455,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             name: s.node,
             is_terminal: s.is_terminal(),
         };
-        Ok(Output::of(Services(all.map(row).collect())))
+        Ok(Output::rows(all.map(row), write_services))
     });
     cli.command(|router: &mut Router, _: ShowStatus| Ok(Output::of(status(router))));
-    cli.command(|router: &mut Router, c: ShowTenant| Ok(Output::of(tenants(router, &c)?)));
+    cli.command(|router: &mut Router, c: ShowTenant| {
+        Ok(Output::rows(tenants(router, &c)?, write_tenants))
+    });
 }

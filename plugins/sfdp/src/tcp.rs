@@ -13,21 +13,31 @@ pub const WAIT_INIT_ACK: u32 = 1 << 1;
 pub const WAIT_RESP_ACK: u32 = 1 << 2;
 /// The initiator and the responder have sent a FIN.
 const FIN: [u32; 2] = [1 << 3, 1 << 4];
-/// The FIN of the initiator and of the responder is acknowledged.
-const FIN_ACKED: [u32; 2] = [1 << 5, 1 << 6];
+/// The FIN of the initiator and of the responder is acknowledged by the other.
+const FIN_ACKED: [u32; 2] = [1 << 6, 1 << 5];
 /// Both SYNs are acknowledged.
 pub const ESTABLISHED: u32 = 1 << 7;
 /// It was reset, or both ends have closed it.
 pub const REMOVING: u32 = 1 << 8;
 /// It did not begin with a SYN.
 pub const BLOCKED: u32 = 1 << 9;
-/// The check has blocked it.
-const REFUSED: u32 = 1 << 30;
 /// Something has passed.
 const BEGUN: u32 = 1 << 31;
 
-/// Pending segments of the handshake.
-const WAITING: u32 = WAIT_RESP_SYN | WAIT_INIT_ACK | WAIT_RESP_ACK;
+/// Pending segments of a handshake that has begun.
+const OPENING: u32 = WAIT_RESP_SYN | WAIT_RESP_ACK;
+/// All that may be pending.
+pub const WAITING: u32 = OPENING | WAIT_INIT_ACK;
+
+/// Treatment of a session whose first packet is not a SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, control::cli::Words)]
+pub enum NonSyn {
+    /// block it for the timeout `security`
+    Security,
+    /// it ends with the packet
+    #[default]
+    Remove,
+}
 
 /// Relevant fields of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +73,7 @@ pub struct Connection {
 impl Connection {
     /// The flags that clients know.
     pub fn flags(&self) -> u32 {
-        self.flags & !(BEGUN | REFUSED)
-    }
-    /// Makes the check block it; returns whether this is new.
-    #[inline(always)]
-    pub fn refuse(&mut self) -> bool {
-        let is_new = !self.is_refused();
-        self.flags |= REFUSED;
-        is_new
-    }
-    /// Whether the check has blocked it.
-    #[inline(always)]
-    pub fn is_refused(&self) -> bool {
-        self.is(REFUSED)
+        self.flags & !BEGUN
     }
     /// Whether any of these flags is set.
     #[inline(always)]
@@ -84,30 +82,35 @@ impl Connection {
     }
     /// Notes a segment, which makes no difference when another service has noted it before.
     #[inline(always)]
-    pub fn pass(&mut self, segment: &Segment, direction: Direction) {
+    pub fn pass(&mut self, segment: &Segment, direction: Direction, non_syn: NonSyn) {
         const RARE: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
         let is_usual = self.flags == BEGUN | ESTABLISHED && segment.flags.0 & RARE == 0;
         if !is_usual {
-            self.note(segment, direction);
+            self.note(segment, direction, non_syn);
         }
     }
-    fn note(&mut self, segment: &Segment, direction: Direction) {
+    fn note(&mut self, segment: &Segment, direction: Direction, non_syn: NonSyn) {
         let (flags, from) = (segment.flags, direction as usize);
         let begins = segment.begins();
         let is_first = self.flags & BEGUN == 0;
         if is_first || (begins && from == 0 && self.is(REMOVING)) {
-            *self = Self { flags: BEGUN | if begins { WAITING } else { BLOCKED }, ends: [0; 2] };
-            if begins {
-                return;
-            }
+            let first = match non_syn {
+                _ if begins => OPENING,
+                NonSyn::Security => BLOCKED,
+                NonSyn::Remove => REMOVING,
+            };
+            *self = Self { flags: BEGUN | first, ends: [0; 2] };
+        }
+        if self.is(BLOCKED | REMOVING) {
+            return;
         }
         if flags.contains(Flags::RST) {
-            self.flags |= REMOVING;
+            self.flags = BEGUN | REMOVING;
             return;
         }
         self.shake(flags, from);
         if flags.contains(Flags::FIN) {
-            self.flags |= FIN[from];
+            self.flags = self.flags & !ESTABLISHED | FIN[from];
             self.ends[from] = segment.seq.wrapping_add(segment.len).wrapping_add(1);
         }
         let other = 1 - from;
@@ -116,7 +119,7 @@ impl Connection {
             self.flags |= FIN_ACKED[other];
         }
         if self.is(FIN_ACKED[0]) && self.is(FIN_ACKED[1]) {
-            self.flags |= REMOVING;
+            self.flags = BEGUN | REMOVING;
         }
     }
     /// Notes a step of the handshake.
@@ -125,9 +128,12 @@ impl Connection {
             return;
         }
         if from == 1 {
-            let done = [(Flags::SYN, WAIT_RESP_SYN), (Flags::ACK, WAIT_RESP_ACK)];
-            let done = done.into_iter().filter(|(flag, _)| flags.contains(*flag));
-            self.flags &= !done.fold(0, |all, (_, bit)| all | bit);
+            if flags.contains(Flags::SYN) && self.is(WAIT_RESP_SYN) {
+                self.flags = self.flags & !WAIT_RESP_SYN | WAIT_INIT_ACK;
+            }
+            if flags.contains(Flags::ACK) {
+                self.flags &= !WAIT_RESP_ACK;
+            }
         } else if flags.contains(Flags::ACK) && !self.is(WAIT_RESP_SYN) {
             self.flags &= !WAIT_INIT_ACK;
         }
@@ -149,13 +155,17 @@ mod tests {
     const RST: u8 = 0x04;
 
     fn after(steps: &[(Direction, u8, u32, u32)]) -> Connection {
+        after_as(NonSyn::Remove, steps)
+    }
+
+    fn after_as(non_syn: NonSyn, steps: &[(Direction, u8, u32, u32)]) -> Connection {
         let mut connection = Connection::default();
         for (direction, flags, seq, ack) in steps {
             let (flags, seq, ack) = (Flags(*flags), *seq, *ack);
             let segment = Segment { flags, seq, ack, len: 0 };
-            connection.pass(&segment, *direction);
+            connection.pass(&segment, *direction, non_syn);
             let before = connection;
-            connection.pass(&segment, *direction);
+            connection.pass(&segment, *direction, non_syn);
             assert_eq!(connection, before, "another service notes it, too");
         }
         connection
@@ -166,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_handshake_establishes_step_by_step() {
-        assert_eq!(after(&OPEN[..1]).flags(), WAITING);
+        assert_eq!(after(&OPEN[..1]).flags(), OPENING);
         assert_eq!(after(&OPEN[..2]).flags(), WAIT_INIT_ACK);
         assert_eq!(after(&OPEN).flags(), ESTABLISHED);
         assert_eq!(after(&[OPEN[0], OPEN[0], OPEN[1], OPEN[2]]).flags(), ESTABLISHED);
@@ -193,16 +203,36 @@ mod tests {
         steps.push((Reverse, SYN, 5, 0));
         assert!(after(&steps).is(REMOVING), "only who began it begins it anew");
         steps.push((Forward, SYN, 7, 0));
-        assert_eq!(after(&steps).flags(), WAITING);
+        assert_eq!(after(&steps).flags(), OPENING);
     }
 
     #[test]
-    fn a_reset_ends_it_and_what_begins_without_a_syn_is_blocked() {
-        let reset = [OPEN.as_slice(), &[(Reverse, RST, 901, 0)]].concat();
-        assert!(after(&reset).is(REMOVING));
-        assert!(after(&OPEN[2..]).is(BLOCKED));
-        assert!(after(&[(Forward, RST, 1, 0)]).is(BLOCKED | REMOVING));
-        assert!(after(&[OPEN[1]]).is(BLOCKED), "an answer begins nothing");
+    fn flags_say_whose_fin_came_and_who_has_acknowledged_one() {
+        for (from, to, fin, ack) in [(Forward, Reverse, 8, 64), (Reverse, Forward, 16, 32)] {
+            let (seq, next) = if from == Forward { (101, 901) } else { (901, 101) };
+            let mut steps = [OPEN.as_slice(), &[(from, FIN_ACK, seq, next)]].concat();
+            assert_eq!(after(&steps).flags(), fin);
+            steps.push((to, ACK, next, seq + 1));
+            assert_eq!(after(&steps).flags(), fin | ack);
+            steps.push((to, FIN_ACK, next, seq + 1));
+            assert_eq!(after(&steps).flags(), 8 | 16 | ack);
+            steps.push((from, ACK, seq + 1, next + 1));
+            assert_eq!(after(&steps).flags(), REMOVING);
+        }
+    }
+
+    #[test]
+    fn a_reset_ends_it_and_so_does_a_beginning_without_a_syn_unless_it_is_blocked() {
+        for from in [Forward, Reverse] {
+            let reset = [OPEN.as_slice(), &[(from, RST, 901, 0)]].concat();
+            assert_eq!(after(&reset).flags(), REMOVING);
+        }
+        for first in [OPEN[1], OPEN[2], (Forward, RST, 1, 0), (Forward, FIN_ACK, 1, 1)] {
+            assert_eq!(after(&[first]).flags(), REMOVING);
+            assert_eq!(after(&[first, (Forward, SYN, 7, 0)]).flags(), OPENING);
+            let later = [first, (Forward, SYN, 7, 0), (Reverse, RST, 7, 0)];
+            assert_eq!(after_as(NonSyn::Security, &later).flags(), BLOCKED);
+        }
     }
 
     #[test]

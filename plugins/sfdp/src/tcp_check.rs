@@ -1,32 +1,18 @@
-//! `sfdp-tcp-check`: a connection of TCP begins with a handshake, or does not pass.
+//! `sfdp-tcp-check`: a connection of TCP begins with a handshake, and its session ends with it.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Frame, Node};
-use infra::rcu::Reader;
-use net::Router;
-use wire::Protocol;
+use net::prelude::*;
+use sessions::Direction;
 
 use super::lifecycle::{Error, Next};
 use super::lookup::go_on;
-use super::packet::{PLACE, Passing, leave};
-use super::service::sender;
-use super::session::{Core, ESTABLISHED, TIME_WAIT, Timer};
-use super::tcp::{self, BLOCKED, REMOVING};
+use super::packet::{PLACE, leave};
+use super::service::{DROPPED, sender};
+use super::session::{Core, Data, ESTABLISHED, FSOL, Timer};
+use super::tcp::{self, BLOCKED, NonSyn, REMOVING, Segment, WAITING};
 use super::tenant::{AT_ONCE, EMBRYONIC, SECURITY, TCP_ESTABLISHED, Tenant};
 
 /// Node.
 pub const NAME: &str = "sfdp-tcp-check";
-
-/// Treatment of a session whose first packet is not a SYN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, control::cli::Words)]
-pub enum NonSyn {
-    /// block it for the timeout `security`
-    #[default]
-    Security,
-    /// it ends with the packet
-    Remove,
-}
 
 /// Checks handshakes.
 #[derive(Clone)]
@@ -35,34 +21,29 @@ pub struct TcpCheck {
     non_syn: Reader<NonSyn>,
 }
 
-/// Notes a packet in its session; whether it passes.
+/// Notes a segment in its session; the timeout that follows, and whether the segment passes. Until
+/// the handshake is done, and from the first FIN on, that is the one of what has just begun.
 #[inline(always)]
-fn judge(
-    data: &mut super::session::Data,
-    protocol: Protocol,
-    (passing, segment): (&Passing, Option<tcp::Segment>),
+pub(super) fn judge(
+    data: &mut Data,
+    (segment, direction): (&Segment, Direction),
     (tenant, non_syn): (&Tenant, NonSyn),
 ) -> (Timer, bool) {
-    if protocol != Protocol::TCP {
-        return (Timer::Keep, true);
-    }
-    if let Some(segment) = segment {
-        data.tcp.pass(&segment, passing.found().direction);
-    }
+    data.tcp.pass(segment, direction, non_syn);
     if data.tcp.is(BLOCKED) {
-        let class = match non_syn {
-            NonSyn::Security => tenant.classes[SECURITY],
-            NonSyn::Remove => AT_ONCE,
-        };
-        return (if data.tcp.refuse() { Timer::Renew(class) } else { Timer::Keep }, false);
+        // Packets that follow are dropped without a look at it.
+        data.services = [DROPPED; 2];
+        return (Timer::Renew(tenant.classes[SECURITY]), false);
     }
     if data.tcp.is(REMOVING) {
-        data.state = TIME_WAIT;
         return (Timer::Renew(AT_ONCE), true);
     }
     if data.tcp.is(tcp::ESTABLISHED) {
         data.state = ESTABLISHED;
         return (Timer::Renew(tenant.classes[TCP_ESTABLISHED]), true);
+    }
+    if data.tcp.is(WAITING) {
+        data.state = FSOL;
     }
     (Timer::Renew(tenant.classes[EMBRYONIC]), true)
 }
@@ -84,13 +65,22 @@ impl Node for TcpCheck {
             if !passing.is_error() {
                 let tenant = core.tenants.read(passing.tenant, epoch);
                 let tenant = tenant.ok_or(Error::Drop).inspect_err(|_| leave(p))?;
-                let passes = tables.update(&passing.found(), now, |data, protocol| {
-                    let segment = passing.segment(p, protocol);
-                    judge(data, protocol, (&passing, segment), (tenant, non_syn))
+                let found = passing.found();
+                let passes = tables.update(&found, now, |data, protocol| {
+                    match passing.segment(p, protocol) {
+                        Some(segment) => {
+                            judge(data, (&segment, found.direction), (tenant, non_syn))
+                        }
+                        None => (Timer::Keep, true),
+                    }
                 });
-                if passes != Some(true) {
-                    leave(p);
-                    return Err(Error::Drop);
+                match passes {
+                    Some(true) => {}
+                    Some(false) => passing.services = DROPPED,
+                    None => {
+                        leave(p);
+                        return Err(Error::Drop);
+                    }
                 }
             }
             let from = const { sender(NAME) };

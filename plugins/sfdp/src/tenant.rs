@@ -1,9 +1,7 @@
 //! Tenants: the context that their packets are looked up in, the services of their sessions, and
 //! how long these last.
 
-use graph::Slot;
-use net::Router;
-use net::interface::InterfaceIndex;
+use net::prelude::*;
 use sessions::{Class, Walked};
 
 use super::error::Error;
@@ -97,13 +95,6 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// The class of sessions whose connection is closed: the shorter of two.
-    #[inline(always)]
-    pub fn closing(&self) -> u8 {
-        let shorter =
-            if self.timeouts[SECURITY] < self.timeouts[EMBRYONIC] { SECURITY } else { EMBRYONIC };
-        self.classes[shorter]
-    }
     /// The edge to the node that packets go to instead, if there is one.
     #[inline(always)]
     pub fn detour<F: Family>(&self, why: usize) -> Option<Slot> {

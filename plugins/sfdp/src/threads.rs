@@ -1,9 +1,6 @@
 //! Other threads: sessions stay where they are, or go over to a thread that stays.
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use net::Router;
+use net::prelude::*;
 use sessions::{New, Walked};
 
 use super::Sfdp;

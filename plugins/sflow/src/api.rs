@@ -1,7 +1,6 @@
 //! Messages of the module `sflow`.
 
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Error, Settings, set, settings, watch, watched};
 
@@ -62,7 +61,7 @@ settings! {
     SflowPollingIntervalGet
     /// Counter polling interval.
     SflowPollingIntervalGetReply
-    header_bytes "header_B" = 128 /// bytes, 64 to 256, rounded up to a multiple of 32
+    header_bytes "header_B" = 128 /// bytes, at least 64 and at most 256, in steps of 32
     /// Set the number of header bytes in samples.
     SflowHeaderBytesSet
     /// Get the number of header bytes in samples.

@@ -1,11 +1,6 @@
 //! `sflow …`, `show sflow`.
 
-use std::fmt;
-
-use control::cli::{Cli, Command, Output, Print, Words};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::report::{ChannelState, Reporter};
 use super::{Settings, set, settings, watch, watched};
@@ -68,7 +63,7 @@ struct SetPolling {
 #[undo("=sflow header-bytes 128")]
 #[stage(Objects)]
 struct SetHeader {
-    /// bytes, 64 to 256, rounded up to a multiple of 32
+    /// bytes, 64 to 256 (the nearest counts), rounded up to a multiple of 32
     #[positional]
     bytes: u32,
 }
@@ -151,17 +146,17 @@ impl fmt::Display for Shown {
         let drops = if self.drop_monitoring { "enable" } else { "disable" };
         writeln!(f, "sflow drop-monitoring {drops}")?;
         self.interfaces.iter().try_for_each(|name| writeln!(f, "sflow enable {name}"))?;
-        writeln!(f, "interfaces enabled: {}", self.interfaces.len())?;
+        writeln!(f, "Status\n  interfaces enabled: {}", self.interfaces.len())?;
         let channels = [
             ("packet samples", &self.samples),
-            ("discard events", &self.discards),
             ("counter samples", &self.counters),
+            ("drop samples", &self.discards),
         ];
         for (what, ShownChannel { sent, failed, problem }) in channels {
-            writeln!(f, "{what} sent: {sent}")?;
-            writeln!(f, "{what} not sent: {failed}")?;
+            writeln!(f, "  {what} sent: {sent}")?;
+            writeln!(f, "  {what} dropped: {failed}")?;
             if let Some(problem) = problem {
-                writeln!(f, "  {problem}")?;
+                writeln!(f, "    {problem}")?;
             }
         }
         Ok(())

@@ -12,11 +12,9 @@ mod report;
 
 use std::ops::RangeInclusive;
 
-use control::feature::{Refusal, Refused};
-use infra::rcu::Shared;
 use net::drops::ERROR_DROP;
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use net::prelude::*;
 
 pub use api::*;
 pub use channel::Channel;
@@ -88,9 +86,9 @@ pub enum Error {
     /// sampling applies to the parent of a sub-interface
     #[retval(INVALID_SW_IF_INDEX)]
     SubInterface,
-    /// header bytes must be 64 to 256, not {0}
-    #[retval(INVALID_VALUE)]
-    BadHeader(u32),
+    /// the interface is sampled, or not, already
+    #[retval(VALUE_EXIST)]
+    Already,
     /// direction must be 1 (received), 2 (transmitted) or 3 (both), not {0}
     #[retval(INVALID_VALUE)]
     BadDirection(u32),
@@ -101,18 +99,17 @@ pub fn settings(router: &Router) -> Settings {
     *router.own::<Sflow>().0.current()
 }
 
-/// Changes what is sampled. Lengths of headers are rounded up to multiples of [`HEADER_STEP`].
+/// Changes what is sampled. Lengths of headers are rounded up to multiples of [`HEADER_STEP`], and
+/// the nearest of [`HEADER_BYTES`] where they are none of these.
 ///
 /// # Errors
-/// [`Error::BadHeader`]; nothing has changed then.
+/// [`Error`]; nothing has changed then.
 pub fn set(router: &mut Router, change: impl FnOnce(&mut Settings)) -> Result<(), Error> {
     let old = settings(router);
     let mut new = old;
     change(&mut new);
-    if !HEADER_BYTES.contains(&new.header_bytes) {
-        return Err(Error::BadHeader(new.header_bytes));
-    }
-    new.header_bytes = new.header_bytes.next_multiple_of(HEADER_STEP);
+    let bytes = new.header_bytes.clamp(*HEADER_BYTES.start(), *HEADER_BYTES.end());
+    new.header_bytes = bytes.next_multiple_of(HEADER_STEP);
     router.own_mut::<Sflow>().0.publish(new);
     if new.polling != old.polling {
         report::repoll(router);
@@ -131,6 +128,9 @@ pub fn watch(router: &mut Router, interface: InterfaceIndex, on: bool) -> Result
     let found = router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     if found.is_sub() {
         return Err(Error::SubInterface);
+    }
+    if watched(router).any(|watched| watched == interface) == on {
+        return Err(Error::Already);
     }
     follow_parent(router, interface, on)
 }

@@ -4,13 +4,9 @@
 //! The number of packets from one sample to the next is random, even from 1 to twice the rate less
 //! 1, so that what repeats itself is sampled evenly (sFlow version 5, section 3.1).
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, Continue, Cpu, Flags, Frame, Names, Node, Record};
+use graph::Cpu;
 use infra::random::Random;
-use infra::rcu::Reader;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 
 use super::{HEADER_BYTES, Settings};
 

@@ -1,11 +1,8 @@
 //! Samples and reports of the nodes go to the host, and every few seconds states and counters of
 //! interfaces: the process `sflow-process-samples`.
 
-use std::io;
-use std::time::Duration;
-
-use control::process::{Event, Wake};
-use net::{InterfaceIndex, Router};
+use control::process::Event;
+use net::prelude::*;
 
 use super::channel::Channel;
 use super::message::{self, Counters, Group, Header};

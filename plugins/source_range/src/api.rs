@@ -1,9 +1,7 @@
 //! Messages of the module `ip` about sources and ports.
 
 use control::api::types::Prefix as PrefixField;
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use net::prelude::*;
 
 use super::{Ports, Vrfs};
 

@@ -1,14 +1,6 @@
 //! Commands about sources and ports.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::Ip4Prefix;
+use net::prelude::*;
 use wire::prefix::IpPrefix;
 
 use super::{Checks, Lists, Ports, Vrfs};

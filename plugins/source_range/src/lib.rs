@@ -12,18 +12,10 @@ mod api;
 mod cli;
 mod node;
 
-use std::collections::HashMap;
-use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use control::feature::{Refusal, Refused};
-use infra::rcu::Shared;
-use net::fib::Ip4;
-use net::interface::{AttachedAt, NoInterface};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::Ip4Prefix;
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 
 pub use api::{IpSourceAndPortRangeCheckAddDel, IpSourceAndPortRangeCheckInterfaceAddDel};
 

@@ -1,16 +1,8 @@
 //! `ip4-source-and-port-range-check-rx`, `-tx`.
 
-use std::fmt;
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-
-use graph::{Buffer, BuildError, Continue, Frame, Names, Node, Record};
-use infra::rcu::{Reader, Shared, SlabReader};
-use net::Router;
 use net::adjacency::Adjacency;
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use wire::{Protocol, ip4, udp};
-use zerocopy::FromBytes;
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 
 use super::{List, Lists};
 
@@ -89,9 +81,9 @@ impl<const OUT: bool> Node for Check<OUT> {
         let mut good = 0;
         frame.each(|p| {
             let interface = if OUT { p.tx() } else { p.rx() };
-            // On output the Ethernet header of the adjacency is in front.
+            // On output the headers of the adjacency are in front.
             let l3 = match self.adjacencies.read(p.adjacency(), epoch) {
-                Some(a) if OUT => a.header_len.into(),
+                Some(a) if OUT => a.front(),
                 _ => 0,
             };
             let Some(looked) = CheckedFields::at(p, l3) else { return Ok(Continue) };

@@ -1,7 +1,6 @@
 //! Messages of the module `span`.
 
-use control::api::{Api, Message, Retval};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 use super::{Directions, MirrorPoint};
 

@@ -1,12 +1,6 @@
 //! `set interface span`, `show interface span`.
 
-use std::collections::BTreeMap;
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Directions, MirrorPoint};
 
@@ -98,7 +92,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             let [device, l2] = which.map(word);
             Row { source: name(from), destination: name(to), device, l2 }
         };
-        Ok(Output::of(Rows(pairs.into_iter().map(row).collect())))
+        Ok(Output::rows(pairs.into_iter().map(row), write_rows))
     });
 }
 
@@ -119,18 +113,12 @@ struct Row {
     l2: &'static str,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        writeln!(f, "{:<32} {:<32}  {:>6}  {:>6}", "Source", "Destination", "Device", "L2")?;
-        self.0.iter().try_for_each(|Row { source, destination, device, l2 }| {
-            writeln!(f, "{source:<32} {destination:<32} ({device:>6}) ({l2:>6})")
-        })
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
     }
+    writeln!(f, "{:<32} {:<32}  {:>6}  {:>6}", "Source", "Destination", "Device", "L2")?;
+    rows.iter().try_for_each(|Row { source, destination, device, l2 }| {
+        writeln!(f, "{source:<32} {destination:<32} ({device:>6}) ({l2:>6})")
+    })
 }

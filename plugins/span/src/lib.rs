@@ -8,11 +8,10 @@ mod api;
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
 use graph::Claim;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
-use net::interface::{AttachedAt, Change, DEVICE_INPUT, INTERFACE_OUTPUT, NoInterface};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use net::prelude::*;
 
 pub use api::*;
 pub use node::{Mirror, MirrorLayer2};

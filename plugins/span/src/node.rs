@@ -1,17 +1,11 @@
 //! `span-input`, `span-output`, `span-l2-input`, `span-l2-output`: copies of frames to mirrors.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use control::feature::Refused;
-use graph::{Flags, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::SlabReader;
 use l2::packet::Layer2;
 use net::ethernet::{L2_INPUT, L2_OUTPUT};
 use net::gso;
 use net::interface::{DEVICE_INPUT, EdgesReader, INTERFACE_OUTPUT};
 use net::ip::add_with_outputs;
-use net::{Router, refuse};
+use net::prelude::*;
 
 use super::Mirrors;
 

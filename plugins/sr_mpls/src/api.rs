@@ -1,8 +1,7 @@
 //! Messages of the module `sr_mpls`.
 
 use control::api::types::{Address, Prefix};
-use control::api::{Api, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::steer::{self, Steering, Through};
 use super::{Change, add, assign, modify, remove};

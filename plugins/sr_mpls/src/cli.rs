@@ -1,13 +1,6 @@
 //! Commands about policies and what is steered into them.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use serde::Serialize;
-use wire::Prefix;
+use net::prelude::*;
 
 use super::steer::{self, Steering, Through};
 use super::{Change, Policies, add, assign, modify, remove};

@@ -10,13 +10,8 @@ mod api;
 mod cli;
 mod steer;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::feature::{Refusal, Refused};
-use net::adjacency::Link;
-use net::fib::{self, Label, Path, RouteOf, Source, Target};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::fib::{self, Label, Path, RouteOf, Source};
+use net::prelude::*;
 use wire::mpls::LABELS;
 
 pub use api::*;

@@ -1,12 +1,7 @@
 //! Prefixes that are steered into policies (RFC 9256 section 8).
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Gateway, Path, RouteOf, Source, TableIndex, Target};
-use wire::Prefix;
+use net::fib::{Gateway, Path, RouteOf, Source};
+use net::prelude::*;
 
 use super::{Error, Policies, TABLE, is_label, labels};
 

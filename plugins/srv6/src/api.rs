@@ -1,11 +1,6 @@
 //! Messages of the module `sr`.
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::api::{Api, Retval};
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 use super::messages::*;
 use super::policy::{self, Change, Kind, List, MOST_SEGMENTS, NewPolicy, Policy};

@@ -1,12 +1,7 @@
 //! Behaviors of local SIDs and of policies that other plugins have.
 
-use std::net::Ipv6Addr;
-
-use control::cli::Args;
-use net::Router;
-use net::adjacency::Link;
 use net::fib::Object;
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 use super::{Error, Segments};
 

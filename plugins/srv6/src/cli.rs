@@ -1,12 +1,7 @@
 //! Commands about local SIDs, policies, and what is steered into them.
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::cli::{Args, Cli, Command, Error, Line, Print, Word};
-use control::configuration::{Lines, Stage};
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
-use wire::{Ip6Prefix, Prefix};
+use control::cli::Word;
+use net::prelude::*;
 
 use super::policy::{self, Change, Kind, NewPolicy};
 use super::sid::{self, What};

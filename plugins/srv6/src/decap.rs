@@ -1,15 +1,9 @@
 //! `sr-localsid-d`: the outer headers come off, what is inside goes on (RFC 8986 sections 4.4 to
 //! 4.9).
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Flags, Frame, Names, Node, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
-use wire::{Protocol, ethernet, ip4, ip6, srh};
+use infra::counter::Rows;
+use net::prelude::*;
+use wire::srh;
 
 use super::end::Error;
 use super::sid::{Next as Then, Sid, Sids};

@@ -1,13 +1,8 @@
 //! `sr-localsid`: on to the next segment (RFC 8986 sections 4.1 to 4.3, 4.16.1); `sr-localsid-un`
 //! and `sr-localsid-un-perf`: to the next micro-SID (RFC 9800 section 4.1).
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Frame, Names, Node, Record};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::SlabReader;
-use net::Router;
+use infra::counter::Rows;
+use net::prelude::*;
 use wire::ip6::Header;
 use wire::srh::{self, SEGMENT};
 

@@ -18,15 +18,11 @@ mod show;
 mod sid;
 mod steer;
 
-use std::net::Ipv6Addr;
-
-use control::feature::{Refusal, Refused, Registered};
-use graph::BuildError;
-use net::adjacency::Link;
+use control::feature::Registered;
 use net::ethernet::L2_INPUT;
 use net::fib::{self, NewKind, ObjectKind};
-use net::interface::{AttachedAt, DEVICE_INPUT, NoInterface};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 
 pub use behavior::{Behavior, Making, PolicyBehavior, add_behavior, add_policy_behavior};
 pub use decap::Decap;

@@ -1,11 +1,9 @@
 //! Types of the messages of the module `sr`.
 
-use std::net::Ipv6Addr;
-
 use control::api::schema::Type;
 use control::api::types::{Address, Prefix};
-use control::api::{Field, Fields, Message, Reader, Record, Short};
-use net::InterfaceIndex;
+use control::api::{Field, Fields, Reader, Record, Short};
+use net::prelude::*;
 
 use super::policy::MOST_SEGMENTS;
 

@@ -1,17 +1,9 @@
 //! Policies: lists of segments behind a SID of their own, the binding SID (RFC 8986 sections 4.13
 //! and 5).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::cli::Args;
-use infra::rcu::SharedSlab;
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Ip6, Object, ObjectKind, Path, Source, TableIndex, Target};
-use wire::{Ip6Prefix, Prefix, Protocol, ip6, srh};
-use zerocopy::IntoBytes;
+use net::fib::{Object, ObjectKind, Path, Source};
+use net::prelude::*;
+use wire::srh;
 
 use super::{Error, Making, Segments, behavior, sid, steer};
 

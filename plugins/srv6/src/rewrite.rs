@@ -1,21 +1,16 @@
 //! `sr-pl-rewrite-encaps` and its siblings: headers of policies put in front of packets and frames
 //! (RFC 8986 section 5), or a routing header put into IPv6 packets.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use graph::arc::Along;
-use graph::{Buffer, BuildError, Edge, Flags, Frame, Names, Node, Packet, Payload, Record};
-use infra::rcu::SlabReader;
-use net::Router;
+use graph::{Edge, Payload};
 use net::ethernet::L2_INPUT;
 use net::fib::{flow, next};
 use net::gso;
 use net::icmp::Problem;
 use net::interface::DEVICE_INPUT;
-use net::ip::{V4, V6, Version};
+use net::prelude::*;
 use wire::ip6::{Header, NEXT_HEADER};
-use wire::{Protocol, ip4, ip6, srh};
+use wire::srh;
 
 use super::end;
 use super::policy::Rewrite;

@@ -1,11 +1,6 @@
 //! Commands that show local SIDs, policies and steered traffic.
 
-use std::fmt;
-use std::net::Ipv6Addr;
-
-use control::cli::{Cli, Command, Error, Output};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::cli::{policy_words, words};
 use super::policy::Kind;

@@ -1,17 +1,8 @@
 //! Local SIDs: addresses of this router that do something to packets (RFC 8986 section 4).
 
-use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::cli::Args;
-use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::rcu::{SharedSlab, SlabReader};
-use net::adjacency::Link;
-use net::fib::{Followed, Object, Path, Source, TableIndex, Target};
-use net::interface::Change;
-use net::{InterfaceIndex, Router};
-use wire::{Ip6Prefix, Prefix};
+use infra::counter::Rows;
+use net::fib::{Followed, Object, Path, Source};
+use net::prelude::*;
 
 use super::decap::Decap;
 use super::{Error, Making, Segments, behavior};

@@ -1,12 +1,7 @@
 //! Traffic steered into policies: prefixes, and all frames of an interface.
 
-use std::collections::BTreeMap;
-
-use net::adjacency::Link;
-use net::fib::{Path, Source, Target};
-use net::interface::Change;
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use net::fib::{Path, Source};
+use net::prelude::*;
 
 use super::{Error, Segments, policy};
 

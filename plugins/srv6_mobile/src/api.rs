@@ -1,10 +1,7 @@
 //! Messages of the module `sr_mobile`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use control::api::types::Ip6Prefix;
-use control::api::{Api, Message, Retval, Text};
-use net::Router;
+use net::prelude::*;
 use srv6::{Error, Kind as Use, NewPolicy, What};
 
 use super::words::{Inside, Kind, Words, named};

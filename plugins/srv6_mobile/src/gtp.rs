@@ -1,9 +1,8 @@
 //! Headers taken off packets and put in front of them.
 
-use graph::{Buffer, Flags};
+use net::prelude::*;
 use wire::gtpu::{self, Session};
-use wire::{Protocol, checksum, ip4, ip6, srh, udp};
-use zerocopy::{FromBytes, IntoBytes};
+use wire::{checksum, srh};
 
 use super::session::{From, Headers, IP4_BITS, SESSION_BITS, Translation};
 use super::words::Inside;

@@ -16,10 +16,8 @@ mod node;
 mod session;
 mod words;
 
-use control::feature::Refused;
-use net::adjacency::Link;
 use net::fib::NewKind;
-use net::{Configuration, Feature, Origin, Parts, refuse};
+use net::prelude::*;
 use srv6::{Behavior, PolicyBehavior, add_behavior, add_policy_behavior};
 
 pub use api::*;

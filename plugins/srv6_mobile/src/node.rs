@@ -1,15 +1,10 @@
 //! `srv6-end-m-gtp4-e` and its siblings: packets are translated.
 
-use std::fmt;
-
-use graph::{Buffer, BuildError, CounterText, Flags, Frame, Names, Node, Packet, Record};
-use infra::rcu::SlabReader;
-use net::Router;
+use graph::CounterText;
 use net::fib::flow;
 use net::gso;
 use net::icmp::Problem;
-use net::ip::{V4, V6, Version};
-use wire::{Protocol, ip4, ip6};
+use net::prelude::*;
 
 use super::gtp::{self, Taken};
 use super::session::{Sessions, Translation};

@@ -1,17 +1,9 @@
 //! Translations: control's record of them, and the tables that nodes read.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use control::cli::Args;
-use infra::rcu::{SharedSlab, SlabReader};
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Object, ObjectKind, TableIndex};
+use net::fib::{Object, ObjectKind};
+use net::prelude::*;
 use srv6::{Error, Making};
-use wire::{Protocol, ip6, srh};
-use zerocopy::IntoBytes;
+use wire::srh;
 
 use super::words::{Inside, Kind, Words, named};
 
@@ -148,7 +140,7 @@ fn check(len: u8, bits: u8, what: &str) -> Result<(), Error> {
     Err(Error::Other(why))
 }
 
-/// Holds a table that is there already.
+/// Keeps a reference to an existing table.
 fn hold(
     router: &mut Router,
     link: Link,

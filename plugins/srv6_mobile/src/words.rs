@@ -1,9 +1,6 @@
 //! Behaviors and their words.
 
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Error};
-use wire::Ip6Prefix;
+use net::prelude::*;
 
 /// Behavior of a local SID or policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,22 +5,10 @@
 //! A flow is on one thread, which both nodes hand its packets to. Fragments of a packet have no
 //! ports, any of them.
 
-use std::convert::Infallible;
-use std::ops::Range;
-use std::time::Duration;
-
-use control::feature::Refused;
-use control::process::Wake;
-use graph::{Buffer, Flags, Frame, HandOff, HandsOff, Node, Packet};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::refuse;
+use graph::{HandOff, HandsOff};
+use net::prelude::*;
 use sessions::{Class, Flow6, Look, New, Sessions, Table, Usage, Walked};
 use translation::handoff::Threads;
-use wire::{Protocol, ip4, ip6};
 use zerocopy::FromZeros;
 
 use super::node::{Error, Shown, close, spend, visit};

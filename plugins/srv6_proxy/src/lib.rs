@@ -17,14 +17,9 @@ mod masquerade;
 mod node;
 mod proxy;
 
-use std::io;
-
-use control::feature::Refused;
 use net::ethernet::L2_INPUT;
-use net::interface::{AttachedAt, Change, DEVICE_INPUT};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 use srv6::{Behavior, add_behavior};
 
 pub use masquerade::Error as MasqueradeDrops;

@@ -1,14 +1,8 @@
 //! `srv6-am-localsid`: packets go to the service under their last segment; `srv6-am-rewrite`: what
 //! returns goes on to the segment that is next.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::ip6::IP6_UNICAST;
-use wire::{ip6, srh};
+use net::prelude::*;
+use wire::srh;
 
 use super::proxy::{Proxy, To};
 

@@ -1,21 +1,12 @@
 //! `srv6-ad-localsid` and `srv6-as-localsid`: headers come off, what is inside goes to the service;
 //! `srv6-ad4-rewrite` and its siblings: headers are put on what the service returns.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use graph::arc::{Along, Beside, FeatureArc};
-use graph::{Buffer, BuildError, CounterText, Edge, Flags, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
+use graph::{CounterText, Edge};
 use net::ethernet::L2_INPUT;
-use net::events::EventSender;
 use net::interface::DEVICE_INPUT;
-use net::ip::{V4, V6, Version};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use wire::{Protocol, ethernet, ip4, ip6, srh};
+use net::prelude::*;
+use wire::srh;
 
 use super::proxy::{Back, LONGEST, Learned, Proxies, Proxy, Style, To};
 

@@ -1,19 +1,10 @@
 //! Proxies as control keeps them, and what nodes read of them.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, Ipv6Addr};
-
-use control::cli::{Args, Word};
-use graph::BuildError;
-use infra::rcu::{SharedSlab, SlabReader};
-use net::adjacency::Link;
-use net::events::Event;
-use net::fib::{Followed, NewKind, Object, ObjectKind, Path, Target};
-use net::{InterfaceIndex, Router};
+use control::cli::Word;
+use net::fib::{Followed, NewKind, Object, ObjectKind, Path};
+use net::prelude::*;
 use srv6::{Error, Making};
-use wire::{Protocol, ip6, srh};
-use zerocopy::IntoBytes;
+use wire::srh;
 
 use super::{flow, masquerade, node};
 

@@ -1,11 +1,9 @@
 //! Messages of the module `stn`.
 
 use control::api::types::Address;
-use control::api::{Api, Message};
+use net::prelude::*;
 
 use super::Rule;
-use net::InterfaceIndex;
-use net::Router;
 
 /// Add or delete a rule that sends punted packets to an address out of an interface unchanged.
 #[derive(Message)]

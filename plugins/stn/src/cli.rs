@@ -1,15 +1,8 @@
 //! `stn rule`, `show stn rules`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Output, Print};
-use control::configuration::Lines;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::Rule;
-use net::InterfaceIndex;
-use net::Router;
 
 /// Add or delete a rule that sends punted packets to an address out of an interface unchanged.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -38,19 +31,13 @@ struct Row {
     next_node: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            writeln!(f, "- rule_index: {}", row.rule_index)?;
-            writeln!(f, "  address: {}", row.address)?;
-            writeln!(f, "  iface: {} ({})", row.iface, row.sw_if_index)?;
-            writeln!(f, "  next_node: {}", row.next_node)
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        writeln!(f, "- rule_index: {}", row.rule_index)?;
+        writeln!(f, "  address: {}", row.address)?;
+        writeln!(f, "  iface: {} ({})", row.iface, row.sw_if_index)?;
+        writeln!(f, "  next_node: {}", row.next_node)
+    })
 }
 
 /// The rules, in the order of their numbers.
@@ -81,6 +68,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 next_node: output.unwrap_or_default().to_owned(),
             }
         };
-        Ok(Output::of(Rows(super::all(router).map(row).collect())))
+        Ok(Output::rows(super::all(router).map(row), write_rows))
     });
 }

@@ -9,16 +9,9 @@ mod api;
 mod cli;
 mod node;
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-
-use control::feature::{Origin, Refusal, Refused};
-use infra::rcu::Shared;
-use net::interface::{Change, InterfaceIndex};
-use net::ip::{V4, V6};
+use control::feature::Origin;
+use net::prelude::*;
 use net::punt::Port;
-use net::{Configuration, Feature, Parts, Router, refuse};
-use wire::{IpVersion, Protocol};
 
 pub use api::{StnAddDelRule, StnRulesDetails, StnRulesDump};
 pub use node::{Handing, ToInterface};

@@ -1,17 +1,8 @@
 //! `stn-ip4-punt`, `stn-ip6-punt`: send punted packets for an address with a rule out of the rule's
 //! interface.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
-use std::net::IpAddr;
-
 use graph::arc::FeatureArc;
-use graph::{Buffer, Flags, Frame, Names, Node, Record};
-use infra::rcu::Reader;
-use net::ip::{V4, V6, Version};
-use wire::{ip4, ip6};
+use net::prelude::*;
 
 /// A version whose packets are handed on.
 pub trait Handing: Version {

@@ -1,8 +1,7 @@
 //! Messages of the module `svs`.
 
 use control::api::types::{AddressFamily, Prefix as PrefixField};
-use control::api::{Api, Message};
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 
 /// Get the version of the API.
 #[derive(Message)]

@@ -1,12 +1,6 @@
 //! `svs table`, `svs route`, `svs enable`, `show svs`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::{IpVersion, Prefix};
+use net::prelude::*;
 
 use super::Tables;
 
@@ -162,23 +156,25 @@ struct TableRow {
     interfaces: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<TableRow>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for TableRow { version, table_id, routes, interfaces } in &self.0 {
-            writeln!(f, "{version} table-id {table_id}:")?;
-            for (prefix, fib) in routes {
-                writeln!(f, "  {prefix} -> table-id {fib}")?;
-            }
-            for interface in interfaces {
-                writeln!(f, "  on {interface}")?;
-            }
+fn write_rows(rows: &[TableRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "Source VRF select interface to fib-index mappings:")?;
+    for (name, of) in [("ipv4", "ip4"), ("ipv6", "ip6")] {
+        writeln!(f, " {name}")?;
+        for row in rows.iter().filter(|row| row.version == of) {
+            let mut on = row.interfaces.iter();
+            on.try_for_each(|interface| writeln!(f, "  {interface} -> {}", row.table_id))?;
         }
-        Ok(())
     }
+    for TableRow { version, table_id, routes, interfaces } in rows {
+        writeln!(f, "{version} table-id {table_id}:")?;
+        for (prefix, fib) in routes {
+            writeln!(f, "  {prefix} -> table-id {fib}")?;
+        }
+        for interface in interfaces {
+            writeln!(f, "  on {interface}")?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -216,6 +212,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 .map(|(interface, ..)| router.interfaces.name(interface.0).to_owned())
                 .collect(),
         });
-        Ok(Output::of(Rows(rows.collect())))
+        Ok(Output::rows(rows, write_rows))
     });
 }

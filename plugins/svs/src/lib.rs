@@ -9,17 +9,7 @@ mod api;
 mod cli;
 mod node;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::feature::{Refusal, Refused};
-use infra::rcu::SharedSlab;
-use net::fib::TableIndex;
-use net::interface::{AttachedAt, NoInterface};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::{IpVersion, Prefix};
+use net::prelude::*;
 
 pub use api::*;
 

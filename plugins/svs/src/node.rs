@@ -1,15 +1,6 @@
 //! `svs-ip4`, `svs-ip6`: choose the routing table of a packet by its source.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{Buffer, BuildError, Continue, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use wire::{ip4, ip6};
+use net::prelude::*;
 
 use super::Chosen;
 

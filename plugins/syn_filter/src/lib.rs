@@ -3,12 +3,8 @@
 
 mod node;
 
-use control::cli::{Cli, Command, Print};
-use control::configuration::Lines;
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, NoInterface};
 use net::ip4::IP4_LOCAL;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use node::{BURST, RATE};
 

@@ -3,12 +3,10 @@
 //! A thread has buckets of its own. Sources that share a bucket share its tokens: what a flood from
 //! many sources costs others is bounded, and so is the table.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-use graph::{Continue, Frame, Names, Node, Record};
+use net::prelude::*;
 use wire::tcp::Flags;
-use wire::{Protocol, ip4};
 
 pub(super) const NAME: &str = "syn-filter-4";
 

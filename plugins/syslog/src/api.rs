@@ -1,9 +1,6 @@
 //! Messages of the module `syslog`.
 
-use std::net::Ipv4Addr;
-
-use control::api::{Api, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::{Sender, Severity};
 

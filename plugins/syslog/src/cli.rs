@@ -1,13 +1,8 @@
 //! `set syslog sender`, `set syslog filter` and what shows them.
 
-use std::fmt;
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Facility, LONGEST, Message, PORT, Sender, Severity, Structured};
 

@@ -6,13 +6,9 @@ mod api;
 mod cli;
 mod message;
 
-use std::net::Ipv4Addr;
-
-use control::cli::Words;
-use control::feature::{Refusal, Refused, Registered};
-use net::fib::{Ip4, TableIndex};
+use control::feature::Registered;
 use net::ip::{datagram, send_own};
-use net::{Configuration, Feature, Origin, Parts, Router};
+use net::prelude::*;
 
 pub use api::*;
 pub use message::{Facility, Message, Structured};
@@ -77,8 +73,6 @@ struct Syslog {
     /// With the index of its table.
     sender: Option<(Sender, TableIndex)>,
     filter: Severity,
-    /// The process of the next message, which is part of its header.
-    process: u32,
     /// Called when what is sent may be other events.
     listeners: Registered<fn(&mut Router)>,
 }
@@ -170,10 +164,8 @@ pub fn send(router: &mut Router, message: &Message<'_>) {
     if !is_sent(router, message.severity) {
         return;
     }
-    let syslog = router.own_mut::<Syslog>();
-    syslog.process = syslog.process.wrapping_add(1);
-    let Some((sender, table)) = syslog.sender else { return };
-    let mut text = message.text(sender.src, control::wall::now(), syslog.process);
+    let Some((sender, table)) = router.own::<Syslog>().sender else { return };
+    let mut text = message.text(sender.src, control::wall::now(), std::process::id());
     // Cut at a boundary of characters.
     let mut end = text.len().min(sender.longest as usize);
     while !text.is_char_boundary(end) {

@@ -1,11 +1,10 @@
 //! Messages and their text (RFC 5424 section 6).
 
-use std::fmt::{self, Write};
-use std::net::Ipv4Addr;
+use std::fmt::Write;
 use std::str::FromStr;
-use std::time::Duration;
 
 use control::wall::Civil;
+use net::prelude::*;
 
 use super::Severity;
 

@@ -8,13 +8,7 @@
 
 mod node;
 
-use control::api::{Api, Message};
-use control::cli::{Cli, Command};
-use control::feature::{Refusal, Refused};
-use net::interface::{AttachedAt, NoInterface};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::prelude::*;
 
 pub use node::{Filtering, Next};
 

@@ -1,11 +1,8 @@
 //! `trace-filtering`.
 
-use std::convert::Infallible;
-
 use graph::arc::Along;
-use graph::{Buffer, Cpu, Edge, Frame, Node};
-use net::ip4::IP4_UNICAST;
-use net::ip6::IP6_UNICAST;
+use graph::{Cpu, Edge};
+use net::prelude::*;
 
 pub const NAME: &str = "trace-filtering";
 

@@ -4,19 +4,15 @@
 
 mod api;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
 
-use control::cli::{Cli, Command, Error, Output, io_text};
-use control::feature::Refused;
+use control::cli::io_text;
 use control::private_file;
 use graph::{NodeIndex, TracedPacket};
+use net::prelude::*;
 use net::trace::timestamps;
-use net::{Configuration, Feature, Origin, Parts, Router};
-use serde::Serialize;
 
 pub use api::{TracePathNode, TracepathDetails, TracepathDump};
 
@@ -46,7 +42,7 @@ struct ShowPaths {
 #[derive(Command)]
 #[command("show trace path")]
 struct ShowPackets {
-    /// path number in `show trace paths`; default all
+    /// path number in `show trace paths`
     #[positional]
     index: Vec<usize>,
     /// maximum packets per path
@@ -71,31 +67,87 @@ struct Draw {
 struct Path {
     /// Its number in the list of all.
     index: usize,
+    id: u64,
     packets: usize,
+    threads: Vec<u32>,
     nodes: Vec<String>,
-    /// Texts of its packets, where they are asked for.
+    /// Texts of its packets, where they are asked for, after the thread that each began on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    texts: Vec<String>,
+    texts: Vec<(String, String)>,
+    /// Whether more packets took it than have texts.
+    #[serde(skip)]
+    has_more: bool,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Paths(Vec<Path>);
-
-impl fmt::Display for Paths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("No packets in trace buffer");
-        }
-        for path in &self.0 {
-            writeln!(f, "Path {}: {} packets", path.index, path.packets)?;
-            writeln!(f, "  {}", path.nodes.join(" -> "))?;
-            for (i, text) in path.texts.iter().enumerate() {
-                writeln!(f, "Packet {}\n\n{text}", i + 1)?;
-            }
-        }
-        Ok(())
+impl Path {
+    fn threads(&self) -> String {
+        let all: Vec<_> = self.threads.iter().map(ToString::to_string).collect();
+        format!("Threads: [{}]", all.join(", "))
     }
+    /// The line of a list of paths.
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, id, packets, nodes, .. } = self;
+        write!(f, "  [{index}] Count: {packets}  ID: {id:#018x}  Length: {:2}  ", nodes.len())?;
+        writeln!(f, "{}\n      Path: {}\n", self.threads(), nodes.join(" -> "))
+    }
+    /// Its packets, thread by thread.
+    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{0} Path [{1}] {0}", "=".repeat(20), self.index)?;
+        writeln!(f, "Path: {}", self.nodes.join(" -> "))?;
+        writeln!(f, "{}  Count: {}", self.threads(), self.packets)?;
+        let mut last = None;
+        for (i, (thread, text)) in self.texts.iter().enumerate() {
+            if last.replace(thread) != Some(thread) {
+                writeln!(f, "\n--- Thread {thread} ---")?;
+            }
+            writeln!(f, "Packet {}\n\n{text}", i + 1)?;
+        }
+        match self.has_more {
+            true => {
+                let shown = self.texts.len();
+                writeln!(f, "Limiting display to {shown} packets. To display more specify max.")
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+/// Part of the paths that is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Their nodes, of so many paths in all.
+    Nodes(usize),
+    Packets,
+    /// Nothing, as none is named.
+    None,
+}
+
+fn write_paths(paths: &[Path], part: Part, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let all = match part {
+        Part::None => {
+            let hint = "Use 'show trace paths' to see available paths.";
+            return write!(f, "path index required. {hint}");
+        }
+        Part::Packets if paths.is_empty() => {
+            return f.write_str("No traces found for requested path indices");
+        }
+        Part::Packets => return paths.iter().try_for_each(|path| path.details(f)),
+        Part::Nodes(all) => all,
+    };
+    if paths.is_empty() {
+        return f.write_str("\nNo trace paths found");
+    }
+    let shown = paths.len();
+    writeln!(f, "\nFound {all} unique paths across all threads (showing top {shown}):\n")?;
+    paths.iter().try_for_each(|path| path.summary(f))?;
+    match all - shown {
+        0 => Ok(()),
+        more => writeln!(f, "  ... {more} more paths not shown (use 'max' to see more)"),
+    }
+}
+
+fn shown(paths: Vec<Path>, part: Part) -> Output {
+    Output::rows(paths, move |paths, f| write_paths(paths, part, f))
 }
 
 /// Packets traced on one path.
@@ -103,7 +155,8 @@ impl fmt::Display for Paths {
 struct Traced {
     /// Names of its nodes, in the order of the visits.
     nodes: Vec<String>,
-    packets: Vec<TracedPacket>,
+    /// Each with the thread that it began on.
+    packets: Vec<(String, TracedPacket)>,
     /// Threads that packets began on, the first 64 as bits.
     threads: u64,
 }
@@ -125,7 +178,7 @@ fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
             let nodes = packet.visits.iter().map(|visit| visit.0).collect();
             let path = paths.entry(nodes).or_default();
             path.threads |= 1u64.checked_shl(thread.id as u32).unwrap_or(0);
-            path.packets.push(packet);
+            path.packets.push((format!("{} {}", thread.id, thread.name), packet));
         }
     }
     let name = |node: &u32| router.engine.name_of(NodeIndex(*node)).to_owned();
@@ -139,32 +192,39 @@ fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
 }
 
 /// The first `max` of the paths that are chosen; `shown` packets of each with their texts.
-fn paths(router: &mut Router, chosen: &[usize], max: usize, shown: usize) -> Result<Paths, Error> {
+fn paths(
+    router: &mut Router,
+    chosen: &[usize],
+    max: usize,
+    shown: usize,
+) -> Result<(Vec<Path>, Part), Error> {
     let traced = traced(router)?;
-    if let Some(index) = chosen.iter().find(|index| **index >= traced.len()) {
-        return Err(Error::new(format!("no path {index}")));
-    }
+    let count = traced.len();
     let time = timestamps::of(router).writer(router);
-    let path = |(index, Traced { nodes, packets, .. })| Path {
-        index,
-        packets: packets.len(),
-        nodes,
-        texts: packets
-            .iter()
-            .take(shown)
-            .map(|p| p.text_at(&router.engine, router, &time))
-            .collect(),
+    let path = |(index, traced): (usize, Traced)| {
+        let text = |p: &TracedPacket| p.text_at(&router.engine, router, &time);
+        let first = traced.packets.iter().take(shown);
+        Path {
+            index,
+            id: traced.id(),
+            packets: traced.packets.len(),
+            threads: (0..u64::BITS).filter(|id| traced.threads >> id & 1 > 0).collect(),
+            texts: first.map(|(thread, p)| (thread.clone(), text(p))).collect(),
+            has_more: traced.packets.len() > shown,
+            nodes: traced.nodes,
+        }
     };
     let is_chosen = |index: &usize| chosen.is_empty() || chosen.contains(index);
     let all = traced.into_iter().enumerate().filter(|(index, _)| is_chosen(index));
-    Ok(Paths(all.take(max).map(path).collect()))
+    let part = if shown > 0 { Part::Packets } else { Part::Nodes(count) };
+    Ok((all.take(max).map(path).collect(), part))
 }
 
 /// The nodes on the paths and the edges between them.
-fn picture(paths: &Paths) -> String {
+fn picture(paths: &[Path]) -> String {
     let mut edges = BTreeMap::<(&str, &str), usize>::new();
     let mut nodes = BTreeSet::new();
-    for path in &paths.0 {
+    for path in paths {
         nodes.extend(path.nodes.iter().map(String::as_str));
         for pair in path.nodes.windows(2) {
             *edges.entry((&pair[0], &pair[1])).or_default() += path.packets;
@@ -188,14 +248,19 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
 
 fn commands(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, show: ShowPaths| {
-        Ok(Output::of(paths(router, &[], show.max.unwrap_or(usize::MAX), 0)?))
+        let (paths, part) = paths(router, &[], show.max.unwrap_or(usize::MAX), 0)?;
+        Ok(shown(paths, part))
     });
     cli.command(|router: &mut Router, show: ShowPackets| {
-        let shown = show.max.unwrap_or(SHOWN);
-        Ok(Output::of(paths(router, &show.index, usize::MAX, shown)?))
+        if show.index.is_empty() {
+            return Ok(shown(Vec::new(), Part::None));
+        }
+        let most = show.max.unwrap_or(SHOWN);
+        let (paths, part) = paths(router, &show.index, usize::MAX, most)?;
+        Ok(shown(paths, part))
     });
     cli.command(|router: &mut Router, draw: Draw| {
-        let paths = paths(router, &draw.index, draw.max.unwrap_or(usize::MAX), 0)?;
+        let (paths, _) = paths(router, &draw.index, draw.max.unwrap_or(usize::MAX), 0)?;
         let text = picture(&paths);
         match draw.file {
             None => Ok(Output::both(text, paths)),
@@ -204,7 +269,7 @@ fn commands(cli: &mut Cli<Router>) {
                     .and_then(|mut new| new.write_all(text.as_bytes()));
                 written
                     .map_err(|e| Error::new(format!("`{}': {}", file.display(), io_text(&e))))?;
-                let text = format!("{} paths written to {}", paths.0.len(), file.display());
+                let text = format!("{} paths written to {}", paths.len(), file.display());
                 Ok(Output::both(text, paths))
             }
         }

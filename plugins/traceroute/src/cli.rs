@@ -1,14 +1,10 @@
 //! The command `traceroute`.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use control::cli::{ArgInfo, Args, Cli, Command, Error, Kind as ArgKind, Output, Step, Task};
-use serde::Serialize;
+use control::cli::{ArgInfo, Kind as ArgKind, Step, Task};
+use net::prelude::*;
 
 use super::probe::Kind;
 use super::task::{Plan, Trace};
-use net::{InterfaceIndex, Router};
 use ping::{Origin, arg};
 
 /// The port of the first probe, where others begin as well.

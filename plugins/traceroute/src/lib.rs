@@ -13,15 +13,10 @@ mod node;
 mod probe;
 mod task;
 
-use std::net::IpAddr;
-
-use control::feature::Refused;
-use net::events::Event;
-use net::ip::{self, V4, V6, Version};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
+use net::ip;
+use net::prelude::*;
 use node::Quotes;
 use ping::PendingAnswers;
-use wire::{icmp4, icmp6};
 
 /// The command and the nodes that take ICMP errors about its probes.
 pub const FEATURE: Feature = Feature {

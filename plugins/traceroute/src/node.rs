@@ -1,12 +1,9 @@
 //! `ip4-traceroute-answer`, `ip6-traceroute-answer`: ICMP errors about probes of ours.
 
-use graph::Buffer;
-use wire::{Protocol, icmp4, ip4, ip6, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
+use ping::{AnswerFormat, Echoes};
 
 use super::{Answer, Key};
-use net::ip::{V4, V6};
-use ping::{AnswerFormat, Echoes};
 
 /// A version whose ICMP errors quote packets.
 pub trait Quotes: Echoes {

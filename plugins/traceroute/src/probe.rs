@@ -1,13 +1,9 @@
 //! Probes, and what answers to them mean.
 
-use std::net::IpAddr;
-
-use serde::Serialize;
-use wire::{Protocol, icmp4, icmp6, ip4, ip6, udp};
-use zerocopy::IntoBytes;
+use net::prelude::*;
+use ping::{Header, echo_request};
 
 use super::Answer;
-use ping::{Header, echo_request};
 
 /// Place of the checksum in UDP.
 const UDP_CHECKSUM: usize = 6;

@@ -1,15 +1,10 @@
 //! One `traceroute` in progress.
 
-use std::fmt;
-use std::net::IpAddr;
-use std::time::Duration;
-
-use control::cli::{Output, Step, Task};
-use serde::Serialize;
+use control::cli::{Step, Task};
+use net::prelude::*;
 
 use super::probe::{HopResult, Kind};
 use super::{Answer, Key, Traces};
-use net::Router;
 use net::ip::Error;
 use ping::{self, Header, Origin, stamp};
 

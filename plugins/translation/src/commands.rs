@@ -1,15 +1,13 @@
 //! Commands that kinds of NAT of IPv4 have in common, each at words of its own.
 
-use std::marker::PhantomData;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Output};
-use net::Router;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use crate::mapping::Mapping;
 use crate::mapping_words::{Form, mapping};
 use crate::requests::SessionName;
 use crate::state::{Kind, Nat, Settings};
-use crate::words::{Lines, NewTimeouts, Sides, end, protocol};
+use crate::words::{NewTimeouts, Sides, below, end, protocol};
 
 /// Words that the commands of a kind begin with.
 pub struct Words {
@@ -243,7 +241,7 @@ impl<K: Commands> SetMapping<K> {
         let is_add = self.1;
         let ended = Nat::<K>::put_mapping(router, self.0, is_add)?;
         let line = format!("{ended} conflicting sessions ended");
-        Ok(Output::of(Lines(if is_add && ended > 0 { vec![line] } else { Vec::new() })))
+        Ok(Output::list(if is_add && ended > 0 { vec![line] } else { Vec::new() }))
     }
 }
 
@@ -280,40 +278,40 @@ pub fn register<K: Commands>(cli: &mut Cli<Router>) {
 fn register_shows<K: Commands>(cli: &mut Cli<Router>, words: [&'static str; 6]) {
     let [addresses, interfaces, of_interfaces, mappings, timeouts, mss] = words;
     cli.command_at(addresses, |router, ShowAddresses {}| {
-        Ok(Output::of(all_addresses::<K>(router)))
+        Ok(Output::list(all_addresses::<K>(router)))
     });
-    cli.command_at(interfaces, |router, ShowInterfaces {}| Ok(Output::of(sides::<K>(router))));
+    cli.command_at(interfaces, |router, ShowInterfaces {}| Ok(Output::list(sides::<K>(router))));
     cli.command_at(of_interfaces, |router: &mut Router, ShowInterfaceAddresses {}| {
         let s = Nat::<K>::known(router);
         let all = s.pool.interfaces.iter().map(|(interface, is_twice)| {
             let twice = if *is_twice { " twice-nat" } else { "" };
             format!(" {}{twice}", router.interfaces.name(interface.0))
         });
-        Ok(Output::of(Lines::below("NAT44 pool address interfaces:", all)))
+        Ok(Output::list(below("NAT44 pool address interfaces:", all)))
     });
     cli.command_at(mappings, |router: &mut Router, ShowMappings {}| {
         let s = Nat::<K>::known(router);
         let all = s.mappings.iter().map(|m| m.text(router));
-        Ok(Output::of(Lines::below("NAT44 static mappings:", all)))
+        Ok(Output::list(below("NAT44 static mappings:", all)))
     });
     cli.command_at(timeouts, |router, ShowTimeouts {}| {
         let t = Nat::<K>::known(router).timeouts;
         let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
-        Ok(Output::of(Lines(vec![
+        Ok(Output::list(vec![
             line("udp", t.udp),
             line("tcp-established", t.established),
             line("tcp-transitory", t.transitory),
             line("icmp", t.icmp),
-        ])))
+        ]))
     });
     cli.command_at(mss, |router, ShowMss {}| {
         let mss = Nat::<K>::known(router).mss;
         let text = mss.map_or_else(|| "disabled".to_owned(), |mss| mss.to_string());
-        Ok(Output::of(Lines(vec![format!("mss-clamping {text}")])))
+        Ok(Output::list(vec![format!("mss-clamping {text}")]))
     });
 }
 
-fn all_addresses<K: Commands>(router: &Router) -> Lines {
+fn all_addresses<K: Commands>(router: &Router) -> Vec<String> {
     let all = Nat::<K>::known(router).pool.all(router);
     let pools = [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)];
     let mut lines = Vec::new();
@@ -327,10 +325,10 @@ fn all_addresses<K: Commands>(router: &Router) -> Lines {
             });
         }
     }
-    Lines(lines)
+    lines
 }
 
-fn sides<K: Commands>(router: &Router) -> Lines {
+fn sides<K: Commands>(router: &Router) -> Vec<String> {
     let mut lines = vec!["NAT44 interfaces:".to_owned()];
     for (interface, role) in Nat::<K>::roles(router) {
         let name = router.interfaces.name(interface.0);
@@ -341,5 +339,5 @@ fn sides<K: Commands>(router: &Router) -> Lines {
             lines.push(format!(" {name} {}", K::OUTPUT));
         }
     }
-    Lines(lines)
+    lines
 }

@@ -1,9 +1,7 @@
 //! Packets on their way to the thread that has their session.
 
-use std::marker::PhantomData;
-
-use graph::{Buffer, Congestion, Frame, Node};
-use infra::rcu::Epoch;
+use graph::Congestion;
+use net::prelude::*;
 use sessions::{Affinity, Strays};
 
 use crate::workers::Workers;

@@ -1,11 +1,11 @@
 //! Common parts of the kinds of NAT of IPv4 (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
 //!
-//! * [`session`]: what a session is, and what becomes of it with each packet;
-//! * [`mod@rewrite`] and [`mss`]: packets that are changed; [`usual`]: those that nearly all are;
-//!   [`restore`]: those that errors are about;
-//! * [`pool`], [`mapping`] and [`ports`]: what hosts have outside;
-//! * [`role`]: sides of interfaces;
-//! * [`state`] and [`requests`]: control's state of a kind, and requests;
+//! * [`session`]: sessions, and how each packet changes them;
+//! * [`mod@rewrite`] and [`mss`]: rewriting of packets; [`usual`]: the fast path for common ones;
+//!   [`restore`]: restoring packets that ICMP errors quote;
+//! * [`pool`], [`mapping`] and [`ports`]: outside addresses and ports of hosts;
+//! * [`role`]: inside and outside interfaces; [`received`]: addresses that are the router's own;
+//! * [`state`] and [`requests`]: the control thread's state of each kind of NAT, and its changes;
 //! * [`users`]: the number of sessions of each host;
 //! * [`workers`] and [`handoff`]: the threads with sessions, and handoff;
 //! * [`commands`] and [`configuration`]: commands at words of a kind;
@@ -24,6 +24,7 @@ pub mod numbers;
 pub mod outside;
 pub mod pool;
 pub mod ports;
+pub mod received;
 pub mod requests;
 pub mod restore;
 pub mod rewrite;
@@ -35,16 +36,10 @@ pub mod usual;
 pub mod words;
 pub mod workers;
 
-use std::net::Ipv4Addr;
-
-use control::feature::Refused;
-use graph::{Claim, Flags};
-use infra::rcu::Epoch;
+use graph::Claim;
 use net::drops::Problem;
-use net::fib::Ip4;
 use net::ip::{ReversePath, ReversePaths};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::{Prefix, icmp4, icmp6};
+use net::prelude::*;
 
 /// Common parts of the kinds of NAT.
 pub const FEATURE: Feature = Feature {

@@ -1,12 +1,6 @@
 //! Mappings that stay: between hosts, or their ports, and what is outside.
 
-use std::collections::HashMap;
-use std::net::Ipv4Addr;
-
-use net::Router;
-use net::fib::Ip4;
-use net::interface::InterfaceIndex;
-use wire::Protocol;
+use net::prelude::*;
 
 use crate::address_of;
 use crate::error::Error;

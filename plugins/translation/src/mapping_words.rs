@@ -1,11 +1,9 @@
 //! Mappings in commands, in lists and in the configuration.
 
 use std::fmt::Write;
-use std::net::Ipv4Addr;
 
-use control::cli::{Args, Error as CliError};
-use net::{InterfaceIndex, Router};
-use wire::Protocol;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use crate::error::Error;
 use crate::mapping::{Local, Mapping, Twice};

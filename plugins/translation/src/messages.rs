@@ -1,12 +1,7 @@
 //! Fields of mappings, hosts and sessions that messages of several translators have.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-
-use control::api::{Fields, Text};
-use net::fib::{Ip4, TableIndex};
-use net::{InterfaceIndex, Router};
-use wire::Protocol;
+use control::api::Fields;
+use net::prelude::*;
 
 use crate::mapping::{Local, Mapping};
 use crate::session::{NatSession, STATIC};

@@ -1,8 +1,7 @@
 //! The maximum segment size that TCP ends tell each other, lowered.
 
-use graph::{Buffer, Flags};
-use wire::{checksum, tcp};
-use zerocopy::FromBytes;
+use net::prelude::*;
+use wire::checksum;
 use zerocopy::byteorder::network_endian::U16;
 
 /// Option: nothing follows.

@@ -1,11 +1,8 @@
 //! Addresses that packets get.
 
-use std::net::Ipv4Addr;
 use std::ops::Deref;
 
-use net::Router;
-use net::interface::InterfaceIndex;
-use wire::Prefix;
+use net::prelude::*;
 
 use crate::address_of;
 use crate::error::Error;

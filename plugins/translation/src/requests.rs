@@ -1,11 +1,6 @@
 //! Requests of operators and clients to a kind of NAT.
 
-use std::net::Ipv4Addr;
-
-use net::Router;
-use net::fib::Ip4;
-use net::interface::InterfaceIndex;
-use wire::Protocol;
+use net::prelude::*;
 
 use crate::address_of;
 use crate::error::Error;
@@ -125,8 +120,8 @@ impl<K: Kind> Nat<K> {
         let gone = Self::change(router, |s| mapping::remove(&mut s.mappings, &mapping))?;
         Self::release_mapping(router, &gone)
     }
-    /// Has packets without a translation pass, or not: then what was noted of those that passed is
-    /// forgotten.
+    /// Enables or disables forwarding of packets without a translation; disabling deletes the
+    /// sessions of such packets.
     ///
     /// # Errors
     /// [`Error`].

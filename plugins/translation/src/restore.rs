@@ -1,11 +1,8 @@
 //! Packets that were translated and are sent back as an ICMP error: the error is about them as they
 //! were sent (RFC 5508 section 4).
 
-use std::sync::Arc;
-
-use graph::Buffer;
-use infra::rcu::Reader;
 use net::icmp::Restore;
+use net::prelude::*;
 use sessions::{Direction, Flow4, Kind, Look};
 
 use crate::TRANSLATED;

@@ -1,11 +1,10 @@
 //! A packet's ends exchanged for others: addresses, ports and checksums (RFC 3022), also those of
 //! the packet that an ICMP error quotes (RFC 5508 section 4).
 
-use graph::{Buffer, Flags};
+use net::prelude::*;
 use sessions::{Address, Direction, Flow, ICMP_HEADER, Kind, Seen};
-use wire::{Protocol, checksum, icmp4, icmp6, ip4, ip6};
+use wire::checksum;
 use zerocopy::byteorder::network_endian::U16;
-use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes of a quoted packet that may change: its IP headers, and what follows up to a checksum of
 /// TCP.

@@ -1,11 +1,7 @@
 //! Sides of interfaces.
 
-use std::marker::PhantomData;
-
-use net::Router;
-use net::interface::{AttachedAt, InterfaceIndex};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use wire::IpVersion;
+use net::ip4::IP4_OUTPUT;
+use net::prelude::*;
 
 use crate::error::Error;
 

@@ -1,15 +1,11 @@
 //! Sessions: NAT's data of them, and its changes with each packet.
 
-use std::io;
-
-use graph::Buffer;
 use infra::counter::{Counter, Rows};
-use net::Router;
 use net::interface::COLUMNS;
+use net::prelude::*;
 use sessions::{
     Class, Counted, Direction, Flow4, Key, Kind, Seen, SessionIndex, Sessions, Table, tcp,
 };
-use wire::Protocol;
 use zerocopy::FromZeros;
 
 /// The scope of flows outside; inside it is the table.

@@ -1,17 +1,10 @@
 //! Control's state of a kind of NAT of IPv4, and what it tells the nodes.
 
 use std::fmt::Debug;
-use std::net::IpAddr;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use control::process::Wake;
-use infra::rcu::Shared;
-use net::Router;
-use net::fib::Ip4;
-use net::interface::{Change, InterfaceIndex};
 use net::neighbor::Answered;
+use net::prelude::*;
 use sessions::{Affinity, Step, Usage, Walked};
 
 use crate::address_of;
@@ -19,6 +12,7 @@ use crate::error::Error;
 use crate::mapping::{Local, Mapping, Mappings};
 use crate::outside::Outside;
 use crate::pool::{Pool, PoolAddress};
+use crate::received::{self, Received};
 use crate::role::{self, Role};
 use crate::session::{BYPASS, NatSession, NatSessions, NatTable, STATIC, TWICE, Timeouts};
 use crate::workers::Workers;
@@ -132,6 +126,8 @@ pub struct Nat<K: Kind> {
     pub core: K::Core,
     /// The threads that have sessions.
     pub workers: Workers,
+    /// Addresses outside that packets are received for.
+    pub received: Received,
 }
 
 /// A session as control sees it, with the thread that owns it.
@@ -204,6 +200,7 @@ impl<K: Kind> Nat<K> {
         nat.sessions.publish(None);
         nat.config.publish(K::Config::default());
         router.answer_for(K::NAME, Answered::new());
+        Self::receive(router, Received::new());
         K::end(router, &gone);
         Ok(())
     }
@@ -226,8 +223,31 @@ impl<K: Kind> Nat<K> {
         if let Ok(settings) = Self::settings(router) {
             let config = K::configure(router, settings);
             router.own_mut::<Self>().config.publish(config);
-            router.answer_for(K::NAME, Self::answered(router));
+            let answered = Self::answered(router);
+            Self::receive(router, Self::received(router, &answered));
+            router.answer_for(K::NAME, answered);
         }
+    }
+    /// Receives packets to these addresses.
+    fn receive(router: &mut Router, new: Received) {
+        let old = std::mem::take(&mut router.own_mut::<Self>().received);
+        received::receive(router, K::NAME, &old, &new);
+        router.own_mut::<Self>().received = new;
+    }
+    /// Addresses outside in the tables of interfaces where far ends are.
+    fn received(router: &Router, answered: &Answered) -> Received {
+        let vrf = Self::settings(router).map_or(0, |settings| settings.outside_vrf);
+        let usual = router.fib.table::<Ip4>(vrf);
+        let table = |interface| {
+            let role: Role<Self> = router.setting(interface);
+            let own = router.interfaces.port(interface).and_then(|port| port.ip4);
+            own.map(TableIndex).or(usual).filter(|_| role.receives_outside())
+        };
+        let one = |(interface, [addr, _]): &(Option<InterfaceIndex>, [IpAddr; 2])| match addr {
+            IpAddr::V4(addr) => Some(((table((*interface)?)?, *addr), (*interface)?)),
+            IpAddr::V6(_) => None,
+        };
+        answered.iter().filter_map(one).collect()
     }
     /// Addresses that this router answers for: those outside where far ends are, and where only
     /// hosts are those that far ends get. Those of interfaces it answers for anyway.

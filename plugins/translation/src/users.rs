@@ -38,14 +38,14 @@ pub struct Users {
 }
 
 impl Users {
-    /// None, on so many threads.
+    /// Creates the state without hosts, for the given number of threads.
     pub fn new(threads: usize) -> Self {
         let all = Arc::new((0..threads).map(|_| Mutex::default()).collect());
         Self { all, copy: Arc::new(Copied::new(Counts::new())) }
     }
-    /// The hosts of the thread that asks. Only that thread takes the lock, and control for threads
-    /// that do not run: so it is free whenever somebody wants it. For a packet that is only
-    /// explained, which is on no thread, it is a copy with the hosts of all.
+    /// The hosts of the calling thread. Only that thread takes the lock, and the control thread
+    /// while that thread does not run: so the lock is always free. For a packet that is only
+    /// explained, which is on no thread, this is a copy with the hosts of all threads.
     #[inline]
     pub fn lend(&self, thread: usize) -> Option<MutexGuard<'_, Counts>> {
         let Some(counts) = self.all.get(thread) else { return self.lend_copy() };
@@ -108,11 +108,11 @@ pub fn count_of(users: &Counts, host: Host) -> u32 {
     users.get(&host).map_or(0, |user| user.dynamic + user.fixed)
 }
 
-/// Notes the flow of a new session that comes and goes, for [`oldest`]. A host has `most` sessions
-/// at most.
-pub fn queue(users: &mut Counts, host: Host, flow: Flow4, most: u32, table: &NatTable) {
+/// Notes the flow of a new dynamic session, for [`oldest`]. The flows of sessions that have ended
+/// are at most as many as the host has sessions.
+pub fn queue(users: &mut Counts, host: Host, flow: Flow4, table: &NatTable) {
     let Some(user) = users.get_mut(&host) else { return };
-    if user.queue.len() >= (most as usize).saturating_mul(2).max(COMPARED) {
+    if user.queue.len() >= (user.dynamic as usize).saturating_mul(2).max(COMPARED) {
         user.queue.retain(|flow| table.find(flow).is_some());
     }
     user.queue.push_back(flow);

@@ -1,43 +1,24 @@
 //! Arguments of the commands of all kinds of NAT.
 
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use control::cli::{Args, Arguments, Error, Value};
 use graph::ThreadInfo;
-use net::InterfaceIndex;
-use serde::Serialize;
+use net::prelude::*;
 use sessions::Usage;
-use wire::Protocol;
 
 use crate::session::Timeouts;
 
-/// Lines of text, also in JSON.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub struct Lines(pub Vec<String>);
-
-impl Lines {
-    /// A head, and lines below it.
-    pub fn below(head: &str, lines: impl Iterator<Item = String>) -> Self {
-        Self(std::iter::once(head.to_owned()).chain(lines).collect())
-    }
-}
-
-impl fmt::Display for Lines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|line| writeln!(f, "{line}"))
-    }
+/// A head, and lines below it.
+pub fn below(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
+    std::iter::once(head.to_owned()).chain(lines).collect()
 }
 
 /// Workers, in lines.
-pub fn workers(all: &[ThreadInfo]) -> Lines {
+pub fn workers(all: &[ThreadInfo]) -> Vec<String> {
     let lines = all.iter().map(|thread| format!("  {}", thread.name));
-    Lines::below(&format!("{} workers", all.len()), lines)
+    below(&format!("{} workers", all.len()), lines)
 }
 
 /// How full the tables of sessions are, by thread, and what became of sessions.
-pub fn hash_tables(all: &[Usage], has_detail: bool) -> Lines {
+pub fn hash_tables(all: &[Usage], has_detail: bool) -> Vec<String> {
     let line = |(thread, u): (usize, &Usage)| {
         let Usage { sessions, limit, bytes, made, expired, evicted, refused, .. } = u;
         let line = format!("thread {thread}: {sessions} of {limit} sessions, {bytes} bytes");
@@ -48,7 +29,7 @@ pub fn hash_tables(all: &[Usage], has_detail: bool) -> Lines {
             false => line,
         }
     };
-    Lines(all.iter().enumerate().map(line).collect())
+    all.iter().enumerate().map(line).collect()
 }
 
 /// The protocols that have a word.

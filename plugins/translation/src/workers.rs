@@ -1,12 +1,10 @@
 //! The workers that have the sessions of a kind of NAT: all, unless an operator chose some.
 
-use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 
 use control::config::CpuList;
 use graph::ThreadInfo;
-use net::Router;
+use net::prelude::*;
 
 use crate::error::Error;
 use crate::state::{Kind, Nat};

@@ -1,9 +1,8 @@
 //! Messages of the module `udp` about encapsulations and decapsulations.
 
+use control::api::Record;
 use control::api::types::Address;
-use control::api::{Api, Message, Record};
-use net::Router;
-use wire::IpVersion;
+use net::prelude::*;
 
 use super::decap::UdpDecapNextProto;
 use super::{Decap, Encaps, UdpEncap, decap};

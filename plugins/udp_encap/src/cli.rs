@@ -1,13 +1,6 @@
 //! Commands about encapsulations and decapsulations.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use serde::Serialize;
-use wire::IpVersion;
+use net::prelude::*;
 
 use super::decap::{self, UdpDecapNextProto};
 use super::{Decap, Encaps, UdpEncap};
@@ -191,18 +184,12 @@ impl fmt::Display for Row {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            writeln!(f, "{row}")?;
-            let Row { load_balance, packets, bytes, .. } = row;
-            writeln!(f, "  stacked on load-balance {load_balance}, packets:{packets} bytes:{bytes}")
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        writeln!(f, "{row}")?;
+        let Row { load_balance, packets, bytes, .. } = row;
+        writeln!(f, "  stacked on load-balance {load_balance}, packets:{packets} bytes:{bytes}")
+    })
 }
 
 fn row(router: &Router, id: u32) -> Option<Row> {
@@ -225,7 +212,7 @@ fn show(router: &Router, only: Option<u32>) -> Result<Output, Error> {
         return Err(super::Error::Unknown(id).into());
     }
     let ids = all.keys().filter(|id| only.is_none_or(|only| only == **id));
-    Ok(Output::of(Rows(ids.filter_map(|id| row(router, *id)).collect())))
+    Ok(Output::rows(ids.filter_map(|id| row(router, *id)), write_rows))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

@@ -1,9 +1,7 @@
 //! Decapsulations: UDP ports behind whose header there is a packet to be forwarded.
 
-use std::convert::Infallible;
-
-use graph::{BuildError, Edge, Frame, Node};
-use net::Router;
+use graph::Edge;
+use net::prelude::*;
 use net::tunnel::forget_outer;
 
 use super::{Decap, Encaps, Error};

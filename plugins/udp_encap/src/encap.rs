@@ -1,16 +1,10 @@
 //! `udp4o4-encap` and its siblings: the headers of an encapsulation put in front of IP packets;
 //! `udp4-encap`, `udp6-encap`: in front of labelled packets and of packets with a BIER header.
 
-use std::convert::Infallible;
-use std::fmt;
-
-use graph::{BuildError, Flags, Frame, Names, Node, Record, Slot};
-use infra::counter::{Rows, VolumeCounter};
-use infra::rcu::SlabReader;
-use net::Router;
-use net::adjacency::Link;
+use infra::counter::Rows;
 use net::adjacency::chain::Hop;
 use net::ip::Stacked;
+use net::prelude::*;
 
 /// Kinds of packets that are carried.
 pub const CARRIED: [Link; 3] = [Link::Ip4, Link::Ip6, Link::Mpls];

@@ -13,26 +13,14 @@ mod cli;
 mod decap;
 mod encap;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::api::Retval;
-use control::cli::Args;
-use control::feature::{Refusal, Refused};
 use control::stats::Columns;
-use graph::Slot;
-use infra::counter::{Rows, Volume, VolumeCounter};
-use infra::rcu::SharedSlab;
-use net::adjacency::Link;
+use infra::counter::Rows;
 use net::adjacency::chain::Hop;
 use net::fib::types::{FibPath, FibPathType};
-use net::fib::{
-    self, Followed, NewKind, Object, ObjectKind, PathType, PathWord, RouteOf, TableIndex, Target,
-};
+use net::fib::{self, Followed, NewKind, Object, ObjectKind, PathType, PathWord, RouteOf};
 use net::ip::Chain;
+use net::prelude::*;
 use net::tunnel::{Behind, FAR, Outer};
-use net::{Configuration, Feature, Origin, Parts, Router, refuse};
-use wire::IpVersion;
 
 pub use api::*;
 pub use decap::UdpDecapNextProto;

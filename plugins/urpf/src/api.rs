@@ -1,12 +1,9 @@
 //! Messages of the module `urpf`.
 
 use control::api::types::AddressFamily;
-use control::api::{Api, Message, Retval};
+use net::prelude::*;
 
 use super::{Direction, Mode};
-use net::InterfaceIndex;
-use net::Router;
-use wire::IpVersion;
 
 /// All interfaces, or the table of the interface.
 const ANY: u32 = u32::MAX;

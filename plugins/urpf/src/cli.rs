@@ -1,15 +1,9 @@
 //! `set urpf`, `set urpf-accept` and `show urpf`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
-use control::configuration::{Lines, Stage};
-use serde::Serialize;
-use wire::{IpVersion, Prefix};
+use net::fib::{Path, Source};
+use net::prelude::*;
 
 use super::{Check, Direction, Mode};
-use net::fib::{Path, Source, Target};
-use net::{InterfaceIndex, Router};
 
 /// `set urpf [ip4|ip6] [rx|tx] [off|strict|loose] INTERFACE [table ID]`.
 #[derive(Debug, PartialEq)]
@@ -151,21 +145,15 @@ struct Row {
     table: Option<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Row { interface, protocol, direction, mode, table } in &self.0 {
-            write!(f, "{interface} {protocol} {direction} {mode}")?;
-            if let Some(table) = table {
-                write!(f, " table {table}")?;
-            }
-            writeln!(f)?;
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for Row { interface, protocol, direction, mode, table } in rows {
+        write!(f, "{interface} {protocol} {direction} {mode}")?;
+        if let Some(table) = table {
+            write!(f, " table {table}")?;
         }
-        Ok(())
+        writeln!(f)?;
     }
+    Ok(())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -182,6 +170,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 mode: if check.mode == Mode::Strict { "strict" } else { "loose" },
                 table: check.table.and_then(|table| router.fib.table_id_for(version, table)),
             };
-        Ok(Output::of(Rows(super::all(router).map(row).collect())))
+        Ok(Output::rows(super::all(router).map(row), write_rows))
     });
 }

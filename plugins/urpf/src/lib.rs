@@ -10,11 +10,7 @@ mod api;
 mod cli;
 mod node;
 
-use control::feature::{Refusal, Refused};
-use net::fib::{Ip4, Ip6, TableIndex};
-use net::interface::NoInterface;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::IpVersion;
+use net::prelude::*;
 
 pub use api::{UrpfInterfaceDetails, UrpfInterfaceDump, UrpfMode, UrpfUpdate, UrpfUpdateV2};
 pub use node::{Sources, Urpf};

@@ -1,17 +1,15 @@
 //! `ip4-rx-urpf-loose`, `ip4-tx-urpf-strict` and the other six.
 
-use std::convert::Infallible;
-use std::fmt;
-
 use graph::arc::FeatureArc;
-use graph::{BuildError, Continue, Flags, Frame, Names, Node, Record};
+use graph::{BuildError, Continue, Frame, Names, Node, Record};
 use infra::rcu::SlabReader;
 use net::Router;
 use net::fib::{Ip4, Ip6};
 use net::interface::{AttachedAt, Port};
 use net::ip::{ReversePath, ReversePaths, SourceFamily};
-use net::ip4::{IP4_OUTPUT, IP4_UNICAST};
-use net::ip6::{IP6_OUTPUT, IP6_UNICAST};
+use net::ip4::IP4_OUTPUT;
+use net::ip6::IP6_OUTPUT;
+use net::prelude::*;
 
 use super::{Checks, Mode};
 
@@ -66,12 +64,12 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
         frame.each(|p| {
-            if OUT && p.flags().has(Flags::LOCAL) {
+            if OUT && self.paths.sends_own(p, epoch) {
                 return Ok(Continue);
             }
             let (rx, at) = (p.rx(), if OUT { p.tx() } else { p.rx() });
-            // On output the Ethernet header of the adjacency is in front.
-            let l3 = if OUT { self.paths.header_len(p.adjacency(), epoch) } else { 0 };
+            // On output the headers of the adjacency are in front.
+            let l3 = if OUT { self.paths.front(p, epoch) } else { 0 };
             let source = p.bytes().get(l3..).and_then(F::source_in).ok_or(Error::Drop)?;
             let own = || self.ports.read(rx, epoch).and_then(F::table);
             let checks = self.settings.read(at, epoch);

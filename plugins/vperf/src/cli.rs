@@ -11,22 +11,22 @@ use crate::plan::Plan;
 use crate::run::{Run, Wanted};
 use crate::server::Server;
 
-/// Where the server is by default.
+/// Default endpoint of the server.
 const URI: &str = "tcp://0.0.0.0/1234";
-/// Bytes that a client sends by default.
+/// Default number of bytes that a client sends.
 const BYTES: u64 = 8192;
-/// Sessions of a client at most.
+/// Limit of sessions of a client.
 const MOST: u32 = 1 << 16;
-/// Seconds that a client waits by default for connections, and for the end.
+/// Default timeouts of a client in seconds: for connecting, and for the test.
 const TIMEOUTS: [f64; 2] = [20.0, 20.0];
 
-/// Start or stop the server: it echoes or counts what clients send.
+/// Start or stop the server, which echoes or counts data from clients.
 #[derive(Command)]
 #[command("vperf server")]
 struct ServerCommand {
-    /// where to listen; default tcp://0.0.0.0/1234
+    /// listening endpoint; default tcp://0.0.0.0/1234
     uri: Option<Endpoint>,
-    /// bytes that a session keeps each way; default 64K
+    /// FIFO size of a session in bytes, for each direction; default 64K
     fifo_size: Option<Size>,
     /// ID of the namespace
     appns: Option<String>,
@@ -34,29 +34,29 @@ struct ServerCommand {
     secret: Option<u64>,
     /// accepted for compatibility
     private_segment_size: Option<Size>,
-    /// stop it
+    /// stop the server
     stop: bool,
 }
 
-/// Send bytes to a server and show how fast they went.
+/// Send data to a server and show the throughput.
 #[derive(Command)]
 #[command("vperf client")]
 struct ClientCommand {
     /// the server; default tcp://0.0.0.0/1234
     uri: Option<Endpoint>,
-    /// sessions at once; default 1
+    /// number of parallel sessions; default 1
     nclients: Option<u32>,
     /// bytes that each session sends; default 8K
     bytes: Option<Size>,
-    /// seconds that each session sends, instead of a number of bytes
+    /// duration in seconds, instead of a number of bytes
     run_time: Option<f64>,
-    /// the server sends all back
+    /// the server echoes all data
     echo_bytes: bool,
-    /// bytes are compared with those that were sent
+    /// verify received data
     test_bytes: bool,
-    /// nothing is said to the server first: it is no vperf
+    /// send no request to the server first: for servers other than vperf
     plain: bool,
-    /// bytes that a session keeps each way; default 64K
+    /// FIFO size of a session in bytes, for each direction; default 64K
     fifo_size: Option<Size>,
     /// ID of the namespace
     appns: Option<String>,
@@ -64,9 +64,9 @@ struct ClientCommand {
     secret: Option<u64>,
     /// accepted for compatibility
     private_segment_size: Option<Size>,
-    /// seconds until all sessions are there; default 20
+    /// timeout in seconds for connecting all sessions; default 20
     syn_timeout: Option<f64>,
-    /// seconds until all is sent after that; default 20
+    /// timeout in seconds for the test after that; default 20
     test_timeout: Option<f64>,
     /// accepted for compatibility
     verbose: bool,
@@ -126,13 +126,13 @@ fn client(router: &mut Router, c: ClientCommand) -> Result<Box<dyn Task<Router>>
     let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
     let times = [c.run_time, c.syn_timeout, c.test_timeout];
     if !times.iter().flatten().all(is_time) {
-        return Err(Error::new("failed: times are seconds from 0 on"));
+        return Err(Error::new("failed: times must not be negative"));
     }
     if c.run_time.is_some() && c.bytes.is_some() {
-        return Err(Error::new("failed: bytes or run-time"));
+        return Err(Error::new("failed: bytes and run-time exclude each other"));
     }
     let bytes = match (c.bytes, c.run_time) {
-        (Some(Size(0)), _) => return Err(Error::new("failed: bytes must be more than 0")),
+        (Some(Size(0)), _) => return Err(Error::new("failed: bytes must be greater than 0")),
         (Some(Size(bytes)), _) => bytes,
         (None, Some(_)) => 0,
         (None, None) => BYTES,

@@ -1,19 +1,19 @@
-//! The client's part on a thread.
+//! The client's application on one thread.
 
 use host_stack::{Application, Failure, SessionId, Stream, Transport};
 
 use crate::plan::{LEN, Pattern, Plan};
 
-/// Bytes of test data in a datagram, behind their position.
+/// Bytes of test data in a datagram, after the position.
 const DATAGRAM: u64 = 1400;
-/// Bytes of a position.
+/// Length of the position in bytes.
 const POSITION: usize = 8;
-/// Seconds until a request of datagrams is said again, or sending goes on where there was no room.
+/// Seconds until a request in a datagram is repeated, or sending continues after a full buffer.
 const AGAIN: f64 = 0.2;
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// Number of bytes of a datagram that are not those of the position in it.
+/// Number of bytes of a datagram that differ from the test data at its position.
 pub fn wrong_in_datagram(pattern: &Pattern, datagram: &[u8]) -> u64 {
     match datagram.split_first_chunk::<POSITION>() {
         Some((position, rest)) => pattern.wrong(u64::from_be_bytes(*position), rest),
@@ -21,12 +21,12 @@ pub fn wrong_in_datagram(pattern: &Pattern, datagram: &[u8]) -> u64 {
     }
 }
 
-/// Work of all sessions of a client.
+/// Task of all sessions of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// Request to the server.
     pub plan: Plan,
-    /// Nothing is said first: the server is no vperf.
+    /// Whether no request is sent: the server is not vperf.
     pub is_plain: bool,
     /// Seconds after which a session stops sending.
     pub run_time: Option<f64>,
@@ -35,10 +35,10 @@ pub struct Work {
 /// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The server was asked and has not answered. Of datagrams only.
+    /// The request was sent, but not acknowledged. For datagrams only.
     Asking,
     Sending,
-    /// All was sent; the server has not said what it got, or sent all back.
+    /// All data was sent; the receipt or the rest of the echo is missing.
     Waiting,
     Done,
 }
@@ -47,7 +47,7 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 struct Session {
     step: Step,
-    /// Bytes of the request that were written.
+    /// Number of bytes of the request that were written.
     asked: usize,
     sent: u64,
     received: u64,
@@ -59,21 +59,21 @@ struct Session {
 pub struct Sums {
     /// Sessions that were connected.
     pub connected: u32,
-    /// Sessions that were not, or ended before their time.
+    /// Sessions that could not connect, or ended early.
     pub failed: u32,
-    /// Sessions that have done all.
+    /// Completed sessions.
     pub done: u32,
     /// Bytes sent.
     pub sent: u64,
-    /// Bytes received: those sent back, or those that the server says it received.
+    /// Bytes received: echoed ones, or the number in the server's receipt.
     pub received: u64,
-    /// Bytes that were not those of the pattern.
+    /// Bytes that differ from the test pattern.
     pub wrong: u64,
     /// Datagrams sent and received.
     pub datagrams: [u64; 2],
-    /// Time of the last that was done.
+    /// Time at which the last session was completed.
     pub end: f64,
-    /// Why the last one failed.
+    /// Reason of the latest failure.
     pub why: Option<Failure>,
 }
 
@@ -87,7 +87,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Without sessions.
+    /// Creates a client without sessions.
     pub fn new(work: Work) -> Self {
         let (pattern, room) = (Pattern::default(), vec![0; PIECE]);
         Self { work, sessions: Vec::new(), sums: Sums::default(), pattern, room }
@@ -99,7 +99,7 @@ impl Client {
     fn session(&mut self, stream: &Stream<'_>) -> &mut Session {
         &mut self.sessions[stream.data() as usize]
     }
-    /// Bytes that a session is still to send.
+    /// Number of bytes that a session still has to send.
     fn left(&self, session: &Session, now: f64) -> u64 {
         match self.work.plan.bytes {
             0 if now >= session.until => 0,
@@ -148,7 +148,7 @@ impl Client {
             self.has_sent(stream);
         }
     }
-    /// All is written: what is awaited may be there already.
+    /// Handles the end of sending; the answer may have arrived already.
     fn has_sent(&mut self, stream: &mut Stream<'_>) {
         let session = *self.session(stream);
         let is_open = self.work.plan.bytes == 0;
@@ -226,7 +226,7 @@ impl Client {
             match Plan::read(bytes).filter(|_| n == LEN) {
                 Some(answer) if answer.is_over && self.sessions[at].step == Step::Waiting => {
                     if !self.work.plan.echoes {
-                        // Positions are no test bytes.
+                        // Positions do not count as test data.
                         let headers = self.sums.datagrams[0] * POSITION as u64;
                         self.sums.received += answer.bytes.saturating_sub(headers);
                     }

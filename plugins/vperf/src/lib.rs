@@ -1,5 +1,5 @@
-//! Measures the host stack from inside: a server and a client over TCP, UDP, or between two
-//! applications here.
+//! Performance measurements of the host stack: a server and a client over TCP, UDP, or between two
+//! applications of this router.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -8,15 +8,14 @@ mod plan;
 mod run;
 mod server;
 
-use control::feature::Refused;
-use net::{Configuration, Feature, Origin, Parts};
+use net::prelude::*;
 
 pub use run::Results;
 
-/// The server and the client.
+/// The vperf server and client.
 pub const FEATURE: Feature = Feature {
     name: "vperf",
-    about: "Measures the host stack: a server and a client",
+    about: "Performance measurements of the host stack",
     origin: Origin::Plugin,
     default_enabled: true,
     requires: &["session"],
@@ -24,7 +23,7 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::None("a server and a client for measurements"),
 };
 
-/// The application of the server that runs.
+/// The application of the running server.
 struct Servers(Option<u32>);
 
 fn register(parts: &mut Parts) -> Result<(), Refused> {

@@ -1,31 +1,31 @@
 //! The request of a client, the receipt of a server, and the pattern of test bytes.
 
-/// Bytes of a request and of a receipt.
+/// Length of a request and of a receipt in bytes.
 pub const LEN: usize = 32;
 const MAGIC: [u8; 8] = *b"vperf\0\0\x01";
-/// Bytes after which the pattern repeats.
+/// Period of the pattern in bytes.
 const PERIOD: usize = 251;
-/// Bytes of the pattern that lie in one piece, whatever the position.
+/// Number of contiguous pattern bytes available at any position.
 const PIECE: usize = 64 << 10;
 
 /// Purpose of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The server sends back what it receives.
+    /// Whether the server echoes data.
     pub echoes: bool,
-    /// Bytes are those of the pattern.
+    /// Whether the data is the test pattern.
     pub is_tested: bool,
-    /// The client has sent all: the server is to say what it got. Of datagrams only.
+    /// Whether the client has sent all data and requests the receipt. For datagrams only.
     pub is_over: bool,
-    /// Bytes that the client sends; 0 for as many as it can until it closes. In a receipt, bytes
-    /// that the server received.
+    /// Number of bytes that the client sends; 0 for unlimited, until it closes. In a receipt, the
+    /// number of bytes that the server received.
     pub bytes: u64,
-    /// In a receipt, bytes that were not those of the pattern.
+    /// In a receipt, the number of bytes that differ from the pattern.
     pub wrong: u64,
 }
 
 impl Plan {
-    /// Its bytes.
+    /// Encodes it.
     pub fn write(&self) -> [u8; LEN] {
         let mut to = [0; LEN];
         to[..8].copy_from_slice(&MAGIC);
@@ -35,7 +35,7 @@ impl Plan {
         to[24..].copy_from_slice(&self.wrong.to_be_bytes());
         to
     }
-    /// Reads it; `None` if this is none.
+    /// Parses a request; `None` if it is not a request.
     pub fn read(from: &[u8]) -> Option<Self> {
         let from: &[u8; LEN] = from.first_chunk()?;
         let number = |at: usize| from[at..at + 8].iter().fold(0, |n, b| n << 8 | u64::from(*b));
@@ -47,14 +47,14 @@ impl Plan {
             wrong: number(24),
         })
     }
-    /// Whether bytes may be the beginning of one.
+    /// Whether the bytes may be the beginning of a request.
     pub fn may_begin(with: &[u8]) -> bool {
         let n = with.len().min(MAGIC.len());
         with[..n] == MAGIC[..n]
     }
 }
 
-/// Test bytes: each says its position.
+/// Test data, a function of the position.
 pub struct Pattern(Vec<u8>);
 
 impl Default for Pattern {
@@ -69,7 +69,7 @@ impl Pattern {
         let first = (position % PERIOD as u64) as usize;
         &self.0[first..first + n.min(PIECE as u64) as usize]
     }
-    /// Number of bytes that are not those of a position on.
+    /// Number of bytes that differ from the pattern at a position.
     pub fn wrong(&self, position: u64, bytes: &[u8]) -> u64 {
         let mut at = position;
         let mut wrong = 0;

@@ -1,18 +1,14 @@
 //! One run of the client: from connecting to the result.
 
-use std::fmt;
-use std::time::Duration;
-
-use control::cli::{Error, Output, Step, Task};
+use control::cli::{Step, Task};
 use host_stack::{Connect, Endpoint, Options, Transport, ask_parts, attach, connect, detach};
-use net::Router;
-use serde::Serialize;
+use net::prelude::*;
 
 use crate::client::{Client, Sums, Work};
 
-/// Interval of looks at the client.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(5);
-/// Sessions that are asked for between two looks, so that others get their turn.
+/// Sessions opened per interval, so that other work gets its turn.
 const SOME: u32 = 64;
 /// Name of the application.
 const NAME: &str = "vperf-client";
@@ -24,33 +20,33 @@ pub struct Wanted {
     pub to: Endpoint,
     /// Sessions.
     pub clients: u32,
-    /// Work of each.
+    /// Task of each session.
     pub work: Work,
     /// Options of the application.
     pub options: Options,
-    /// Seconds until all are to be connected.
+    /// Timeout for connecting all sessions in seconds.
     pub syn_timeout: f64,
-    /// Seconds until all are to be done after that.
+    /// Timeout for the test after that in seconds.
     pub test_timeout: f64,
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Run {
     wanted: Wanted,
     app: u32,
     asked: u32,
     begun: f64,
-    /// When all were connected.
+    /// Time at which all sessions were connected.
     started: Option<f64>,
     sums: Sums,
     is_over: bool,
 }
 
 impl Run {
-    /// Begins.
+    /// Starts a run.
     ///
     /// # Errors
-    /// The reason in words.
+    /// The reason, as text.
     pub fn start(wanted: Wanted, router: &mut Router) -> Result<Self, Error> {
         let work = wanted.work;
         let make = move |_| -> Box<dyn host_stack::Application> { Box::new(Client::new(work)) };
@@ -71,7 +67,7 @@ impl Run {
         self.sums = all.map_err(failed)?.into_iter().fold(Sums::default(), add);
         Ok(())
     }
-    /// Goes on; the result when it is over.
+    /// Continues the run; returns the result when it has ended.
     fn go_on(&mut self, router: &mut Router) -> Result<Option<Results>, Error> {
         if self.asked < self.wanted.clients {
             self.ask(router)?;
@@ -102,7 +98,7 @@ impl Run {
     fn result(&self) -> Result<Results, Error> {
         let Sums { wrong, sent, received, datagrams, end, .. } = self.sums;
         if wrong > 0 {
-            return Err(Error::new(format!("failed: {wrong} bytes were not those sent")));
+            return Err(Error::new(format!("failed: {wrong} bytes differ from those sent")));
         }
         let is_lossy = self.wanted.to.transport == Transport::Udp;
         if received < sent && !is_lossy && !self.wanted.work.is_plain {
@@ -168,15 +164,15 @@ impl Task<Router> for Run {
 /// Results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
-    /// Bytes, of both ways if both were used.
+    /// Number of bytes, of both directions if both were used.
     pub bytes: u64,
-    /// Duration, connecting included.
+    /// Duration in seconds, including the time for connecting.
     pub seconds: f64,
-    /// Whether what was sent came back.
+    /// Whether the data was echoed.
     pub is_both_ways: bool,
     /// Sessions.
     pub sessions: u32,
-    /// Bytes that did not arrive.
+    /// Number of bytes that were lost.
     pub lost: u64,
     /// Bytes sent.
     pub sent: u64,

@@ -1,4 +1,4 @@
-//! The server's part on a thread.
+//! The server's application on one thread.
 
 use host_stack::{Application, Failure, SessionId, Stream, Transport};
 
@@ -6,7 +6,7 @@ use crate::plan::{LEN, Pattern, Plan};
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
-/// Sessions of datagrams end when nothing came for so many seconds.
+/// Idle timeout of a datagram session in seconds.
 const SILENCE: f64 = 60.0;
 
 /// A session of the server.
@@ -53,7 +53,7 @@ impl Server {
             served.received += n as u64;
             stream.consume(n);
             if n < bytes.len() {
-                return; // until there is room
+                return; // until the buffer has room
             }
         }
         let served = self.served[at];
@@ -62,7 +62,7 @@ impl Server {
             self.acknowledge(stream);
         }
     }
-    /// Reads what a client wants; false if not all of it has come.
+    /// Reads the request of a client; false if it is incomplete.
     fn read_plan(&mut self, stream: &mut Stream<'_>) -> bool {
         let mut head = [0; LEN];
         let n = stream.copy(0, &mut head);
@@ -139,7 +139,7 @@ impl Application for Server {
     fn on_close(&mut self, stream: &mut Stream<'_>) {
         self.read_stream(stream);
         if stream.readable() > 0 {
-            return; // until there is room for the rest
+            return; // until the buffer has room for the rest
         }
         let served = self.served[stream.data() as usize];
         if served.plan.is_some_and(|plan| !plan.echoes) {

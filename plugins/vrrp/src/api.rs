@@ -1,11 +1,8 @@
 //! Messages of the module `vrrp`.
 
-use std::net::IpAddr;
-
+use control::api::Record;
 use control::api::types::Address;
-use control::api::{Api, Message, Record, Retval};
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, MacAddr};
+use net::prelude::*;
 
 use super::machine::{self, State};
 use super::table::Key;

@@ -1,11 +1,7 @@
 //! Commands about virtual routers.
 
-use std::net::IpAddr;
-
-use control::cli::{Arguments, Cli, Command, Error as CliError, Print};
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use control::cli::Error as CliError;
+use net::prelude::*;
 
 use super::table::Key;
 use super::virtual_router::{self, Settings, VirtualRouter};

@@ -1,12 +1,9 @@
 //! The group that advertisements are sent to: its packets are taken while a virtual router hears
 //! them.
 
-use std::net::IpAddr;
-
-use net::Router;
-use net::adjacency::Link;
-use net::fib::{Path, TableIndex, Target};
+use net::fib::Path;
 use net::mfib::{EntryFlags, ItfFlags, MPath, MPrefix};
+use net::prelude::*;
 use wire::vrrp::{GROUP4, GROUP6};
 
 use super::Vrrp;

@@ -15,20 +15,12 @@ mod show;
 mod table;
 mod virtual_router;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use control::feature::{Refusal, Refused};
 use control::stats::Columns;
 use control::stats::gauges::Gauges;
-use infra::rcu::Shared;
-use net::adjacency::Link;
 use net::arp::ARP;
-use net::fib::{Source, TableIndex};
-use net::interface::{AttachedAt, NoInterface};
+use net::fib::Source;
 use net::ip6::IP6_LOCAL;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::{IpVersion, Protocol};
+use net::prelude::*;
 
 pub use api::*;
 pub use machine::State;

@@ -1,14 +1,7 @@
 //! The machines of virtual routers (RFC 9568 section 6).
 
-use std::net::IpAddr;
-use std::time::Duration;
-
-use control::process::Wake;
-use net::adjacency::Link;
-use net::interface::Change;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::vrrp::OWNER;
-use wire::{IpVersion, Prefix};
 
 use super::node::Heard;
 use super::send;
@@ -234,7 +227,7 @@ pub(super) fn heard(router: &mut Router, heard: Heard) {
     }
 }
 
-/// Does what is due; the time until there is something to do.
+/// Runs due actions; returns the time until the next one.
 pub(super) fn look(router: &mut Router) -> Wake {
     let now = router.now();
     let due = |(_, of): &(u32, &super::VirtualRouter)| of.state.is_running() && now >= of.next;

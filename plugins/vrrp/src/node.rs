@@ -1,18 +1,11 @@
 //! The nodes: `vrrp4-input` and `vrrp6-input` check advertisements and hand them to control;
 //! `vrrp4-arp-input` and `vrrp6-nd-input` answer for the addresses of masters.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use graph::{Buffer, Frame, Names, Node, Record};
 use infra::counter::{Counter, Rows};
-use infra::rcu::Reader;
-use net::InterfaceIndex;
-use net::events::{Event, EventSender};
+use net::prelude::*;
 use wire::arp::{self, Operation};
+use wire::nd;
 use wire::vrrp::{HOPS, Header, Malformed, parse};
-use wire::{IpVersion, Protocol, icmp6, ip4, ip6, nd};
-use zerocopy::FromBytes;
 
 use super::table::{Key, Table};
 

@@ -1,18 +1,14 @@
 //! Packets of virtual routers: advertisements, reports that the group has a member, announcements
 //! of addresses.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use graph::Flags;
 use mld::RecordType;
 use net::ip::Nodes;
 use net::nd::{ALL_NODES, frame};
-use net::{Router, neighbor};
-use wire::ethernet::{self, EtherType};
+use net::neighbor;
+use net::prelude::*;
 use wire::nd::{LinkLayer, NeighborAdvertisement, OVERRIDE, ROUTER};
 use wire::vrrp::{GROUP4, GROUP6, HOPS};
-use wire::{IpVersion, MacAddr, Protocol, arp, checksum, icmp6, ip4, ip6, vrrp};
-use zerocopy::IntoBytes;
+use wire::{arp, checksum, vrrp};
 
 use super::table::Key;
 use super::virtual_router;

@@ -1,11 +1,6 @@
 //! `show vrrp vr`.
 
-use std::fmt;
-use std::net::IpAddr;
-
-use control::cli::{Cli, Command, Output};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::machine::{self, State};
 use super::virtual_router::VirtualRouter;
@@ -94,16 +89,6 @@ impl fmt::Display for Row {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| write!(f, "{row}"))
-    }
-}
-
 fn row(router: &Router, (number, of): (u32, &VirtualRouter)) -> Row {
     let name = |on: InterfaceIndex| router.interfaces.name(on.0).to_owned();
     let priority = machine::priority(router, of.key);
@@ -143,6 +128,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Show| {
         let only = c.interface.or(c.number.map(InterfaceIndex));
         let all = virtual_routers(router).filter(|(_, of)| only.is_none_or(|on| of.key.on == on));
-        Ok(Output::of(Rows(all.map(|of| row(router, of)).collect())))
+        Ok(Output::list(all.map(|of| row(router, of))))
     });
 }

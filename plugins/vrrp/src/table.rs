@@ -1,11 +1,7 @@
 //! Virtual routers as nodes find them.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use net::InterfaceIndex;
-use wire::{IpVersion, MacAddr, vrrp};
+use net::prelude::*;
+use wire::vrrp;
 
 /// Identification of a virtual router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

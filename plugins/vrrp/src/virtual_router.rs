@@ -1,15 +1,8 @@
 //! Virtual routers as they are set.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use net::adjacency::Link;
-use net::fib::TableIndex;
 use net::interface::Kind;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::vrrp::MOST_INTERVAL;
-use wire::{IpVersion, Prefix};
 
 use super::machine::{self, State};
 use super::table::Key;

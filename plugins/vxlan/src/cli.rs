@@ -1,10 +1,9 @@
 //! Commands about VXLAN tunnels.
 
-use control::cli::{Below, Cli, Command, Error, Output, Print};
-use control::configuration::Lines;
+use control::cli::Below;
+use net::prelude::*;
 use net::tunnel::command::{self, Far, Vni};
 use net::tunnel::{Tunnel, bypass, show};
-use net::{InterfaceIndex, Router};
 
 use super::{PORT, Vxlan};
 

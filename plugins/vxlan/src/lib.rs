@@ -4,15 +4,11 @@
 mod api;
 mod cli;
 
-use control::feature::{Refusal, Refused};
-use graph::Slot;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
     Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, L3_MAC, Opened, made_mac,
 };
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
 
 pub use api::*;
 

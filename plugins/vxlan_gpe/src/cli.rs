@@ -1,9 +1,7 @@
 //! Commands about VXLAN-GPE tunnels.
 
-use control::cli::{Below, Cli, Command, Error, Output, Print, Words};
-use control::configuration::Lines;
-use net::Router;
-use net::adjacency::Link;
+use control::cli::Below;
+use net::prelude::*;
 use net::tunnel::command::{self, Far, Vni};
 use net::tunnel::{Tunnel, bypass, show};
 

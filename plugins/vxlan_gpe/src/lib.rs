@@ -5,14 +5,11 @@
 mod api;
 mod cli;
 
-use control::feature::Refused;
-use net::adjacency::Link;
+use net::prelude::*;
 use net::tunnel::bypass::Bypass;
 use net::tunnel::{
     Behind, By, Carrier, CountsAsMost, Decapsulate, FAR, InputCount, Kind, Opened, Outer, made_mac,
 };
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
-use wire::MacAddr;
 
 pub use api::*;
 

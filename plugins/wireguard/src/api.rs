@@ -1,12 +1,10 @@
 //! Messages of the module `wireguard`.
 
-use std::net::IpAddr;
-
 use control::Secret;
+use control::api::Record;
 use control::api::types::{Address, Prefix};
-use control::api::{Api, Message, Record, Retval};
-use net::adjacency::Link;
-use net::{InterfaceIndex, InterfaceReply, Router};
+use net::InterfaceReply;
+use net::prelude::*;
 
 use super::noise::{Identity, random};
 use super::peer::{self, NewPeer, Peer};

@@ -1,18 +1,13 @@
 //! Commands about WireGuard.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use control::Secret;
-use control::cli::{Cli, Command, Error as CliError, Output, Print, Words};
-use control::configuration::{Lines, Stage};
-use net::adjacency::Link;
-use net::{InterfaceIndex, Router};
-use serde::{Serialize, Serializer};
-use wire::Prefix;
+use control::cli::Error as CliError;
+use net::prelude::*;
+use serde::Serializer;
 
 use super::noise::{Identity, random};
 use super::peer::{self, NewPeer, Peer};
@@ -150,18 +145,12 @@ struct InterfaceRow {
     public_key: Key,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct InterfaceRows(Vec<InterfaceRow>);
-
-impl fmt::Display for InterfaceRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            let InterfaceRow { number, interface, src, port, public_key } = row;
-            writeln!(f, "[{number}] {interface} src:{src} port:{port}")?;
-            writeln!(f, "    public-key:{public_key}")
-        })
-    }
+fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let InterfaceRow { number, interface, src, port, public_key } = row;
+        writeln!(f, "[{number}] {interface} src:{src} port:{port}")?;
+        writeln!(f, "    public-key:{public_key}")
+    })
 }
 
 #[derive(Serialize)]
@@ -198,36 +187,30 @@ struct PeerRow {
     allowed: Vec<String>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct PeerRows(Vec<PeerRow>);
-
-impl fmt::Display for PeerRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = |end: Option<(IpAddr, u16)>| match end {
-            Some((addr, port)) => format!("{addr}:{port}"),
-            None => "unknown".to_owned(),
-        };
-        self.0.iter().try_for_each(|row| {
-            let flags = [(row.is_dead, "dead"), (row.is_established, "established")];
-            let flags: Vec<_> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
-            write!(f, "[{}] endpoint:[{}->{}]", row.number, end(row.src), end(row.endpoint))?;
-            write!(f, " {} keep-alive:{}", row.interface, row.keepalive)?;
-            writeln!(f, " flags: [{}]", flags.join(", "))?;
-            writeln!(f, "    public-key:{}", row.public_key)?;
-            if row.has_preshared_key {
-                writeln!(f, "    with a preshared key")?;
-            }
-            if let Some(Session { age, is_initiator }) = row.session {
-                let whose = if is_initiator { "here" } else { "by the peer" };
-                writeln!(f, "    session: {age:.0} s old, begun {whose}")?;
-            }
-            writeln!(f, "    allowed-ips: {}", row.allowed.join(", "))
-        })
-    }
+fn write_peer_rows(rows: &[PeerRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let end = |end: Option<(IpAddr, u16)>| match end {
+        Some((addr, port)) => format!("{addr}:{port}"),
+        None => "unknown".to_owned(),
+    };
+    rows.iter().try_for_each(|row| {
+        let flags = [(row.is_dead, "dead"), (row.is_established, "established")];
+        let flags: Vec<_> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
+        write!(f, "[{}] endpoint:[{}->{}]", row.number, end(row.src), end(row.endpoint))?;
+        write!(f, " {} keep-alive:{}", row.interface, row.keepalive)?;
+        writeln!(f, " flags: [{}]", flags.join(", "))?;
+        writeln!(f, "    public-key:{}", row.public_key)?;
+        if row.has_preshared_key {
+            writeln!(f, "    with a preshared key")?;
+        }
+        if let Some(Session { age, is_initiator }) = row.session {
+            let whose = if is_initiator { "here" } else { "by the peer" };
+            writeln!(f, "    session: {age:.0} s old, begun {whose}")?;
+        }
+        writeln!(f, "    allowed-ips: {}", row.allowed.join(", "))
+    })
 }
 
-fn interface_rows(router: &Router) -> InterfaceRows {
+fn interface_rows(router: &Router) -> Vec<InterfaceRow> {
     let row = |(index, own): (&InterfaceIndex, &Interface)| InterfaceRow {
         number: own.instance,
         interface: router.interfaces.name(index.0).to_owned(),
@@ -235,10 +218,10 @@ fn interface_rows(router: &Router) -> InterfaceRows {
         port: own.port,
         public_key: Key(own.key.public.to_bytes()),
     };
-    InterfaceRows(router.own::<Wireguard>().interfaces.iter().map(row).collect())
+    router.own::<Wireguard>().interfaces.iter().map(row).collect()
 }
 
-fn peer_rows(router: &Router) -> PeerRows {
+fn peer_rows(router: &Router) -> Vec<PeerRow> {
     let (all, now) = (router.own::<Wireguard>(), router.now());
     let row = |(number, peer): (&u32, &Peer)| PeerRow {
         number: *number,
@@ -256,7 +239,7 @@ fn peer_rows(router: &Router) -> PeerRows {
             .map(|keypair| Session { age: now - keypair.born, is_initiator: keypair.is_initiator }),
         allowed: peer.allowed.iter().map(ToString::to_string).collect(),
     };
-    PeerRows(all.peers.iter().map(row).collect())
+    all.peers.iter().map(row).collect()
 }
 
 fn create(router: &mut Router, c: &Create) -> Result<Output, CliError> {
@@ -348,9 +331,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.own_mut::<Wireguard>().is_async = c.mode == OnOff::On;
         Ok(())
     });
-    cli.command(|router: &mut Router, _: ShowInterfaces| Ok(Output::of(interface_rows(router))));
+    cli.command(|router: &mut Router, _: ShowInterfaces| {
+        Ok(Output::rows(interface_rows(router), write_interface_rows))
+    });
     cli.command(|router: &mut Router, _: ShowMode| {
         Ok(Output::of(Mode { is_async: router.own::<Wireguard>().is_async }))
     });
-    cli.command(|router: &mut Router, _: ShowPeers| Ok(Output::of(peer_rows(router))));
+    cli.command(|router: &mut Router, _: ShowPeers| {
+        Ok(Output::rows(peer_rows(router), write_peer_rows))
+    });
 }

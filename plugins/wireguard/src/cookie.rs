@@ -2,14 +2,12 @@
 //! (the first code), and under load that it receives what is sent to its address (the second one,
 //! keyed by a cookie). Addresses that proved so much are let through at a bounded rate.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-
 use blake2::Blake2sMac;
 use blake2::digest::consts::U16;
 use blake2::digest::{KeyInit, Mac};
 use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{Aead, Payload};
+use net::prelude::*;
 use subtle::ConstantTimeEq;
 use wire::wireguard::{Cookie, Macs, kind};
 use x25519_dalek::PublicKey;

@@ -1,17 +1,11 @@
 //! Handshakes: initiations, responses and cookies, sent and received.
 
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use control::process::between;
-use graph::{Flags, Node};
-use net::fib::TableIndex;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::checksum::{ip4_pseudo, ip6_pseudo};
 use wire::wireguard::{Cookie, Handshake, Initiation, Macs, Response};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::IntoBytes;
 
 use super::cookie::Proof;
 use super::events::{Arrived, Notice, What};

@@ -2,17 +2,11 @@
 //! messages of handshakes go to control. A message whose peer another thread has goes on there, at
 //! `wg4-input-post-node` or `wg6-input-post-node`.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::{Frame, Names, Node, Packet, Payload, Record};
-use infra::rcu::Epoch;
-use net::events::EventSender;
+use graph::Payload;
+use net::prelude::*;
 use net::tunnel::forget_outer;
 use translation::handoff::Threads;
 use wire::wireguard::{Data, Handshake, kind};
-use wire::{ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 use super::Endpoint;
 use super::events::{Arrived, Notice, What};

@@ -1,12 +1,8 @@
 //! Interfaces: a private key, a port, and the peers behind it.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
-
-use net::interface::{Change, Error as InterfaceError, Kind, NewInterface, Offloads};
+use net::interface::{Error as InterfaceError, Kind, NewInterface, Offloads};
+use net::prelude::*;
 use net::tunnel::Carrier;
-use net::{InterfaceIndex, Router};
-use wire::{IpVersion, MacAddr};
 
 use super::cookie::Checker;
 use super::input::NAMES;

@@ -25,13 +25,9 @@ mod peer;
 mod tables;
 mod timers;
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-
-use control::feature::{Refusal, Refused};
 use net::fib;
 use net::interface::Error as InterfaceError;
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, refuse};
+use net::prelude::*;
 
 pub use api::*;
 pub use input::Error as InputDrops;

@@ -3,18 +3,12 @@
 //! They find the peer; if another thread has it the packet goes on there, at
 //! `wg4-output-tun-post-node` or `wg6-output-tun-post-node`.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use graph::{Buffer, Edge, Flags, Frame, Names, Node, Packet, Record, Slot};
-use infra::rcu::Epoch;
+use graph::Edge;
 use net::adjacency::chain::Hop;
-use net::events::EventSender;
+use net::prelude::*;
 use net::tunnel::forget_outer;
 use translation::handoff::Threads;
 use wire::wireguard::{Data, TAG, kind};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::events::{Notice, What};
 use super::keypair::Keypair;

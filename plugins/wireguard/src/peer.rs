@@ -1,15 +1,10 @@
 //! Peers: who they are, where they are, and their sessions.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use net::adjacency::Link;
 use net::adjacency::chain::Hop;
-use net::fib::{Followed, TableIndex};
+use net::fib::Followed;
 use net::ip::Chain;
+use net::prelude::*;
 use net::tunnel::{Behind, Outer};
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
 use x25519_dalek::PublicKey;
 
 use super::cookie::Sealer;

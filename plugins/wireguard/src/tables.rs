@@ -1,19 +1,11 @@
 //! Tables that nodes read: peers by number, sessions by the number in messages, allowed addresses.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use control::feature::Refused;
 use graph::Payload;
-use infra::rcu::{Epoch, SharedSlab, SlabReader};
 use net::adjacency::Adjacency;
 use net::adjacency::chain::Hop;
 use net::interface::{Counters, MAX_INTERFACES, Port};
 use net::ip::Stacked;
-use net::{Router, refuse};
-use wire::Prefix;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use net::prelude::*;
 
 use super::keypair::{Activity, Keypair};
 use super::peer::MAX_PEERS;

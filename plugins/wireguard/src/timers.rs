@@ -1,10 +1,7 @@
 //! `wg-timer-manager`: timed work for peers. Nodes only record when messages were sent and
 //! received; the process checks this at least once a second while there are peers.
 
-use std::time::Duration;
-
-use control::process::Wake;
-use net::Router;
+use net::prelude::*;
 
 use super::keypair::REJECT_AFTER;
 use super::peer::{self, Peer};

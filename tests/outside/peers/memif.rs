@@ -1,9 +1,11 @@
 //! Peers of memif.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use control::socket::Elsewhere;
 use drivers::memif::channel::{Address, Channel, Heard};
 use drivers::memif::ring::Ring;
 use drivers::memif::session::{self, Linked, Master, Reply, Step, Wish, layout};
@@ -91,10 +93,10 @@ fn connected(address: &Address) -> Channel {
 }
 
 /// The next message of the router.
-fn hear(channel: &Channel) -> (Message, Option<std::os::fd::OwnedFd>) {
+fn hear(channel: &Channel) -> (Message, Option<OwnedFd>) {
     loop {
         match channel.hear() {
-            Heard::Message(message, file) => return (message, file),
+            Heard::Message(message, file) => return (message, file.map(Elsewhere::into_inner)),
             Heard::Nothing => sleep(PAUSE),
             Heard::Nonsense | Heard::Closed => panic!("the router hangs up"),
         }

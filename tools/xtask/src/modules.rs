@@ -19,8 +19,8 @@ const FLOORS: [&[&str]; 12] = [
     &["punt"],
 ];
 
-/// Modules of all floors: the router, its rigs.
-const SHARED: [&str; 3] = ["lib", "router", "testing"];
+/// Modules of all floors: the router, names of all modules for plugins, its rigs.
+const SHARED: [&str; 4] = ["lib", "prelude", "router", "testing"];
 
 pub fn check(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();

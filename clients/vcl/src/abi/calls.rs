@@ -1,4 +1,4 @@
-//! Calls for programs, workers and sessions.
+//! C functions for applications, workers and sessions.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
@@ -12,13 +12,13 @@ use super::super::state::lock;
 use super::super::{Done, Errno, epoll, open};
 use super::{Cfg, Endpoint, Poll, Ptr, Segment, export, fill, number, text, zero};
 
-/// The answer to a call that has failed in here.
+/// Result of a call that panicked.
 const FAILED: c_int = -libc::EFAULT;
-/// The highest protocol.
+/// The highest protocol number.
 const MOST_PROTO: u8 = 7;
 
 thread_local! {
-    /// Number of the worker that the thread is.
+    /// Worker number of the thread.
     static WORKER: Cell<i32> = const { Cell::new(0) };
 }
 
@@ -45,7 +45,7 @@ fn configured(cfg: &Cfg) -> Config {
     config
 }
 
-/// A descriptor that is readable when the router has rung.
+/// A file descriptor that is readable after the router's bell.
 fn bell_set() -> Done<c_int> {
     use std::os::fd::AsRawFd;
     let mut guard = lock();
@@ -53,7 +53,7 @@ fn bell_set() -> Done<c_int> {
         let errno = |e: rustix::io::Errno| e.raw_os_error();
         let set = kernel::create(kernel::CreateFlags::CLOEXEC).map_err(errno)?;
         let link = guard.link()?;
-        for (at, fd) in (0..).zip([&link.bell, &link.socket]) {
+        for (at, fd) in (0..).zip([&link.bell, &link.nudge, &link.socket]) {
             let data = kernel::EventData::new_u64(at);
             kernel::add(&set, &**fd, data, kernel::EventFlags::IN).map_err(errno)?;
         }
@@ -76,7 +76,7 @@ export! {
     fn vppcom_app_create(name: Ptr<c_char>) -> c_int = FAILED; {
         zero(lock().attach(text(name).unwrap_or("vcl"), Config::read()))
     }
-    /// The same with settings of the program's own.
+    /// Attaches the process with the program's own settings.
     fn vppcom_app_create_with_config(cfg: Ptr<Cfg>) -> c_int = FAILED; {
         let Some(cfg) = cfg.get() else { return vppcom_app_create_unnamed() };
         let name = text(Ptr(cfg.app_name)).unwrap_or("vcl").to_owned();
@@ -86,7 +86,7 @@ export! {
     fn vppcom_app_destroy() -> () = (); {
         lock().detach();
     }
-    /// Makes the calling thread a worker.
+    /// Registers the calling thread as a worker.
     fn vppcom_worker_register() -> c_int = FAILED; {
         let mut guard = lock();
         if let Err(why) = guard.link() {
@@ -96,27 +96,27 @@ export! {
         guard.workers += 1;
         0
     }
-    /// Ends that.
+    /// Unregisters the calling thread.
     fn vppcom_worker_unregister() -> () = (); {
         WORKER.set(0);
     }
-    /// Number of the worker that the thread is; negative when the process is not attached.
+    /// Worker number of the thread; negative if the process is not attached.
     fn vppcom_worker_index() -> c_int = FAILED; {
         if lock().link.is_some() { WORKER.get() } else { -1 }
     }
-    /// Sets that.
+    /// Sets the worker number of the thread.
     fn vppcom_worker_index_set(index: c_int) -> () = (); {
         WORKER.set(index);
     }
-    /// A descriptor that becomes readable when something has happened.
+    /// A file descriptor that becomes readable when there are events.
     fn vppcom_worker_mqs_epfd() -> c_int = FAILED; {
         bell_set().unwrap_or_else(|why| -why)
     }
-    /// The same.
+    /// The same descriptor, under the name of newer versions.
     fn vppcom_mq_epoll_fd() -> c_int = FAILED; {
         bell_set().unwrap_or_else(|why| -why)
     }
-    /// Whether the router has gone.
+    /// Whether the connection to the router is lost.
     fn vppcom_worker_is_detached() -> c_int = FAILED; {
         let mut guard = lock();
         if let Some(link) = &mut guard.link {
@@ -125,26 +125,26 @@ export! {
         guard.link().is_err().into()
     }
 
-    /// Makes a session; its handle.
+    /// Creates a session and returns its handle.
     fn vppcom_session_create(proto: u8, is_nonblocking: u8) -> c_int = FAILED; {
         if proto > MOST_PROTO {
             return -libc::EINVAL;
         }
         number(open::create(proto, is_nonblocking != 0).map(|handle| handle as usize))
     }
-    /// Shuts directions of a session.
+    /// Shuts down one or both directions of a session.
     fn vppcom_session_shutdown(handle: u32, how: c_int) -> c_int = FAILED; {
         zero(open::shutdown(handle, how))
     }
-    /// Ends a session.
+    /// Closes a session.
     fn vppcom_session_close(handle: u32) -> c_int = FAILED; {
         zero(open::close(handle, false))
     }
-    /// Ends a session at once.
+    /// Resets a session.
     fn vppcom_session_terminate(handle: u32) -> c_int = FAILED; {
         zero(open::close(handle, true))
     }
-    /// Gives a session its own end.
+    /// Binds a session to a local endpoint.
     fn vppcom_session_bind(handle: u32, ep: Ptr<Endpoint>) -> c_int = FAILED; {
         let local = ep.get().and_then(Endpoint::socket);
         zero(local.ok_or(libc::EINVAL).and_then(|local| open::bind(handle, local)))
@@ -153,7 +153,7 @@ export! {
     fn vppcom_session_listen(handle: u32, _q_len: u32) -> c_int = FAILED; {
         zero(open::listen(handle))
     }
-    /// Takes a session that came to a listener.
+    /// Accepts a session from a listener.
     fn vppcom_session_accept(handle: u32, ep: Ptr<Endpoint>, flags: u32) -> c_int = FAILED; {
         let is_nonblocking = flags & libc::O_NONBLOCK.cast_unsigned() != 0;
         number(open::accept(handle, is_nonblocking).map(|(accepted, peer)| {
@@ -166,7 +166,7 @@ export! {
         let peer = ep.get().and_then(Endpoint::socket);
         zero(peer.ok_or(libc::EINVAL).and_then(|peer| open::connect(handle, peer)))
     }
-    /// Opens a stream of a session, which those that are there have not.
+    /// Opens a stream of a session; no supported transport has streams.
     fn vppcom_session_stream_connect(_handle: u32, _parent: u32) -> c_int = FAILED; {
         -libc::EOPNOTSUPP
     }
@@ -178,7 +178,7 @@ export! {
     fn vppcom_session_write(handle: u32, from: Ptr<u8>, n: usize) -> c_int = FAILED; {
         number(io::write(handle, from.bytes(n), None, false))
     }
-    /// Writes all or nothing.
+    /// Writes all bytes or none.
     fn vppcom_session_write_msg(handle: u32, from: Ptr<u8>, n: usize) -> c_int = FAILED; {
         let has_room = attr::count(handle, op::GET_NWRITE).map(|room| room >= n);
         number(match has_room {
@@ -187,7 +187,7 @@ export! {
             Err(why) => Err(why),
         })
     }
-    /// Reads, and says who sent it.
+    /// Reads, and returns the sender.
     fn vppcom_session_recvfrom(
         handle: u32, to: Ptr<u8>, n: u32, flags: c_int, ep: Ptr<Endpoint>
     ) -> c_int = FAILED; {
@@ -196,7 +196,7 @@ export! {
             n
         }))
     }
-    /// Writes to an end point.
+    /// Writes to an endpoint.
     fn vppcom_session_sendto(
         handle: u32, from: Ptr<u8>, n: u32, flags: c_int, ep: Ptr<Endpoint>
     ) -> c_int = FAILED; {
@@ -204,13 +204,13 @@ export! {
         let is_nonblocking = flags & libc::MSG_DONTWAIT != 0;
         let bytes = from.bytes(n as usize);
         number(match (io::write(handle, bytes, to, is_nonblocking), to) {
-            // One that has no end yet gets one.
+            // An unbound session is bound and connected.
             (Err(libc::ENOTCONN), Some(to)) => open::connect(handle, to)
                 .and_then(|()| io::write(handle, bytes, None, is_nonblocking)),
             (done, _) => done,
         })
     }
-    /// Received bytes in place.
+    /// Returns received data in place.
     fn vppcom_session_read_segments(
         handle: u32, to: Ptr<Segment>, count: u32, most: u32
     ) -> c_int = FAILED; {
@@ -223,7 +223,7 @@ export! {
             total
         }))
     }
-    /// Writes bytes from several places.
+    /// Writes data from several buffers.
     fn vppcom_session_write_segments(
         handle: u32, from: Ptr<Segment>, count: u32
     ) -> c_int = FAILED; {
@@ -239,7 +239,7 @@ export! {
         }
         number(Ok(total))
     }
-    /// Forgets received bytes.
+    /// Releases received data.
     fn vppcom_session_free_segments(handle: u32, n: u32) -> () = (); {
         io::forget(handle, n as usize);
     }
@@ -249,15 +249,15 @@ export! {
     ) -> c_int = FAILED; {
         number(attribute(handle, which, buffer, len))
     }
-    /// The place of a session.
+    /// The index of a session.
     fn vppcom_session_index(handle: u32) -> c_int = FAILED; {
         handle.cast_signed()
     }
-    /// The worker of a session: all have all.
+    /// The worker of a session: all workers share all sessions.
     fn vppcom_session_worker(_handle: u32) -> c_int = FAILED; {
         WORKER.get()
     }
-    /// Why a session has ended.
+    /// The error that ended a session.
     fn vppcom_session_get_error(handle: u32) -> c_int = FAILED; {
         match attr::error(handle) {
             Ok(why) | Err(why) => -why,
@@ -267,33 +267,33 @@ export! {
     fn vppcom_session_is_stream(_handle: u32) -> c_int = FAILED; {
         0
     }
-    /// Whether streams can be opened of a listener's sessions.
+    /// Whether streams can be opened on sessions of a listener.
     fn vppcom_session_is_connectable_listener(_handle: u32) -> c_int = FAILED; {
         0
     }
-    /// The listener of a session that was accepted.
+    /// The listener of an accepted session.
     fn vppcom_session_listener(handle: u32) -> c_int = FAILED; {
         let parent = lock().at(handle).and_then(|session| session.parent.ok_or(libc::EBADFD));
         number(parent.map(|parent| parent as usize))
     }
-    /// Sessions that came to a listener and are there.
+    /// Number of open sessions accepted by a listener.
     fn vppcom_session_n_accepted(handle: u32) -> c_int = FAILED; {
         let guard = lock();
         let own = guard.handles().filter(|(_, session)| session.parent == Some(handle));
         number(Ok(own.count()))
     }
 
-    /// Makes a set of sessions.
+    /// Creates an epoll set.
     fn vppcom_epoll_create() -> c_int = FAILED; {
         number(epoll::create().map(|handle| handle as usize))
     }
-    /// Changes a set.
+    /// Changes an epoll set.
     fn vppcom_epoll_ctl(
         set: u32, op: c_int, handle: u32, event: Ptr<libc::epoll_event>
     ) -> c_int = FAILED; {
         zero(epoll::control(set, op, handle, event.get().map(|event| (event.events, event.u64))))
     }
-    /// Waits for events of a set.
+    /// Waits for events of an epoll set.
     fn vppcom_epoll_wait(
         set: u32, events: Ptr<libc::epoll_event>, most: c_int, time: f64
     ) -> c_int = FAILED; {
@@ -306,7 +306,7 @@ export! {
             told.len()
         }))
     }
-    /// Waits for some sessions.
+    /// Waits for events of some sessions.
     fn vppcom_poll(list: Ptr<Poll>, count: u32, time: f64) -> c_int = FAILED; {
         let all = (0..count as usize).filter_map(|at| list.at(at).get());
         let all: Vec<Poll> = all.collect();
@@ -320,17 +320,17 @@ export! {
         }
         number(Ok(count))
     }
-    /// Waits for some sessions, as sets of bits.
+    /// Waits for events of some sessions, given as bit sets.
     fn vppcom_select(
         count: c_int, reads: Ptr<u64>, writes: Ptr<u64>, excepts: Ptr<u64>, time: f64
     ) -> c_int = FAILED; {
         number(select(count, [reads, writes, excepts], time))
     }
-    /// Adds a certificate, for which there is no use here.
+    /// Adds a certificate: not supported.
     fn vppcom_add_cert_key_pair(_pair: Ptr<u8>) -> c_int = FAILED; {
         -libc::EOPNOTSUPP
     }
-    /// Deletes one.
+    /// Deletes a certificate: not supported.
     fn vppcom_del_cert_key_pair(_index: u32) -> c_int = FAILED; {
         -libc::EOPNOTSUPP
     }
@@ -340,7 +340,7 @@ fn vppcom_app_create_unnamed() -> c_int {
     zero(lock().attach("vcl", Config::read()))
 }
 
-/// Time of `vppcom_epoll_wait`, which is in milliseconds; negative for ever.
+/// Converts the timeout of `vppcom_epoll_wait` from milliseconds; negative for no timeout.
 fn seconds(time: f64) -> f64 {
     if time < 0.0 { time } else { time / 1000.0 }
 }
@@ -367,7 +367,7 @@ fn select(count: c_int, sets: [Ptr<u64>; 3], time: f64) -> Done<usize> {
     let mut found = 0;
     let failed = (libc::EPOLLERR | libc::EPOLLHUP).cast_unsigned();
     for ((at, events), bits) in wanted.iter().zip(ready) {
-        // One that has ended can be read and written, with its error.
+        // A failed session is readable and writable, and returns its error.
         let bits = if bits & failed != 0 { bits | events } else { bits };
         for (set, bit) in sets.iter().zip(BITS) {
             if events & bits & bit.cast_unsigned() != 0 {
@@ -412,7 +412,7 @@ fn attribute(handle: u32, which: u32, buffer: Ptr<u8>, len: Ptr<u32>) -> Done<us
             needs(1)?;
             attr::set_number(handle, which, buffer.get().unwrap_or(0).into()).map(|()| 0)
         }
-        // Others are numbers: to be got where that is possible, else to be set.
+        // The other attributes are numbers, which are read or set.
         _ => match attr::number(handle, which) {
             Ok(value) => {
                 needs(4)?;

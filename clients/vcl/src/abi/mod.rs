@@ -1,9 +1,8 @@
-//! The functions of C, by the names and with the structs of `vppcom.h`.
+//! The C functions, with the names and structs of `vppcom.h`.
 //!
-//! Safety contract: a program passes what the header asks for: pointers that are null where that
-//! has a meaning, or point to values and buffers of the lengths that are passed along, which stay
-//! unchanged during the call. [`Ptr`] is only ever made of such arguments. No function unwinds
-//! into C.
+//! Safety contract: the program passes arguments as documented in the header: pointers are null
+//! where that is allowed, or point to values and buffers of the given lengths, which do not change
+//! during the call. [`Ptr`] is only created from such arguments. No function unwinds into C.
 
 mod calls;
 mod texts;
@@ -41,38 +40,38 @@ impl<T: Copy> Ptr<T> {
             unsafe { self.0.write_unaligned(value) }
         }
     }
-    /// The value at a place of an array.
+    /// Pointer to an array element.
     pub(super) fn at(self, index: usize) -> Self {
         Self(self.0.wrapping_add(index))
     }
-    /// The same address, as of other values.
+    /// The same address with another type.
     pub(super) fn cast<U>(self) -> Ptr<U> {
         Ptr(self.0.cast())
     }
 }
 
 impl Ptr<u8> {
-    /// So many bytes; none for null.
+    /// The `len` bytes at the address; empty for null.
     pub(super) fn bytes<'a>(self, len: usize) -> &'a [u8] {
         if self.0.is_null() {
             return &[];
         }
-        // SAFETY: not null, so it points to so many bytes that stay unchanged during the call, by
-        // the module's contract; the slice is not kept for longer.
+        // SAFETY: not null, so it points to `len` bytes that do not change during the call, by the
+        // module's contract; the slice is not kept for longer.
         unsafe { std::slice::from_raw_parts(self.0, len) }
     }
-    /// Room for so many bytes; none for null.
+    /// The buffer of `len` bytes at the address; empty for null.
     pub(super) fn room<'a>(self, len: usize) -> &'a mut [u8] {
         if self.0.is_null() {
             return &mut [];
         }
-        // SAFETY: not null, so there is room for so many bytes that no other thread uses during the
-        // call, by the module's contract; the slice is not kept for longer.
+        // SAFETY: not null, so there is a buffer of `len` bytes that no other thread uses during
+        // the call, by the module's contract; the slice is not kept for longer.
         unsafe { std::slice::from_raw_parts_mut(self.0, len) }
     }
 }
 
-/// Text from C; `None` for null or bytes that are no text.
+/// A C string; `None` for null or invalid UTF-8.
 fn text<'a>(at: Ptr<c_char>) -> Option<&'a str> {
     if at.is_null() {
         return None;
@@ -150,7 +149,7 @@ const _: () = assert!(size_of::<Endpoint>() == 48 && size_of::<Poll>() == 12);
 const _: () = assert!(size_of::<Segment>() == 16 && size_of::<Cfg>() == 144);
 
 impl Endpoint {
-    /// The end point; `None` without an address.
+    /// The endpoint; `None` without an address.
     fn socket(self) -> Option<SocketAddr> {
         let ip = Ptr(self.ip);
         let address: IpAddr = if self.is_ip4 != 0 {
@@ -162,7 +161,7 @@ impl Endpoint {
     }
 }
 
-/// Fills an end point in, unless it is null.
+/// Writes an endpoint, unless the pointer is null.
 fn fill(at: Ptr<Endpoint>, end: Option<SocketAddr>) {
     let (Some(mut endpoint), Some(end)) = (at.get(), end) else { return };
     endpoint.is_ip4 = u8::from(end.is_ipv4());
@@ -176,7 +175,7 @@ fn fill(at: Ptr<Endpoint>, end: Option<SocketAddr>) {
     at.set(endpoint);
 }
 
-/// The number of a result for C.
+/// Converts a result to a C return value.
 fn number(done: Done<usize>) -> c_int {
     match done {
         Ok(n) => n.min(c_int::MAX as usize) as c_int,
@@ -184,12 +183,12 @@ fn number(done: Done<usize>) -> c_int {
     }
 }
 
-/// Zero, or the number of an error.
+/// Zero, or a negative error number.
 fn zero(done: Done<()>) -> c_int {
     number(done.map(|()| 0))
 }
 
-/// Functions of C: each does its body, and answers with the value behind `else` if that panics.
+/// Defines C functions: each runs its body, and returns the value after `=` if that panics.
 macro_rules! export {
     ($($(#[$about:meta])*
         fn $name:ident($($arg:ident: $of:ty),*) -> $to:ty = $fail:expr; $body:block)*) => {$(

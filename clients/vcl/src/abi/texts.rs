@@ -41,7 +41,7 @@ export! {
         let known = RESULTS.iter().find(|(number, _)| -*number == retval);
         known.map_or(&b"UNKNOWN\0"[..], |(_, name)| name).as_ptr().cast()
     }
-    /// The number of a protocol's name.
+    /// The number of a protocol, by its name.
     fn vppcom_unformat_proto(proto: Ptr<u8>, name: Ptr<c_char>) -> c_int = -libc::EFAULT; {
         let is = |known: &[u8]| {
             let known = &known[..known.len() - 1];

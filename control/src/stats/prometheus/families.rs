@@ -24,7 +24,7 @@ use infra::counter::Volume;
 use crate::stats::gauges::Gauges;
 use crate::stats::reader::{Sample, Snapshot};
 
-/// Counters of interfaces that are there while they are zero, for one thread.
+/// Counters of interfaces that are exported even while they are zero, for one thread.
 const ALERTS: &[&str] = &[
     "/if/rx",
     "/if/tx",

@@ -18,7 +18,18 @@ const IP4_FIELDS: Extras = &[
     ("tos", 1, Width::Byte),
     ("fragment id", 4, Width::Two),
     ("fragment offset", 6, Width::Two),
+    ("offset", 6, Width::Two),
     ("ttl", 8, Width::Byte),
+];
+/// Flags of fragments, in the first byte of the offset.
+const FRAGMENTS: [(&str, u8); 2] = [("df", 0x40), ("mf", 0x20)];
+/// Names of payloads of GRE.
+const GRE_PROTOCOLS: [(&str, u16); 5] = [
+    ("ip4", 0x0800),
+    ("ip6", 0x86dd),
+    ("teb", 0x6558),
+    ("mpls_unicast", 0x8847),
+    ("mpls_multicast", 0x8848),
 ];
 const IP6_FIELDS: Extras = &[("hop-limit", 7, Width::Byte), ("ttl", 7, Width::Byte)];
 const TCP_FIELDS: Extras =
@@ -64,8 +75,11 @@ pub fn ip(layout: &mut Layout, args: &mut Args<'_>) -> Result<(), Error> {
     }
     let protocol = protocol(name, is_ip4).ok_or_else(|| start.error("unknown protocol"))?;
     let at = layout.bytes.len();
-    check_ethertype(layout, is_ip4).map_err(|what| start.error(what))?;
-    let mut ip = Ip { at, is_ip4, protocol, sums: true };
+    let is_behind_ip = |ip: Ip| at == ip.at + if ip.is_ip4 { 20 } else { 40 };
+    if !layout.ip.is_some_and(is_behind_ip) {
+        check_ethertype(layout, is_ip4).map_err(|what| start.error(what))?;
+    }
+    let mut ip = Ip { at, is_ip4, protocol, sums: true, has_length: true };
     if is_ip4 {
         let (src, dst) = pair(args, "IPv4 address", ip4_addr)?;
         let none = Ipv4Addr::UNSPECIFIED;
@@ -74,9 +88,18 @@ pub fn ip(layout: &mut Layout, args: &mut Args<'_>) -> Result<(), Error> {
         layout.bytes.extend(header.as_bytes());
         layout.set(at + 12, Width::Four, src);
         layout.set(at + 16, Width::Four, dst);
-        extras(layout, args, at, IP4_FIELDS)?;
-        ip.sums = !overridden(layout, args, "checksum", at + 10)?;
-        extras(layout, args, at, IP4_FIELDS)?;
+        let mut fragment = 0;
+        loop {
+            let before = args.remaining().len();
+            extras(layout, args, at, IP4_FIELDS)?;
+            ip.sums &= !overridden(layout, args, "checksum", at + 10)?;
+            ip.has_length &= !overridden(layout, args, "length", at + 2)?;
+            fragment |= FRAGMENTS.iter().find(|(word, _)| args.keyword(word)).map_or(0, |f| f.1);
+            if args.remaining().len() == before {
+                break;
+            }
+        }
+        layout.bytes[at + 6] |= fragment;
     } else {
         let (src, dst) = pair(args, "IPv6 address", ip6_addr)?;
         let none = Ipv6Addr::UNSPECIFIED;
@@ -85,8 +108,28 @@ pub fn ip(layout: &mut Layout, args: &mut Args<'_>) -> Result<(), Error> {
         layout.set(at + 24, Width::Sixteen, dst);
         extras(layout, args, at, IP6_FIELDS)?;
     }
-    layout.ip = Some(ip);
+    layout.outer.extend(layout.ip.replace(ip));
+    layout.upper = None;
     Ok(())
+}
+
+/// Whether headers of a packet inside follow: behind IP in IP, and behind `GRE: … <protocol>`,
+/// which it reads.
+pub fn encloses(layout: &mut Layout, args: &mut Args<'_>) -> Result<bool, Error> {
+    let Some(protocol) = layout.ip.map(|ip| ip.protocol) else { return Ok(false) };
+    if [Protocol::IP4, Protocol::IP6].contains(&protocol) {
+        return Ok(true);
+    }
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16).ok(),
+        None => GRE_PROTOCOLS.iter().find(|(name, _)| *name == word).map(|(_, number)| *number),
+    };
+    let number = args.peek().and_then(number).filter(|_| protocol == Protocol::GRE);
+    let Some(number) = number else { return Ok(false) };
+    args.word();
+    layout.bytes.extend([0; 2]);
+    layout.bytes.extend(number.to_be_bytes());
+    Ok(true)
 }
 
 /// `UDP: <port> -> <port>`, `TCP: <port> -> <port>` or `ICMP <type>`; nothing before payload.
@@ -165,8 +208,11 @@ fn one(
     read: impl Fn(&str) -> Result<Range, range::Error>,
 ) -> Result<Range, Error> {
     let place = *args;
-    let word = args.word().ok_or_else(|| Error::new(format!("missing {what}")))?;
-    read(word).map_err(|e| match e {
+    let word = range::joined(args).ok_or_else(|| Error::new(format!("missing {what}")))?;
+    // A range may have blanks around its sign.
+    let sign = ["-", "+"].into_iter().find(|sign| args.keyword(sign));
+    let range = sign.map(|sign| format!("{word}{sign}{}", args.word().unwrap_or_default()));
+    read(range.as_deref().unwrap_or(&word)).map_err(|e| match e {
         range::Error::Form => place.error(format_args!("invalid {what}")),
         range::Error::Backwards => place.error("range ends before it starts in"),
         range::Error::Wide => place.error("range of more than 2^64 values in"),
@@ -182,9 +228,9 @@ fn extras(
 ) -> Result<(), Error> {
     while let Some(&(name, offset, width)) = fields.iter().find(|f| args.keyword(f.0)) {
         let range = match width {
-            Width::Byte => one(args, name, |w| Range::parse(w, |n: u8| n.into()))?,
-            Width::Two => one(args, name, |w| Range::parse(w, |n: u16| n.into()))?,
-            _ => one(args, name, |w| Range::parse(w, |n: u32| n.into()))?,
+            Width::Byte => one(args, name, |w| Range::parse(w, |Number(n): Number<u8>| n.into()))?,
+            Width::Two => one(args, name, |w| Range::parse(w, |Number(n): Number<u16>| n.into()))?,
+            _ => one(args, name, |w| Range::parse(w, |Number(n): Number<u32>| n.into()))?,
         };
         let at = header + offset;
         if let Some(old) = layout.bytes.get_mut(at..at + width as usize) {
@@ -205,23 +251,23 @@ fn overridden(
     if !args.keyword(word) {
         return Ok(false);
     }
-    let value = one(args, word, |w| Range::parse(w, |Number(n)| n.into()))?;
+    let value = one(args, word, |w| Range::parse(w, |Number(n): Number<u16>| n.into()))?;
     layout.set(at, Width::Two, value);
     Ok(true)
 }
 
-/// A 16-bit number, decimal or `0x` hexadecimal.
-struct Number(u16);
+/// A number, decimal or `0x` hexadecimal.
+struct Number<N>(N);
 
-impl FromStr for Number {
-    type Err = std::num::ParseIntError;
+impl<N: TryFrom<u32>> FromStr for Number<N> {
+    type Err = ();
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.strip_prefix("0x") {
-            Some(digits) => u16::from_str_radix(digits, 16),
-            None => text.parse(),
-        }
-        .map(Self)
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number: Option<u32> = match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        number.and_then(|n| n.try_into().ok()).map(Self).ok_or(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The data of a stream's packets: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
 //!
 //! Headers are in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload. Each
-//! part may be missing. Numbers and addresses may be ranges, see [`range`].
+//! part may be missing; behind GRE and IP in IP there are those of the packet inside. Numbers and
+//! addresses may be ranges, see [`range`].
 
 mod headers;
 pub mod range;
@@ -15,6 +16,9 @@ pub use template::{Sizes, Template};
 /// Longest packet in bytes: the largest IPv4 packet behind an Ethernet header.
 pub const LONGEST: usize = 65_535 + 14;
 
+/// Maximum nesting of packets.
+const MOST_LAYERS: usize = 8;
+
 /// A packet described: constant bytes, and what is filled in for each packet.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
@@ -24,7 +28,10 @@ pub struct Layout {
     fields: Vec<Field>,
     /// End of the headers.
     headers: usize,
+    /// The innermost IP header.
     ip: Option<Ip>,
+    /// Outer IP headers, with no UDP, TCP or ICMP header between.
+    outer: Vec<Ip>,
     upper: Option<Upper>,
 }
 
@@ -54,6 +61,8 @@ struct Ip {
     protocol: wire::Protocol,
     /// Whether the checksum is ours to fill in.
     sums: bool,
+    /// Whether the length is computed here.
+    has_length: bool,
 }
 
 /// The header above IP.
@@ -82,8 +91,13 @@ impl Layout {
     /// A message with the position of the error.
     pub fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut layout = Self::default();
-        headers::ethernet(&mut layout, args)?;
-        headers::ip(&mut layout, args)?;
+        for _ in 0..MOST_LAYERS {
+            headers::ethernet(&mut layout, args)?;
+            headers::ip(&mut layout, args)?;
+            if !headers::encloses(&mut layout, args)? {
+                break;
+            }
+        }
         headers::upper(&mut layout, args)?;
         layout.headers = layout.bytes.len();
         while !args.is_empty() {

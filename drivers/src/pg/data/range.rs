@@ -3,6 +3,8 @@
 
 use std::str::FromStr;
 
+use control::cli::Args;
+
 /// The order of a field's values, packet by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -66,6 +68,20 @@ impl Range {
         }
         Ok(range)
     }
+}
+
+/// The next word, with those that its range goes on with where blanks are around its sign.
+pub fn joined(args: &mut Args<'_>) -> Option<String> {
+    const SIGNS: [char; 2] = ['-', '+'];
+    let mut word = args.word()?.to_owned();
+    let goes_on = |args: &Args<'_>, word: &str| {
+        let next = args.peek().unwrap_or("->");
+        next != "->" && (word.ends_with(SIGNS) || next.starts_with(SIGNS))
+    };
+    while goes_on(args, &word) {
+        word.push_str(args.word().unwrap_or_default());
+    }
+    Some(word)
 }
 
 /// The values of a [`Range`], one after the other.

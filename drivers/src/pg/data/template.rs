@@ -49,6 +49,8 @@ pub struct Template {
     edits: Vec<Edit>,
     /// Place of the IPv4 header checksum.
     ip_checksum: Option<usize>,
+    /// Outer IPv4 headers, summed in each packet.
+    outer: Vec<usize>,
     upper_checksum: Option<usize>,
     /// UDP says 0xffff where the sum is 0.
     never_zero: bool,
@@ -88,7 +90,7 @@ impl Template {
         let mut bytes = layout.bytes.clone();
         bytes.resize(sizes.high, 0);
         let mut lengths = Vec::new();
-        if let Some(ip) = layout.ip {
+        for ip in layout.outer.iter().chain(&layout.ip).filter(|ip| ip.has_length) {
             lengths.push(if ip.is_ip4 { (ip.at + 2, ip.at) } else { (ip.at + 4, ip.at + 40) });
         }
         if let Some((upper, at)) = layout.upper.and_then(|u| Some((u, u.length?))) {
@@ -100,6 +102,7 @@ impl Template {
             sums: (sizes.low..=sizes.high).map(|_| Sums::default()).collect(),
             edits: layout.fields.iter().map(|f| Edit::new(f, layout)).collect(),
             ip_checksum: layout.ip.filter(|ip| ip.is_ip4 && ip.sums).map(|ip| ip.at + 10),
+            outer: layout.outer.iter().filter(|ip| ip.is_ip4 && ip.sums).map(|ip| ip.at).collect(),
             never_zero: layout.ip.is_some_and(|ip| ip.protocol == Protocol::UDP),
             random: Random::new(which),
             size: Values::new(size),
@@ -163,6 +166,12 @@ impl Template {
         }
         if let Some(at) = self.ip_checksum {
             store_two(packet, at, !fold(ip));
+        }
+        for at in &self.outer {
+            // The checksum of the packet before may stand there.
+            store_two(packet, at + 10, 0);
+            let sum = packet.get(*at..at + 20).map(|header| Sum::ZERO.add_bytes(header).fold());
+            store_two(packet, at + 10, !sum.unwrap_or_default());
         }
         if let Some(at) = self.upper_checksum {
             let sum = !fold(upper);

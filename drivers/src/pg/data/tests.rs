@@ -97,7 +97,7 @@ fn fields_of_every_form_keep_all_checksums_right() {
     let sizes = [Sizes::fixed(120), Sizes { low: 100, high: 131, order: Order::Increment }];
     for text in [
         "IP4: 02:00:00:00:00:01-02:00:00:00:00:03 -> 02:00:00:00:00:a0+02:00:00:00:00:af \
-         UDP: 10.0.0.2-10.0.0.9 -> 16.0.0.0+16.15.255.255 UDP: 1-9 -> 2+2000 incrementing 70",
+         UDP: 10.0.0.2 - 10.0.0.9 -> 16.0.0.0+ 16.15.255.255 UDP: 1 -9 -> 2 + 2000 incrementing 70",
         "TCP: 10.0.0.2-10.0.0.9 -> 16.0.0.0+16.15.255.255 ttl 3-9 tos 1+200 fragment id 5-80 \
          TCP: 1-9 -> 2+2000 SYN ACK seq 1+4000000000 ack 7 window 1+99 incrementing 33",
         "UDP: 2001:db8::2-2001:db8::ff -> 2001:db8::1+2001:db8::1:0:0:0 hop-limit 1+9 \
@@ -162,6 +162,43 @@ fn tags_and_raw_bytes() {
     assert_eq!(packet("hex 0102", 4), [1, 2, 0, 0]);
     let arp = packet(&format!("ARP: {MACS} hex 0x0001"), 16);
     assert_eq!(arp[12..], [8, 6, 0, 1]);
+}
+
+#[test]
+fn packets_inside_others() {
+    let inner = "UDP: 192.0.2.1 -> 192.0.2.2 UDP: 7 -> 8 incrementing 4";
+    let whole = |text: &str, len: usize| {
+        let text = format!("{text} {inner}");
+        let bytes = packet(&text, len);
+        assert_eq!(Sum::ZERO.add_bytes(&bytes[..20]).fold(), 0xffff, "{text}: the outer sum");
+        let at = len - 32;
+        assert_eq!(bytes[2..4], (len as u16).to_be_bytes(), "{text}: the outer length");
+        assert_eq!(Sum::ZERO.add_bytes(&bytes[at..at + 20]).fold(), 0xffff, "{text}: the sum");
+        assert_eq!(bytes[at + 2..at + 4], [0, 32], "{text}: the length");
+        bytes
+    };
+    let gre = whole("GRE: 203.0.113.1-203.0.113.9 -> 203.0.113.20 ip4", 56);
+    assert_eq!((gre[9], &gre[20..24]), (47, &[0, 0, 8, 0][..]));
+    assert_eq!(whole("IP_IN_IP: 203.0.113.1 -> 203.0.113.20", 52)[9], 4);
+    let frame = whole(&format!("GRE: 203.0.113.1 -> 203.0.113.20 teb IP4: {MACS}"), 70);
+    assert_eq!((&frame[22..24], &frame[36..38]), (&[0x65, 0x58][..], &[8, 0][..]));
+    let label = packet("GRE: 203.0.113.1 -> 203.0.113.2 mpls_unicast hex 000051ff", 28);
+    assert_eq!(label[22..], [0x88, 0x47, 0, 0, 0x51, 0xff]);
+    let deep = "IP_IN_IP: 1.1.1.1 -> 2.2.2.2 ".repeat(9);
+    assert!(layout(&deep).is_err());
+}
+
+#[test]
+fn fields_as_the_original_writes_them() {
+    let ranges = "UDP: 192.0.2.1 - 192.0.2.3 -> 192.0.2.9 UDP: 7 - 8 -> 9 incrementing 4";
+    let all = packets(ranges, Sizes::fixed(32), 3);
+    assert_eq!(all.iter().map(|p| (p[15], p[21])).collect::<Vec<_>>(), [(1, 7), (2, 8), (3, 7)]);
+    let bytes =
+        packet("UDP: 1.1.1.1 -> 2.2.2.2 tos 0x10 df fragment id 5 offset 10 mf length 99", 24);
+    assert_eq!(bytes[..8], [0x45, 0x10, 0, 99, 0, 5, 0x60, 10]);
+    assert_eq!(Sum::ZERO.add_bytes(&bytes[..20]).fold(), 0xffff);
+    assert!(layout("UDP: 1.1.1.1 - -> 2.2.2.2").is_err());
+    assert!(layout("UDP: 1.1.1.1 -> 2.2.2.2 tos 0x100").is_err());
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Packed {
         self.is_asked = wants;
         let flags = if wants { ALWAYS } else { NEVER };
         self.device.u16(EVENT_FLAGS).store(flags.to_le(), Ordering::Relaxed);
-        // What the driver put in before it could see this is seen by who looks at the ring now.
+        // Descriptors that the driver added before it could see this are visible from here on.
         fence(Ordering::SeqCst);
     }
     pub(super) fn base(&self) -> u32 {

@@ -178,7 +178,7 @@ impl Split {
                 self.used.u16(0).store(flags.to_le(), Ordering::Relaxed);
             }
         }
-        // What the driver put in before it could see this is seen by who looks at the ring now.
+        // Descriptors that the driver added before it could see this are visible from here on.
         fence(Ordering::SeqCst);
     }
     pub(super) fn base(&self) -> u32 {

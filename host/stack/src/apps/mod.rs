@@ -1,10 +1,12 @@
 //! Programs outside the daemon: they attach through app sockets and share memory with the threads.
 //!
-//! To the data path an attached program is an application like those inside: its part on a thread
-//! ([`part`]) moves bytes between streams and the memory of a lane (`host/lanes`). Control hears
-//! it at its socket ([`socket`], [`requests`]): who attaches, listens and connects. App sockets
-//! are off unless the startup configuration or a message enables them.
+//! To the data path, an attached program is an application like those inside the daemon: its part
+//! on a thread ([`part`]) copies data between streams and the memory of a lane (`host/lanes`). The
+//! control thread handles its requests to attach, listen and connect at the app socket ([`socket`],
+//! [`requests`]). App sockets are disabled unless the startup configuration or a message enables
+//! them.
 
+mod admission;
 mod moves;
 mod part;
 mod requests;
@@ -15,6 +17,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use control::feature::Refused;
 use net::{Parts, Router};
@@ -24,37 +27,39 @@ use crate::control::{Control, Error, Hook};
 use requests::Client;
 use socket::Socket;
 
-/// Name of the process that hears programs.
+/// Name of the process that serves app sockets.
 const PROCESS: &str = "session-app-sockets";
-/// Programs that may be attached, and that may be about to.
+/// Limit of attached programs.
 const MOST: usize = 1024;
 
-/// The folder of the daemon's sockets, in which that of app sockets is made.
+/// The folder of the daemon's sockets; the folder of app sockets is created in it.
 #[derive(Clone, Debug)]
 pub struct Folder(pub PathBuf);
 
-/// State of control.
+/// State of the control thread.
 #[derive(Default)]
 struct Programs {
-    /// Whether namespaces have sockets.
+    /// Whether app sockets are enabled.
     is_on: bool,
     /// Sockets by namespace.
     sockets: BTreeMap<u32, Socket>,
     clients: Vec<Client>,
+    /// Clones of it are with connections, also those that are being closed.
+    tickets: Arc<()>,
 }
 
-/// A program as operators see it.
+/// An attached program, for display.
 #[derive(Clone, Debug)]
 pub struct Attached {
     /// Number of its application.
     pub app: u32,
-    /// Number of its process.
+    /// Process ID.
     pub pid: u32,
     /// Number of its namespace.
     pub namespace: u32,
 }
 
-/// Programs that are attached.
+/// The attached programs.
 pub fn attached(router: &Router) -> Vec<Attached> {
     let clients = router.state::<Programs>().into_iter().flat_map(|all| &all.clients);
     clients.filter_map(Client::attached).collect()
@@ -74,10 +79,10 @@ pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Turns app sockets on or off. Those that are there go, with the programs attached through them.
+/// Enables or disables app sockets. Disabling detaches the programs that use them.
 ///
 /// # Errors
-/// [`Error::AppSocket`]: the socket of a namespace cannot be made; none is there then.
+/// [`Error::AppSocket`]: the socket of a namespace cannot be created; then none is.
 pub(crate) fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
     let all = router.own_mut::<Programs>();
     if all.is_on == is_on {
@@ -106,7 +111,7 @@ fn close_all(router: &mut Router) {
     gone.into_iter().for_each(|client| client.detach(router));
 }
 
-/// Gives a namespace its socket.
+/// Creates the socket of a namespace.
 fn open(router: &mut Router, index: u32) -> Result<(), String> {
     if router.is_trial() || !router.own::<Programs>().is_on {
         return Ok(());
@@ -114,7 +119,7 @@ fn open(router: &mut Router, index: u32) -> Result<(), String> {
     let Ok(namespace) = namespaces::at(router, index) else { return Ok(()) };
     let (id, name) = (namespace.of.id.clone(), namespace.of.socket.clone());
     let folder = router.state::<Folder>().map(|folder| folder.0.clone());
-    // Its file would be in the way of the new one.
+    // The old file would be in the way of the new one.
     router.own_mut::<Programs>().sockets.remove(&index);
     let socket = Socket::new(folder.as_deref(), &id, &name)?;
     router.processes.watch(PROCESS, socket.fd()).map_err(|e| e.to_string())?;
@@ -149,7 +154,7 @@ fn follow_namespace(router: &mut Router, index: u32, change: Change) {
     }
 }
 
-/// Moves bells to the threads that parts have moved to.
+/// Moves bells to the new threads of the programs' parts.
 fn follow_threads(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
     let mut clients = std::mem::take(&mut router.own_mut::<Programs>().clients);
     clients.iter_mut().for_each(|client| client.follow_threads(router));

@@ -1,4 +1,4 @@
-//! Bytes and datagrams between streams and the lines of a lane.
+//! Copying of data and datagrams between streams and the lines of a lane.
 
 use lanes::Broken;
 use lanes::lane::{Lane, state};
@@ -8,14 +8,18 @@ use lanes::talk;
 use super::part::Line;
 use crate::data::app::Stream;
 
-/// Seconds until a session that found no chunk is looked at again.
+/// Bytes of a session that are moved at a time, each way.
+const AT_ONCE: usize = 64 << 10;
+/// Bytes that a datagram counts for beside its own: 64 of them are as many as may go at a time.
+const DATAGRAM: usize = 1 << 10;
+/// Seconds until a session retries when no chunk is free.
 const AGAIN: f64 = 0.005;
 
-/// Parts a stream from its line.
+/// Separates a stream from its line.
 pub fn leave(line: &mut Line, stream: &mut Stream<'_>, with_reset: bool) {
     line.session = None;
-    if line.state.bits & state::DATAGRAMS != 0 {
-        // The session is the listener's.
+    if stream.is_listening() {
+        // The session belongs to the listener.
         stream.set_data(u64::MAX);
     } else if with_reset {
         stream.reset();
@@ -24,48 +28,57 @@ pub fn leave(line: &mut Line, stream: &mut Stream<'_>, with_reset: bool) {
     }
 }
 
-/// Moves what the program has written to the stream; whether the program has to look.
+/// Moves what the program has written to the stream, and takes it from the budget; whether the
+/// program has to look. What is left when that is used up, or there was much of it, is for the next
+/// turn.
 pub fn move_out(
     lane: &Lane,
     at: u32,
     line: &mut Line,
     stream: &mut Stream<'_>,
-    scratch: &mut [u8],
+    (scratch, budget): (&mut [u8], &mut usize),
 ) -> Result<bool, Broken> {
     let before = line.tx.taken();
-    if line.is_datagrams {
-        send_datagrams(lane, at, line, stream, scratch)?;
+    // Looked at once: a program that writes as fast as it is read would keep the thread for ever.
+    let available = line.tx.available(lane, at)?;
+    let most = AT_ONCE.min(*budget);
+    let (used, is_more) = if line.is_datagrams {
+        send_datagrams(lane, at, line, stream, (scratch, available, most))?
     } else {
-        loop {
-            let available = line.tx.available(lane, at)?;
-            // One byte that is not taken has the program's wish for room noted.
-            let n = available.min(stream.space().clamp(1, CHUNK));
-            if n == 0 {
-                break;
-            }
+        let mut left = available.min(most);
+        while left > 0 {
+            // Offering at least one byte registers for on_writable even without space.
+            let n = left.min(stream.space().clamp(1, CHUNK));
             line.tx.copy(lane, at, 0, &mut scratch[..n])?;
             let done = stream.write(&scratch[..n]);
             line.tx.consume(lane, at, done);
+            left -= done;
             if done < n {
                 break;
             }
         }
+        (available.min(most) - left, left == 0 && available > most)
+    };
+    *budget = budget.saturating_sub(used);
+    if is_more {
+        stream.wake();
     }
-    // The program says that it wants room, then looks; here it is the other way round.
+    // The program announces that it waits for space and then checks; here the order is reversed.
     Ok(line.tx.taken() != before && lane.state(at).has(state::WANTS_ROOM))
 }
 
+/// Sends datagrams; the bytes that they cost, and whether there are more for which there is room.
 fn send_datagrams(
     lane: &Lane,
     at: u32,
     line: &mut Line,
     stream: &mut Stream<'_>,
-    scratch: &mut [u8],
-) -> Result<(), Broken> {
-    loop {
-        let available = line.tx.available(lane, at)?;
-        if available == 0 {
-            return Ok(());
+    (scratch, mut available, most): (&mut [u8], usize, usize),
+) -> Result<(usize, bool), Broken> {
+    let mut used = 0;
+    while available > 0 {
+        if used >= most {
+            return Ok((used, true));
         }
         let mut head = [0; talk::DATAGRAM];
         if line.tx.copy(lane, at, 0, &mut head)? < head.len() {
@@ -78,25 +91,34 @@ fn send_datagrams(
         line.tx.copy(lane, at, head.len(), &mut scratch[..len])?;
         let to = Some(to).filter(|to| to.port() != 0);
         if !stream.send(&scratch[..len], to) && stream.space() < len {
-            return Ok(());
+            return Ok((used, false));
         }
-        // One that cannot be sent is lost, as others are.
+        // A datagram that cannot be sent is dropped.
         line.tx.consume(lane, at, head.len() + len);
+        available -= head.len() + len;
+        used += DATAGRAM + len;
     }
+    Ok((used, false))
 }
 
-/// Moves what the stream has received to the program; whether the program has to look.
+/// Moves what the stream has received to the program, and takes it from the budget; whether the
+/// program has to look.
 pub fn move_in(
     lane: &mut Lane,
     at: u32,
     line: &mut Line,
     stream: &mut Stream<'_>,
-    scratch: &mut [u8],
+    (scratch, budget): (&mut [u8], &mut usize),
 ) -> Result<bool, Broken> {
     let (before, bits) = (line.rx.written(), line.state.bits);
+    let (most, mut moved) = (AT_ONCE.min(*budget), 0);
     line.state.bits &= !state::WANTS_ROOM;
     let need = if line.is_datagrams { talk::LONGEST + talk::DATAGRAM } else { 1 };
     while stream.readable() > 0 {
+        if moved >= most {
+            stream.wake();
+            break;
+        }
         if line.rx.space(lane, at)? < need {
             line.state.bits |= state::WANTS_ROOM;
             lane.set_state(at, line.state);
@@ -113,12 +135,14 @@ pub fn move_in(
             n
         };
         if n == 0 {
-            // No chunk: those of other sessions have to become free.
+            // No chunk is free until other sessions free theirs.
             stream.wake_in(AGAIN);
             break;
         }
         line.rx.publish(lane, at);
+        moved += n + if line.is_datagrams { DATAGRAM } else { 0 };
     }
+    *budget = budget.saturating_sub(moved);
     if stream.is_finished() && stream.readable() == 0 {
         line.state.bits |= state::FINISHED;
     }
@@ -129,7 +153,7 @@ pub fn move_in(
     Ok(line.rx.written() != before || has_finished)
 }
 
-/// Moves one datagram; its length with its head, 0 if there was no chunk.
+/// Copies one datagram; returns its length with the header, 0 if no chunk was free.
 fn receive_datagram(
     lane: &mut Lane,
     at: u32,

@@ -1,13 +1,15 @@
-//! The part of an attached program on one thread: it moves bytes between streams and a lane.
+//! The part of an attached program on one thread: it copies data between streams and a lane.
 //!
-//! All that the program says is in its region, which it may change at any time: the lane checks
-//! it. A line that says what cannot be ends its session; several such lines, or a ring that says
-//! so, end the attachment. Bytes to send are copied here before anything looks at them.
+//! The program may change its region at any time, so the lane validates everything read from it. An
+//! invalid line ends its session; several invalid lines, or an invalid ring, end the attachment.
+//! Data to send is copied before it is examined.
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use lanes::Broken;
+use lanes::bell::Bell;
 use lanes::lane::{Lane, State, state};
 use lanes::region::{CHUNK, LINES, Word};
 use lanes::stream::{In, Out};
@@ -19,33 +21,35 @@ use crate::data::app::{Application, Stream, Turn};
 use crate::data::endpoint::Transport;
 use crate::data::session::{Failure, SessionId};
 
-/// Lines that are looked at in a turn at most.
+/// Limit of lines processed in a turn.
 const LOOKS: usize = 256;
-/// Seconds without requests after which the thread waits to be rung.
+/// Seconds without events after which the thread waits for its bell.
 const IDLE: f64 = 50e-6;
-/// Sessions that a program may break before its attachment ends.
+/// Number of invalid sessions after which the attachment ends.
 const PATIENCE: u32 = 16;
 /// EPROTO.
 const PROTOCOL: u16 = 71;
 
 /// The part of a program.
 pub struct Program {
-    /// Its place among the program's lanes.
+    /// Index of its lane.
     pub number: usize,
     lane: Option<Lane>,
     /// The program's bell.
-    bell: Arc<OwnedFd>,
-    /// Rung when the attachment is to end.
+    bell: Arc<Bell>,
+    /// Notified when the attachment is to end.
     alarm: Arc<OwnedFd>,
     lines: Vec<Line>,
     free: Vec<u32>,
-    /// Listeners for datagrams that have no line yet, and the program's words for them.
-    wanted: Vec<(u32, u64)>,
+    /// Datagram listeners without a line, and the program's opaque values.
+    wanted: BTreeMap<u32, u64>,
+    /// Bytes that may still be moved in this turn.
+    budget: usize,
     rx_limit: usize,
-    /// Sessions that the program has broken.
+    /// Number of invalid sessions.
     broken: u32,
     is_over: bool,
-    /// Whether the program is gone: only what it closed goes on.
+    /// Whether the program has ended: only sessions that it had closed continue.
     is_orphan: bool,
     is_asleep: bool,
     busy_at: f64,
@@ -54,21 +58,21 @@ pub struct Program {
 
 /// A session of the program.
 pub struct Line {
-    /// State that the router announces.
+    /// State announced by the router.
     pub state: State,
-    /// The session; `None` when it has ended.
+    /// The session; `None` after it has ended.
     pub session: Option<SessionId>,
-    /// Received bytes.
+    /// Received data.
     pub rx: Out,
-    /// Bytes to send.
+    /// Data to send.
     pub tx: In,
     is_used: bool,
     is_shut: bool,
-    /// Whether datagrams go through it.
+    /// Whether the line carries datagrams.
     pub is_datagrams: bool,
 }
 
-/// An error as the kernel numbers it.
+/// The errno of a failure.
 pub fn number(why: Failure) -> u16 {
     match why {
         Failure::Refused | Failure::Filtered => 111,
@@ -81,7 +85,7 @@ pub fn number(why: Failure) -> u16 {
     }
 }
 
-/// A session's ends and origin.
+/// Endpoints and origin of a session.
 struct Origin {
     bits: u16,
     opaque: u64,
@@ -89,11 +93,11 @@ struct Origin {
 }
 
 impl Program {
-    /// Without sessions. Without a lane it takes none.
+    /// Creates the part without sessions. Without a lane it accepts none.
     pub fn new(
         number: usize,
         lane: Option<Lane>,
-        (bell, alarm): (Arc<OwnedFd>, Arc<OwnedFd>),
+        (bell, alarm): (Arc<Bell>, Arc<OwnedFd>),
         rx_limit: usize,
     ) -> Self {
         Self {
@@ -103,7 +107,8 @@ impl Program {
             alarm,
             lines: Vec::new(),
             free: Vec::new(),
-            wanted: Vec::new(),
+            wanted: BTreeMap::new(),
+            budget: 0,
             rx_limit,
             broken: 0,
             is_over: false,
@@ -113,11 +118,12 @@ impl Program {
             scratch: vec![0; talk::LONGEST + talk::DATAGRAM],
         }
     }
-    /// Takes the datagrams of a listener.
+    /// Takes the datagrams of a listener, if it does not yet.
     pub fn want(&mut self, listener: u32, opaque: u64) {
-        self.wanted.push((listener, opaque));
+        self.wanted.insert(listener, opaque);
     }
-    /// The program is gone. How many sessions it has closed whose bytes are on their way.
+    /// Handles the end of the program; returns the number of closed sessions that still have to
+    /// send.
     pub fn orphan(&mut self) -> usize {
         self.is_orphan = true;
         let Some(lane) = &self.lane else { return 0 };
@@ -130,8 +136,7 @@ impl Program {
     }
     fn ring(&mut self) {
         if self.lane.as_mut().is_some_and(Lane::must_ring) {
-            // It can only be full of rings already.
-            let _ = write(&*self.bell, &1u64.to_ne_bytes());
+            self.bell.ring();
         }
     }
     fn post(&mut self, at: u32) {
@@ -141,12 +146,21 @@ impl Program {
             Err(Broken) => self.ruin(),
         }
     }
-    /// Asks control to end the attachment.
+    /// Requests that the control thread end the attachment.
     fn ruin(&mut self) {
         self.is_over = true;
         let _ = write(&*self.alarm, &1u64.to_ne_bytes());
     }
-    /// Takes a line for a session; `None` if all are in use.
+    /// A session's word for its line.
+    fn word(&self, at: u32) -> u64 {
+        u64::from(self.lines[at as usize].state.generation) << 32 | u64::from(at)
+    }
+    /// The line of a word, as long as it is that session's.
+    fn line_of(&self, word: u64) -> Option<u32> {
+        let line = self.lines.get(word as u32 as usize)?;
+        (line.is_used && u64::from(line.state.generation) == word >> 32).then_some(word as u32)
+    }
+    /// Allocates a line for a session; `None` if all are in use.
     fn open(&mut self, stream: Option<&Stream<'_>>, origin: &Origin) -> Option<u32> {
         if self.is_over || self.is_orphan {
             return None;
@@ -154,7 +168,7 @@ impl Program {
         let lane = self.lane.as_mut()?;
         let ends = stream.map(Stream::ends);
         let is_datagrams = ends.is_some_and(|ends| ends.transport == Transport::Udp);
-        // The longest datagram has to have room.
+        // The longest datagram has to fit.
         let least = if is_datagrams { 3 * (talk::LONGEST + talk::DATAGRAM) } else { CHUNK };
         let rx = Out::new(self.rx_limit.max(least));
         let fresh = Line {
@@ -204,20 +218,20 @@ impl Program {
         lane.set_state(at, self.lines[at as usize].state);
         Some(at)
     }
-    /// Ends a line: the program has closed it.
+    /// Frees a line that the program has closed.
     fn free(&mut self, at: u32) {
         let Some(lane) = &mut self.lane else { return };
         let line = &mut self.lines[at as usize];
         if line.is_used {
             line.rx.clear(lane);
             (line.is_used, line.session) = (false, None);
-            // The program's chunks are its own again.
+            // DEAD returns the program's chunks to it.
             let state = State { bits: state::DEAD, ..line.state };
             lane.set_state(at, state);
             self.free.push(at);
         }
     }
-    /// Tells the program that a session is not to be, or has ended.
+    /// Notifies the program that a session has failed or ended.
     fn end(&mut self, at: u32, error: u16) {
         let Some(lane) = &self.lane else { return };
         let line = &mut self.lines[at as usize];
@@ -233,16 +247,22 @@ impl Program {
             self.post(at);
         }
     }
-    /// Brings a line and its stream up to date, each with what the other has.
+    /// Synchronizes a line and its stream.
     fn settle(&mut self, stream: &mut Stream<'_>) {
-        let Ok(at) = u32::try_from(stream.data()) else { return };
-        let Some(line) = self.lines.get_mut(at as usize).filter(|line| line.is_used) else {
+        let Some(at) = self.line_of(stream.data()) else {
+            if stream.is_listening() {
+                stream.set_data(u64::MAX);
+            } else {
+                // The program has closed it while it moved.
+                stream.reset();
+            }
             return;
         };
+        let line = &mut self.lines[at as usize];
         line.session = Some(stream.id());
         let Some(lane) = &mut self.lane else { return };
         let said = lane.state(at);
-        // Its words are of another session until it has seen this one.
+        // Its state belongs to another session until the program has seen this one.
         if self.is_over || said.generation != line.state.generation {
             return;
         }
@@ -250,11 +270,13 @@ impl Program {
             leave(line, stream, true);
             return self.free(at);
         }
-        let moved = move_out(lane, at, line, stream, &mut self.scratch).and_then(|is_news| {
+        let (scratch, budget) = (&mut self.scratch[..], &mut self.budget);
+        let moved = move_out(lane, at, line, stream, (&mut *scratch, &mut *budget));
+        let moved = moved.and_then(|is_news| {
             if said.has(state::CLOSE) {
                 return Ok(is_news);
             }
-            Ok(move_in(lane, at, line, stream, &mut self.scratch)? | is_news)
+            Ok(move_in(lane, at, line, stream, (scratch, budget))? | is_news)
         });
         let Ok(is_news) = moved else {
             leave(line, stream, true);
@@ -278,15 +300,17 @@ impl Program {
             self.post(at);
         }
     }
-    /// Looks at a line that the program has announced.
+    /// Processes a line that the program has announced.
     fn look(&mut self, at: u32, turn: &mut Turn<'_>) {
         let Some(line) = self.lines.get(at as usize).filter(|line| line.is_used) else { return };
         if let Some(session) = line.session {
-            // One that has moved to this thread is looked at when its new name is known.
             if let Some(mut stream) = turn.stream(session) {
-                self.settle(&mut stream);
+                return self.settle(&mut stream);
             }
-            return;
+            // One that has moved to this thread is looked at when its new name is known.
+            if usize::from(session.thread) != turn.thread() {
+                return;
+            }
         }
         let said = self.lane.as_ref().map(|lane| lane.state(at)).unwrap_or_default();
         let is_said = said.generation == line.state.generation;
@@ -295,16 +319,20 @@ impl Program {
         }
     }
     fn begin_datagrams(&mut self, turn: &mut Turn<'_>) {
-        for (listener, opaque) in std::mem::take(&mut self.wanted) {
-            let Some(mut stream) = turn.listening(listener) else { continue };
+        while let Some((&listener, &opaque)) = self.wanted.first_key_value() {
             let origin = Origin { bits: state::DATAGRAMS, opaque, listener };
-            if let Some(at) = self.open(Some(&stream), &origin) {
-                stream.set_data(at.into());
+            if let Some(mut stream) = turn.listening(listener)
+                && self.line_of(stream.data()).is_none()
+            {
+                // It waits for a line.
+                let Some(at) = self.open(Some(&stream), &origin) else { return };
+                stream.set_data(self.word(at));
                 self.post(at);
             }
+            self.wanted.remove(&listener);
         }
     }
-    /// Ends the sessions of a program that is gone, but those that it has closed.
+    /// Ends the sessions of a program that has ended, except those that it had closed.
     fn end_orphans(&mut self, turn: &mut Turn<'_>) {
         for at in 0..self.lines.len() {
             if let Some(session) = self.lines[at].session
@@ -320,7 +348,7 @@ impl Application for Program {
     fn on_accept(&mut self, stream: &mut Stream<'_>) -> bool {
         let origin = Origin { bits: state::ACCEPTED, opaque: 0, listener: stream.listener() };
         let Some(at) = self.open(Some(stream), &origin) else { return false };
-        stream.set_data(at.into());
+        stream.set_data(self.word(at));
         self.post(at);
         true
     }
@@ -328,7 +356,7 @@ impl Application for Program {
         let origin = Origin { bits: state::CONNECTED, opaque: stream.data(), listener: u32::MAX };
         match self.open(Some(stream), &origin) {
             Some(at) => {
-                stream.set_data(at.into());
+                stream.set_data(self.word(at));
                 self.post(at);
             }
             None => stream.reset(),
@@ -352,10 +380,9 @@ impl Application for Program {
     fn on_timer(&mut self, stream: &mut Stream<'_>) {
         self.settle(stream);
     }
-    fn on_reset(&mut self, id: SessionId, data: u64, why: Failure) {
-        let line = self.lines.get(data as usize);
-        if line.is_some_and(|line| line.is_used && line.session == Some(id)) {
-            self.end(data as u32, number(why));
+    fn on_reset(&mut self, _: SessionId, data: u64, why: Failure) {
+        if let Some(at) = self.line_of(data) {
+            self.end(at, number(why));
         }
     }
     fn has_turns(&self) -> bool {
@@ -365,6 +392,7 @@ impl Application for Program {
         if self.is_over {
             return false;
         }
+        self.budget = turn.share();
         if self.is_orphan {
             self.end_orphans(turn);
             return false;

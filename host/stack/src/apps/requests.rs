@@ -1,120 +1,161 @@
-//! Connections of programs: what they ask for, and what they are answered.
+//! Connections of programs at app sockets: requests and answers.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use control::process::{Event, Wake};
+use control::socket::Elsewhere;
 use graph::InputState;
-use lanes::lane::Lane;
 use lanes::talk::{self, Message};
 use net::Router;
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::{Shutdown, shutdown};
 
 use super::part::Program;
 use super::{Attached, MOST, PROCESS, Programs};
-use crate::control::{Error as ControlError, namespaces};
-use crate::data::apps::{self, Error, Options};
+use crate::control::Error as ControlError;
+use crate::data::apps::{self, Error};
 use crate::data::connecting::{self, Connect};
 use crate::data::endpoint::{Endpoint, Transport};
 
-/// Messages of a program in one go.
+/// Limit of messages of a program per turn.
 const MESSAGES: usize = 64;
-/// Programs that may be about to attach at a time.
+/// Time that a turn may take. What is left is heard in the next one, before others.
+const TURN: Duration = Duration::from_millis(2);
+/// Programs that may be about to attach at a time, with connections that are being closed.
 const CALLERS: usize = 64;
-/// Seconds that a program may take to attach, and that one with a wrong secret waits.
-const PATIENCE: f64 = 1.0;
-/// Seconds for which closed sessions of a program that is gone still send.
+/// Seconds in which a program has to attach, and after which one with a wrong secret is closed.
+pub(super) const PATIENCE: f64 = 1.0;
+/// Seconds for which closed sessions of a program that has ended may still send.
 const LINGER: f64 = 30.0;
-/// Seconds between looks at them.
+/// Interval for checking them in seconds.
 const LOOK: f64 = 0.05;
-/// Listeners of a program at most.
+/// Limit of listeners of a program.
 const LISTENERS: usize = 4096;
-/// Bytes of FIFOs that a program may ask for.
-const FIFOS: (u32, u32) = (4096, 1 << 26);
-/// First bytes of messages of the original's library.
+/// First bytes of messages of VPP's own library.
 const FOREIGN: std::ops::RangeInclusive<u8> = 1..=7;
 /// Length of these messages.
 const FOREIGN_LEN: usize = 209;
 
 /// A connection.
 pub struct Client {
-    socket: OwnedFd,
-    /// Its namespace: that of the socket, until it attaches to another.
+    socket: Elsewhere<(OwnedFd, Arc<()>)>,
+    /// Its namespace; that of the socket until it attaches to another one.
     pub namespace: u32,
-    pid: u32,
-    /// When it is closed.
-    deadline: Option<f64>,
-    /// Whether messages may be left of the last turn.
+    pub(super) pid: u32,
+    /// Number of its user.
+    pub(super) uid: u32,
+    /// Whether it had a wrong secret, or is treated so: nothing more of it is heard.
+    pub(super) has_guessed: bool,
+    /// Time at which it is closed.
+    pub(super) deadline: Option<f64>,
+    /// Whether messages may be left from the last turn.
     has_more: bool,
-    app: Option<App>,
+    pub(super) app: Option<App>,
 }
 
 /// Its application.
-struct App {
-    index: u32,
-    alarm: Arc<OwnedFd>,
-    lanes: Rc<RefCell<Vec<Made>>>,
-    listeners: Vec<u32>,
-    /// Whether it is gone.
-    is_gone: bool,
+pub(super) struct App {
+    pub(super) index: u32,
+    pub(super) alarm: Arc<OwnedFd>,
+    pub(super) lanes: Rc<RefCell<Vec<Made>>>,
+    /// Listeners, and the program's words for those of datagrams of all peers.
+    pub(super) listeners: BTreeMap<u32, Option<u64>>,
+    /// Whether the program has ended.
+    pub(super) is_gone: bool,
 }
 
 /// A lane of a program.
-struct Made {
+pub(super) struct Made {
     /// The thread that its bell wakes.
-    thread: usize,
-    bell: OwnedFd,
-    /// Files of the regions, until the program has them.
-    files: Option<[OwnedFd; 2]>,
+    pub(super) thread: usize,
+    pub(super) bell: OwnedFd,
+    /// Files of the regions, until they are sent to the program.
+    pub(super) files: Option<[OwnedFd; 2]>,
 }
 
 /// The end of a connection.
-struct Ended;
+pub(super) struct Ended;
 
-fn bell() -> std::io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
+/// A turn of the process.
+pub(super) struct Turn {
+    start: Instant,
+    /// Connections with wrong secrets by user.
+    pub(super) guesses: BTreeMap<u32, usize>,
+}
+
+impl Turn {
+    fn is_over(&self) -> bool {
+        self.start.elapsed() > TURN
+    }
 }
 
 /// A turn of the process.
 pub fn run(router: &mut Router, _: Event) -> Wake {
     let mut clients = std::mem::take(&mut router.own_mut::<Programs>().clients);
-    accept(router, &mut clients);
-    let mut kept = Vec::with_capacity(clients.len());
-    for mut client in clients {
-        match client.hear(router) {
+    let is_full = accept(router, &mut clients);
+    let mut turn = Turn { start: Instant::now(), guesses: BTreeMap::new() };
+    for client in clients.iter().filter(|client| client.has_guessed) {
+        *turn.guesses.entry(client.uid).or_default() += 1;
+    }
+    let (mut kept, mut left) = (Vec::with_capacity(clients.len()), clients.into_iter());
+    for mut client in left.by_ref() {
+        match client.hear(router, &mut turn) {
             Ok(()) => kept.push(client),
             Err(Ended) => client.detach(router),
         }
+        if turn.is_over() {
+            break;
+        }
     }
+    // Those that had no turn are the first of the next one.
+    let mut left: Vec<_> = left.collect();
+    left.iter_mut().for_each(|client| client.has_more = true);
+    left.append(&mut kept);
+    let kept = left;
     let now = router.now();
-    let next = kept.iter().filter_map(|client| client.next(now)).reduce(f64::min);
-    // None can have come meanwhile: requests change no list of clients.
+    let wait = is_full.then_some(LOOK);
+    let next = kept.iter().filter_map(|client| client.next(now)).chain(wait).reduce(f64::min);
+    // Requests do not add clients, so the list is empty here.
     router.own_mut::<Programs>().clients = kept;
     match next {
-        Some(seconds) => Wake::AfterOrEvent(std::time::Duration::from_secs_f64(seconds.max(0.001))),
+        Some(seconds) => Wake::AfterOrEvent(Duration::from_secs_f64(seconds.max(0.001))),
         None => Wake::OnEvent,
     }
 }
 
-fn accept(router: &mut Router, clients: &mut Vec<Client>) {
+/// Accepts connections, as many as may be about to attach; whether these are as many.
+fn accept(router: &mut Router, clients: &mut Vec<Client>) -> bool {
     let mut new = Vec::new();
-    for (namespace, socket) in &router.own::<Programs>().sockets {
-        new.extend(std::iter::from_fn(|| socket.accept()).map(|it| (*namespace, it)));
-    }
-    for (namespace, (socket, pid)) in new {
-        let callers = clients.iter().filter(|client| client.app.is_none()).count();
-        let has_room = callers < CALLERS && clients.len() < MOST;
-        if has_room && router.processes.watch(PROCESS, socket.as_fd()).is_ok() {
-            let deadline = Some(router.now() + PATIENCE);
-            clients.push(Client { socket, namespace, pid, deadline, has_more: true, app: None });
+    let Programs { sockets, tickets, .. } = router.own::<Programs>();
+    let attached = clients.iter().filter(|client| client.app.is_some()).count();
+    let is_full = || Arc::strong_count(tickets) > CALLERS + attached;
+    for (namespace, socket) in sockets {
+        while !is_full()
+            && let Some((socket, pid, uid)) = socket.accept()
+        {
+            let socket = Elsewhere::new((socket.into_inner(), Arc::clone(tickets)));
+            new.push((*namespace, socket, pid, uid));
         }
     }
+    let is_full = is_full();
+    for (namespace, socket, pid, uid) in new {
+        if clients.len() < MOST && router.processes.watch(PROCESS, socket.0.as_fd()).is_ok() {
+            let deadline = Some(router.now() + PATIENCE);
+            let (has_guessed, has_more) = (false, true);
+            let client =
+                Client { socket, namespace, pid, uid, has_guessed, deadline, has_more, app: None };
+            clients.push(client);
+        }
+    }
+    is_full
 }
 
-/// The number of an error, as the kernel's.
-fn number(why: &Error) -> i32 {
+/// The errno of an error, negative.
+pub(super) fn number(why: &Error) -> i32 {
     -match why {
         Error::InUse(_) | Error::Taken(_) => 98,
         Error::NoAddress(_) | Error::NoPort(_) => 99,
@@ -137,12 +178,12 @@ fn endpoint(message: &Message) -> Option<Endpoint> {
 }
 
 impl Client {
-    /// The program as operators see it, once it has attached.
+    /// The program for display, once it has attached.
     pub fn attached(&self) -> Option<Attached> {
         let app = self.app.as_ref()?.index;
         Some(Attached { app, pid: self.pid, namespace: self.namespace })
     }
-    /// Seconds until it is to be looked at.
+    /// Seconds until it has to be processed.
     fn next(&self, now: f64) -> Option<f64> {
         let is_gone = self.app.as_ref().is_some_and(|app| app.is_gone);
         let deadline = self.deadline.map(|deadline| deadline - now);
@@ -154,14 +195,14 @@ impl Client {
             deadline
         }
     }
-    /// Detaches it.
-    pub fn detach(self, router: &mut Router) {
-        if let Some(app) = self.app {
+    /// Detaches the program.
+    pub fn detach(mut self, router: &mut Router) {
+        if let Some(app) = self.app.take() {
             app.lanes.borrow().iter().for_each(|lane| lane.unwatch(router));
             apps::detach(router, app.index);
         }
     }
-    fn hear(&mut self, router: &mut Router) -> Result<(), Ended> {
+    fn hear(&mut self, router: &mut Router, turn: &mut Turn) -> Result<(), Ended> {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= router.now());
         if self.app.as_ref().is_some_and(|app| app.is_gone) {
             return if is_late { Err(Ended) } else { self.linger(router) };
@@ -169,37 +210,50 @@ impl Client {
         if is_late {
             return Err(Ended);
         }
+        if self.has_guessed {
+            return Ok(());
+        }
         if let Some(app) = &self.app
             && rustix::io::read(&*app.alarm, &mut [0; 8]).is_ok()
         {
             let log = router.log.class("session", "app-socket");
-            log.warn(format_args!("process {} has broken the shared memory: detached", self.pid));
+            log.warn(format_args!(
+                "process {} violated the shared memory protocol: detached",
+                self.pid
+            ));
             return Err(Ended);
         }
         self.has_more = false;
         for _ in 0..MESSAGES {
-            let (mut bytes, mut files) = ([0; talk::MESSAGE], Vec::new());
-            // Descriptors of programs are closed: none is ever asked for.
-            match talk::receive(&self.socket, &mut bytes, &mut files) {
+            // Descriptors are never asked for, and not even received.
+            if talk::has_files(&self.socket.0) {
+                return Err(Ended);
+            }
+            let mut bytes = [0; talk::MESSAGE];
+            match talk::receive(&self.socket.0, &mut bytes, &mut Vec::new()) {
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(()),
                 Ok(0) | Err(_) => return self.linger(router),
-                Ok(len) => self.take(router, &bytes[..len.min(bytes.len())])?,
+                Ok(len) => self.take(router, &bytes[..len.min(bytes.len())], turn)?,
+            }
+            if self.has_guessed {
+                return Ok(());
+            }
+            if turn.is_over() {
+                break;
             }
         }
-        // Others have their turn first: the descriptor says nothing more of what waits in it.
+        // Other work gets its turn first; the descriptor does not signal the remaining messages.
         self.has_more = true;
         Ok(())
     }
-    /// Keeps a program that is gone as long as what it closed is on its way.
+    /// Keeps the state of a program that has ended until its closed sessions are sent.
     fn linger(&mut self, router: &mut Router) -> Result<(), Ended> {
         let app = self.app.as_mut().ok_or(Ended)?;
         if !app.is_gone {
             app.is_gone = true;
             self.deadline = Some(router.now() + LINGER);
-            for listener in std::mem::take(&mut app.listeners) {
-                // It exists: the program's list has it.
-                let _ = apps::unlisten(router, listener);
-            }
+            let own: Vec<_> = std::mem::take(&mut app.listeners).into_keys().collect();
+            apps::unlisten_all(router, &own);
         }
         let left = apps::ask_parts(router, app.index, Program::orphan);
         match left {
@@ -207,120 +261,36 @@ impl Client {
             _ => Err(Ended),
         }
     }
-    fn say(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<(), Ended> {
-        // One that does not read is as good as gone.
-        talk::send(&self.socket, message, files).map_err(|_| Ended)
+    pub(super) fn say(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<(), Ended> {
+        // A program that does not read is treated as ended.
+        talk::send(&self.socket.0, message, files).map_err(|_| Ended)
     }
-    fn take(&mut self, router: &mut Router, bytes: &[u8]) -> Result<(), Ended> {
+    fn take(&mut self, router: &mut Router, bytes: &[u8], turn: &mut Turn) -> Result<(), Ended> {
         if self.app.is_none() && bytes.first().is_some_and(|kind| FOREIGN.contains(kind)) {
             return self.refuse_foreign(router);
         }
         let message = Message::parse(bytes).ok_or(Ended)?;
         match (message.kind, &self.app) {
-            (talk::HELLO, None) => self.attach(router, &message),
+            (talk::HELLO, None) => self.attach(router, &message, turn),
             (talk::LISTEN, Some(_)) => self.listen(router, &message),
             (talk::UNLISTEN, Some(_)) => self.unlisten(router, &message),
             (talk::CONNECT, Some(_)) => self.connect(router, &message),
             _ => Err(Ended),
         }
     }
-    /// Answers a client of the original's library in its own words: an attach reply with `retval`
-    /// "not supported".
+    /// Answers a client that uses VPP's own library with its attach reply, `retval` "not
+    /// supported".
     fn refuse_foreign(&self, router: &Router) -> Result<(), Ended> {
         let mut reply = [0; FOREIGN_LEN];
         reply[0] = 2;
         reply[1..5].copy_from_slice(&(-10i32).to_le_bytes());
-        // It may be gone.
-        let _ = talk::send_bytes(&self.socket, &reply, &[]);
+        // The client may have disconnected.
+        let _ = talk::send_bytes(&self.socket.0, &reply, &[]);
         router.log.class("session", "app-socket").warn(format_args!(
-            "client of the original's library (process {}): use libvppcom.so of this router",
+            "process {} uses VPP's own library: use libvppcom.so of this router",
             self.pid
         ));
         Err(Ended)
-    }
-    fn attach(&mut self, router: &mut Router, hello: &Message) -> Result<(), Ended> {
-        if self.deadline.is_none_or(|deadline| deadline <= router.now()) {
-            return Err(Ended);
-        }
-        match self.admit(router, hello) {
-            Ok(bell) => {
-                self.deadline = None;
-                let app = self.app.as_ref().map_or(0, |app| app.index);
-                let welcome = Message { token: app, ..Message::new(talk::WELCOME) };
-                self.say(&welcome, &[bell.as_fd()])?;
-                self.follow_threads(router);
-                let done = Message { token: hello.token, ..Message::new(talk::DONE) };
-                self.say(&done, &[])
-            }
-            Err(why) => {
-                let log = router.log.class("session", "app-socket");
-                log.warn(format_args!("process {}: {}: {why}", self.pid, hello.name));
-                let value = number(&why);
-                let welcome = Message { value, ..Message::new(talk::WELCOME) };
-                if value != -13 {
-                    self.say(&welcome, &[])?;
-                    return Err(Ended);
-                }
-                // Guesses take their time: it is closed without an answer when that is over.
-                Ok(())
-            }
-        }
-    }
-    /// Attaches an application; the program's bell.
-    fn admit(&mut self, router: &mut Router, hello: &Message) -> Result<Arc<OwnedFd>, Error> {
-        let own = namespaces::at(router, self.namespace)?.of.id.clone();
-        let namespace = if hello.namespace.is_empty() { own } else { hello.namespace.clone() };
-        let fifo = |size: u32| match size {
-            0 => Options::default().rx_fifo,
-            size => size.clamp(FIFOS.0, FIFOS.1),
-        };
-        let scope = hello.flags & (talk::LOCAL | talk::GLOBAL);
-        let options = Options {
-            namespace: namespace.clone(),
-            secret: hello.number,
-            rx_fifo: fifo(hello.sizes[0]),
-            tx_fifo: fifo(hello.sizes[1]),
-            is_local: scope & talk::LOCAL != 0,
-            // Without a word about it, sessions are with hosts.
-            is_global: scope != talk::LOCAL,
-            ..Options::default()
-        };
-        let no_memory = |_| Error::TooManyListeners;
-        let bells = (Arc::new(bell().map_err(no_memory)?), Arc::new(bell().map_err(no_memory)?));
-        let (ours, alarm) = bells.clone();
-        let made = Rc::new(RefCell::new(Vec::new()));
-        let (to, rx_limit) = (Rc::clone(&made), options.rx_fifo as usize);
-        let make = move |thread| -> Box<dyn crate::data::app::Application> {
-            let mut all = to.borrow_mut();
-            let lane = bell().and_then(|bell| Lane::create().map(|lane| (bell, lane)));
-            let lane = lane.map(|(bell, (lane, files))| {
-                all.push(Made { thread, bell, files: Some(files) });
-                lane
-            });
-            // Without memory for it, the thread has no sessions of the program.
-            Box::new(Program::new(all.len().wrapping_sub(1), lane.ok(), bells.clone(), rx_limit))
-        };
-        let name = self.name(router, &hello.name);
-        let index = apps::attach(router, &name, options, make)?;
-        self.namespace = namespaces::index_of(router, &namespace)?;
-        // It is looked at with every turn even if this fails.
-        let _ = router.processes.watch(PROCESS, alarm.as_fd());
-        let lanes = Rc::clone(&made);
-        self.app = Some(App { index, alarm, lanes, listeners: Vec::new(), is_gone: false });
-        Ok(ours)
-    }
-    /// A name like that which the program gives itself, and that no other has.
-    fn name(&self, router: &Router, wanted: &str) -> String {
-        let letter = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let mut name: String = wanted.chars().take(40).map(letter).collect();
-        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            name.insert_str(0, "app-");
-        }
-        let is_free =
-            |name: &String| crate::control::apps::all(router).all(|(_, app)| app.name != *name);
-        let numbered = (1..).map(|n| format!("{name}-{}-{n}", self.pid));
-        let mut names = [name.clone()].into_iter().chain(numbered);
-        names.find(is_free).expect("applications are fewer than numbers")
     }
     fn done(&self, request: &Message, result: Result<i32, i32>) -> Result<(), Ended> {
         let value = result.unwrap_or_else(|number| number);
@@ -331,17 +301,17 @@ impl Client {
         let by_peer = request.transport == 0 || request.flags & talk::BY_PEER != 0;
         let result = match endpoint(request) {
             None => Err(-22),
-            // Port 0 would take all ports.
+            // Port 0 would match all ports.
             Some(to) if to.port == 0 => Err(-22),
             Some(_) if app.listeners.len() >= LISTENERS => Err(-12),
             Some(to) => apps::listen(router, app.index, to, by_peer).map_err(|e| number(&e)),
         };
         if let Ok(listener) = result {
-            app.listeners.push(listener);
+            let opaque = request.number;
+            app.listeners.insert(listener, (!by_peer).then_some(opaque));
             if !by_peer {
-                let opaque = request.number;
                 let want = move |part: &mut Program| part.want(listener, opaque);
-                // A thread that does not answer takes no datagrams.
+                // A thread that does not answer accepts no datagrams.
                 let _ = apps::ask_parts(router, app.index, want);
                 wake(router);
             }
@@ -351,9 +321,7 @@ impl Client {
     fn unlisten(&mut self, router: &mut Router, request: &Message) -> Result<(), Ended> {
         let app = self.app.as_mut().ok_or(Ended)?;
         let listener = request.value.cast_unsigned();
-        let own = app.listeners.iter().position(|own| *own == listener);
-        let result = own.ok_or(-77).map(|at| {
-            app.listeners.swap_remove(at);
+        let result = app.listeners.remove(&listener).ok_or(-77).map(|_| {
             // It exists: the program's list has it.
             let _ = apps::unlisten(router, listener);
             0
@@ -368,7 +336,8 @@ impl Client {
         });
         self.done(request, result.map(|()| 0))
     }
-    /// Gives the program lanes that it has not, and has their bells ring on their threads.
+    /// Gives the program lanes that it has not, has their bells ring on their threads, and has new
+    /// threads take datagrams.
     pub fn follow_threads(&mut self, router: &mut Router) {
         let Some(app) = &self.app else { return };
         let places = apps::ask_places(router, app.index, |part: &mut Program| part.number);
@@ -378,16 +347,34 @@ impl Client {
             let Some(lane) = lanes.get_mut(number) else { continue };
             lane.unwatch(router);
             lane.thread = thread;
-            // A bell that cannot ring leaves the thread to look when it is awake.
+            // Without the bell, the thread checks only while it is awake.
             let _ = router.engine.watch_rings(thread, node, lane.bell.as_fd());
         }
         for (number, lane) in (0..).zip(lanes.iter_mut()) {
             if let Some([d, a]) = lane.files.take() {
                 let message = Message { token: number, ..Message::new(talk::LANE) };
-                // One that does not read it is gone soon.
+                // A program that does not read it will be detached.
                 let _ = self.say(&message, &[d.as_fd(), a.as_fd(), lane.bell.as_fd()]);
             }
         }
+        drop(lanes);
+        let wanted = app.listeners.iter().filter_map(|(of, opaque)| Some((*of, (*opaque)?)));
+        let wanted: Vec<_> = wanted.collect();
+        if !wanted.is_empty() {
+            let want = move |part: &mut Program| {
+                wanted.iter().for_each(|(listener, opaque)| part.want(*listener, *opaque));
+            };
+            // A thread that does not answer takes no datagrams.
+            let _ = apps::ask_parts(router, app.index, want);
+            wake(router);
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The program knows at once, however long it takes to close.
+        let _ = shutdown(&self.socket.0, Shutdown::Both);
     }
 }
 
@@ -398,7 +385,7 @@ impl Made {
     }
 }
 
-/// Gives the threads a turn.
+/// Wakes the threads for a turn.
 fn wake(router: &mut Router) {
     let node = crate::data::turning(router);
     for thread in router.engine.data_threads() {

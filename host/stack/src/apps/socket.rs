@@ -1,25 +1,28 @@
-//! App sockets: one for each namespace, of sequenced packets.
+//! App sockets: one SOCK_SEQPACKET socket per namespace.
+//!
+//! Each process that may connect can put descriptors into a socket's queue, which the kernel closes
+//! with it: so sockets are closed elsewhere, as that takes as long as the sender likes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use control::cli::io_text;
-use control::socket::SocketFile;
+use control::socket::{Elsewhere, Listening, SocketFile};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
     socket_with, sockopt,
 };
 
-/// Connections that may wait to be accepted.
+/// Backlog of connections.
 const BACKLOG: i32 = 64;
-/// Folder of sockets without a name of their own.
+/// Folder of sockets with default names.
 const FOLDER: &str = "app_ns_sockets";
 
 /// A socket that programs connect to.
 pub struct Socket {
-    socket: OwnedFd,
-    /// Goes away with the socket; without one the name is abstract.
+    socket: Listening,
+    /// The file, deleted with the socket; `None` for an abstract name.
     file: Option<SocketFile>,
 }
 
@@ -53,7 +56,7 @@ fn path_of(folder: Option<&Path>, id: &str, name: &str) -> Result<PathBuf, Strin
 }
 
 impl Socket {
-    /// The socket of a namespace. A name that starts with `@` is abstract.
+    /// Creates the socket of a namespace. A name that starts with `@` is abstract.
     ///
     /// # Errors
     /// The reason.
@@ -62,7 +65,7 @@ impl Socket {
         if let Some(name) = name.strip_prefix('@') {
             let address = SocketAddrUnix::new_abstract_name(name.as_bytes());
             let socket = bound(&address.map_err(|e| failed(e.into()))?).map_err(failed)?;
-            return Ok(Self { socket, file: None });
+            return Ok(Self { socket: Listening::new(socket), file: None });
         }
         let path = path_of(folder, id, name)?;
         let is_served = |path: &Path| {
@@ -72,21 +75,22 @@ impl Socket {
         };
         let made = SocketFile::appear(&path, is_served, |path| bound(&SocketAddrUnix::new(path)?));
         let (socket, file) = made.map_err(failed)?;
-        Ok(Self { socket, file: Some(file) })
+        Ok(Self { socket: Listening::new(socket), file: Some(file) })
     }
-    /// Its descriptor.
+    /// Its file descriptor.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-    /// The next connection and the number of its process, if one waits. At an abstract name only
-    /// this user's and root's are accepted: there is no file whose mode could say so.
-    pub fn accept(&self) -> Option<(OwnedFd, u32)> {
+    /// The next connection, and the numbers of its process and user, if one waits. At an abstract
+    /// name only this user's and root's are accepted: there is no file whose mode could say so.
+    pub fn accept(&self) -> Option<(Elsewhere<OwnedFd>, u32, u32)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
-            let socket = accept_with(&self.socket, flags).ok()?;
+            let socket = Elsewhere::new(accept_with(&self.socket, flags).ok()?);
             let Ok(who) = sockopt::socket_peercred(&socket) else { continue };
             if self.file.is_some() || who.uid.is_root() || who.uid == rustix::process::geteuid() {
-                return Some((socket, who.pid.as_raw_nonzero().get().cast_unsigned()));
+                let pid = who.pid.as_raw_nonzero().get().cast_unsigned();
+                return Some((socket, pid, who.uid.as_raw()));
             }
         }
     }

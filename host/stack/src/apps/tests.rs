@@ -14,6 +14,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::{Folder, enable};
 
+mod attacks;
+
 /// A router with app sockets in a folder of its own.
 struct Rig {
     bench: Bench,
@@ -36,6 +38,10 @@ struct Peer {
 }
 
 fn rig() -> Rig {
+    rig_on(1)
+}
+
+fn rig_on(threads: usize) -> Rig {
     // Paths of sockets are short.
     static COUNT: Mutex<u32> = Mutex::new(0);
     let mut count = COUNT.lock().unwrap();
@@ -43,7 +49,7 @@ fn rig() -> Rig {
     let folder = std::env::temp_dir().join(format!("fv-apps-{}-{count}", std::process::id()));
     drop(count);
     std::fs::create_dir_all(&folder).unwrap();
-    let mut bench = Bench::plugged(&[crate::FEATURE]);
+    let mut bench = Bench::plugged_on(threads, &[crate::FEATURE]);
     bench.control(|router, _| {
         router.insert(Folder(folder.clone()));
         enable(router, true).unwrap();

@@ -1,15 +1,15 @@
-//! Names of applications: each that is attached has a number, and belongs to a namespace.
+//! Names of applications: each attached application has a number and belongs to a namespace.
 
 use std::collections::BTreeMap;
 
 use net::Router;
 
 use super::error::Error;
-use super::{Control, check_enabled, namespaces, profiles};
+use super::{Control, check_enabled, filters, namespaces, profiles};
 
-/// Applications at most.
+/// Limit of applications.
 pub const MOST_APPS: usize = 1024;
-/// Letters of a name at most.
+/// Longest name in bytes.
 const LONGEST_NAME: usize = 63;
 
 /// An application.
@@ -25,7 +25,7 @@ pub struct App {
 #[derive(Debug, Default)]
 pub(super) struct Apps(BTreeMap<u32, App>);
 
-/// Enters an application and returns its number.
+/// Adds an application and returns its number.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -48,13 +48,15 @@ pub fn add(router: &mut Router, name: &str, namespace: u32) -> Result<u32, Error
     Ok(index)
 }
 
-/// Takes an application out, with its TLS profiles.
+/// Takes an application out, with its TLS profiles and the rules that send connections to it: its
+/// number may be another's next.
 pub fn remove(router: &mut Router, index: u32) {
     router.own_mut::<Control>().apps.0.remove(&index);
     profiles::forget(router, index);
+    filters::forget_app(router, index);
 }
 
-/// The number of an application, by that or by its name.
+/// The number of an application given by number or name.
 ///
 /// # Errors
 /// [`Error::UnknownApp`].

@@ -1,4 +1,4 @@
-//! Certificates with their keys, for TLS. A key is neither shown nor saved, and is overwritten in
+//! Certificates and their keys, for TLS. A key is neither shown nor saved, and is overwritten in
 //! memory when its certificate is deleted.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use zeroize::Zeroizing;
 use super::error::Error;
 use super::{Control, check_enabled};
 
-/// Certificates at most.
+/// Limit of certificates.
 pub const MOST_CERTIFICATES: usize = 1024;
-/// Certificates of a chain at most.
+/// Limit of certificates in a chain.
 const MOST_IN_CHAIN: usize = 16;
-/// The first number; clients take 0 for none.
+/// The first index; clients treat 0 as none.
 const FIRST: u32 = 1;
 
-/// The bytes of a private key, by its format.
+/// Formats of private keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Pkcs1,
@@ -72,7 +72,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Reads both, in PEM.
+    /// Parses both from PEM.
     ///
     /// # Errors
     /// [`Error::BadCertificate`].
@@ -81,7 +81,7 @@ impl Certificate {
             CertificateDer::pem_slice_iter(chain).take(MOST_IN_CHAIN + 1).collect();
         let chain = chain.map_err(|_| Error::BadCertificate("the certificate is not in PEM"))?;
         if chain.is_empty() {
-            return Err(Error::BadCertificate("there is no certificate in the PEM text"));
+            return Err(Error::BadCertificate("the PEM text has no certificate"));
         }
         if chain.len() > MOST_IN_CHAIN {
             return Err(Error::BadCertificate("a chain has at most 16 certificates"));
@@ -91,10 +91,10 @@ impl Certificate {
         Ok(read)
     }
 
-    /// The pair, as TLS signs with it.
+    /// The pair, ready for signing in TLS.
     ///
     /// # Errors
-    /// [`Error::BadCertificate`]: a kind of key that is not supported, or that of another
+    /// [`Error::BadCertificate`]: the key type is not supported, or the key belongs to another
     /// certificate.
     pub fn certified(&self) -> Result<CertifiedKey, Error> {
         let key = any_supported_type(&self.key.borrowed()).map_err(|_| {
@@ -106,9 +106,9 @@ impl Certificate {
                 Ok(pair)
             }
             Err(rustls::Error::InconsistentKeys(_)) => {
-                Err(Error::BadCertificate("the key is that of another certificate"))
+                Err(Error::BadCertificate("the key belongs to another certificate"))
             }
-            Err(_) => Err(Error::BadCertificate("the certificate cannot be read")),
+            Err(_) => Err(Error::BadCertificate("the certificate is malformed")),
         }
     }
 
@@ -135,7 +135,7 @@ impl Certificates {
     }
 }
 
-/// Adds a certificate with its key, both in PEM, and returns its number.
+/// Adds a certificate with its key, both in PEM, and returns its index.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -152,7 +152,7 @@ pub fn add(router: &mut Router, chain: &[u8], key: &[u8]) -> Result<u32, Error> 
     Ok(index)
 }
 
-/// Deletes a certificate; connections that use it go on.
+/// Deletes a certificate; connections that use it continue.
 ///
 /// # Errors
 /// [`Error::NoCertificate`].

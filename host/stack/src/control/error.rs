@@ -1,4 +1,4 @@
-//! Reasons for which requests are refused. Messages of the module `session` have numbers of their
+//! Reasons for refusing requests. API messages of the module `session` have error numbers of their
 //! own.
 
 use control::feature::Refusal;
@@ -8,19 +8,19 @@ use super::apps::MOST_APPS;
 use super::profiles::MOST_PROFILES;
 use super::{MOST_CERTIFICATES, MOST_NAMESPACES, MOST_RULES, MOST_SDL, MOST_SOURCES};
 
-/// Reasons for which a request is refused.
+/// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
-    /// the session layer is disabled: session enable
+    /// the session layer is disabled, use `session enable'
     #[retval(FEATURE_DISABLED)]
     Disabled,
-    /// session rules need rt-backend rule-table: session disable, then session enable
+    /// session rules need rt-backend rule-table, use `session disable', then `session enable'
     #[retval(FEATURE_DISABLED)]
     NoRuleTable,
-    /// deny rules need rt-backend sdl: session disable, then session enable rt-backend sdl
+    /// deny rules need rt-backend sdl, use `session disable', then `session enable rt-backend sdl'
     #[retval(FEATURE_DISABLED)]
     NoSdl,
-    /// rt-backend is {0}: session disable first
+    /// rt-backend is {0}, use `session disable' first
     #[retval(-19)]
     OtherBackend(&'static str),
     /// no such namespace `{0}'
@@ -44,25 +44,25 @@ pub enum Error {
     /// no {0} table {1}
     #[retval(-19)]
     NoTable(&'static str, u32),
-    /// a namespace needs a table of IPv4 or IPv6
+    /// a namespace needs an IPv4 or IPv6 table
     #[retval(-19)]
     NoTables,
-    /// wrong secret of namespace `{0}'
+    /// wrong secret for namespace `{0}'
     #[retval(-38)]
     WrongSecret(String),
     /// a socket name needs 1 to 107 letters, digits and punctuation marks
     #[retval(-19)]
     BadSocketName,
-    /// local and remote prefix are of one IP version
+    /// local and remote prefix must have the same IP version
     #[retval(-19)]
     MixedVersions,
     /// namespace `{0}' has no {1} table
     #[retval(-19)]
     NoTableOf(String, &'static str),
-    /// rules are for tcp and udp
+    /// rules must be for tcp or udp
     #[retval(-10)]
     BadTransport,
-    /// a tag needs up to 63 letters, digits and punctuation marks
+    /// a tag has up to 63 letters, digits and punctuation marks
     #[retval(-19)]
     BadTag,
     /// a table has at most {MOST_RULES} rules
@@ -77,10 +77,10 @@ pub enum Error {
     /// a table has at most {MOST_SDL} deny rules
     #[retval(-4)]
     TooManySdl,
-    /// app sockets stay while there are namespaces with sockets of their own
+    /// app sockets cannot be disabled while namespaces have sockets of their own
     #[retval(-1)]
     NamespacesExist,
-    /// applications attach with the client library of this router
+    /// applications must attach with the client library of this router
     #[retval(-10)]
     ForeignClient,
     /// {0}
@@ -95,7 +95,7 @@ pub enum Error {
     /// application `{0}' is attached
     #[retval(-14)]
     AppExists(String),
-    /// an application needs a name of 1 to 63 letters that is no number
+    /// the name of an application must have 1 to 63 letters and not be a number
     #[retval(-19)]
     BadAppName,
     /// at most {MOST_APPS} applications
@@ -119,13 +119,13 @@ pub enum Error {
     /// the first address is after the last
     #[retval(INVALID_VALUE)]
     BackwardRange,
-    /// both addresses are of one IP version
+    /// both addresses must have the same IP version
     #[retval(INVALID_ADDRESS_FAMILY)]
     MixedRange,
     /// a table has at most {MOST_SOURCES} source addresses
     #[retval(LIMIT_EXCEEDED)]
     TooManySources,
-    /// these source addresses are configured
+    /// these source addresses are already configured
     #[retval(VALUE_EXIST)]
     SourceExists,
     /// no such source addresses
@@ -134,7 +134,7 @@ pub enum Error {
     /// no IP table {0}
     #[retval(NO_SUCH_FIB)]
     NoVrf(u32),
-    /// the data plane has an error: {0}
+    /// error in the data plane: {0}
     #[retval(-1)]
     Data(String),
 }

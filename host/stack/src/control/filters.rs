@@ -1,4 +1,4 @@
-//! Requests for rules and deny rules.
+//! Requests to change and list session rules and deny rules.
 
 use net::Router;
 use wire::{IpVersion, Prefix};
@@ -13,24 +13,24 @@ use super::sdl::SdlRule;
 use super::tables::Place;
 use super::{Control, backend, check_enabled};
 
-/// Bytes of a tag at most.
+/// Longest tag in bytes.
 pub const LONGEST_TAG: usize = 63;
 
-/// The tables that a rule is in.
+/// The tables that contain a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, control::cli::Words)]
 pub enum Scope {
     /// The routing table of the namespace.
     #[default]
     Global,
-    /// The namespace.
+    /// The local table of the namespace.
     Local,
-    /// Both.
+    /// Both tables.
     All,
 }
 
-/// Seconds in which changes of many rules are collected before they are published.
+/// Seconds for which changes of large tables are collected before they are published.
 const LATE: f64 = 0.02;
-/// Rows of rules at a time, of a dump.
+/// Number of rows per slice of a dump.
 const SLICE: usize = 64;
 
 fn check_rules(router: &Router) -> Result<(), Error> {
@@ -70,7 +70,7 @@ fn places(
     Ok(places)
 }
 
-/// Adds a rule to the tables of a scope of a namespace, or replaces it.
+/// Adds or replaces a rule in the tables of a namespace, selected by scope.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -96,7 +96,7 @@ pub fn add_rule(
     Ok(())
 }
 
-/// Takes a rule out of the tables of a scope of a namespace.
+/// Removes a rule from the tables of a namespace, selected by scope.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -123,7 +123,13 @@ pub fn remove_rule(
     Ok(())
 }
 
-/// Publishes the rules that wait for it, once for the changes of a moment.
+/// Takes the rules out that send connections to an application.
+pub(super) fn forget_app(router: &mut Router, app: u32) {
+    let is_late = router.own_mut::<Control>().tables.forget_app(app);
+    catch_up_later(router, is_late);
+}
+
+/// Schedules publication of pending rules, once for all changes of the interval.
 fn catch_up_later(router: &mut Router, is_late: bool) {
     let is_due = &mut router.own_mut::<Control>().is_catching_up;
     if is_late && !std::mem::replace(is_due, true) {
@@ -137,12 +143,12 @@ fn catch_up(router: &mut Router, _: u64) {
     control.tables.catch_up();
 }
 
-/// A row of the tables of rules.
+/// A row of the rule tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRow {
     /// The table.
     pub place: Place,
-    /// The connections.
+    /// The connections that it matches.
     pub found: Match,
     /// The action.
     pub rule: Rule,
@@ -150,7 +156,7 @@ pub struct RuleRow {
     pub namespaces: Vec<u32>,
 }
 
-/// Tables of rules, in order: those of routing tables, IPv4 first, then those of namespaces.
+/// Rule tables in order: those of routing tables, IPv4 first, then those of namespaces.
 pub fn rule_tables(router: &Router) -> Vec<(Place, Vec<u32>)> {
     if backend(router) != Some(Backend::RuleTable) {
         return Vec::new();
@@ -163,7 +169,7 @@ pub fn rule_tables(router: &Router) -> Vec<(Place, Vec<u32>)> {
     global.chain(local).collect()
 }
 
-/// Rows of a table: for each transport and version the rule of all connections, then the others.
+/// Rows of a table: for each transport and IP version the default rule, then the others.
 pub fn rules_at(router: &Router, place: Place) -> Vec<(Match, Rule)> {
     use super::published::Transport;
     let tables = &router.own::<Control>().tables;
@@ -185,7 +191,7 @@ pub fn rules_at(router: &Router, place: Place) -> Vec<(Match, Rule)> {
     rows
 }
 
-/// The rule that a connection meets in the tables of a scope.
+/// The rule that a connection matches in the tables of a scope.
 ///
 /// # Errors
 /// [`Error::NoNamespaceIndex`], [`Error::NoTableOf`].
@@ -203,7 +209,7 @@ pub fn rule_of(
     Ok(found.map(|(found, rule)| (*found, rule.clone())))
 }
 
-/// Rows of all tables of rules, a few at a time.
+/// Iterator over the rows of all rule tables, for listing in slices.
 pub(super) struct RuleRows {
     tables: std::vec::IntoIter<(Place, Vec<u32>)>,
     rows: std::vec::IntoIter<RuleRow>,
@@ -233,7 +239,7 @@ impl RuleRows {
 pub struct Denial {
     /// Peers.
     pub peers: Prefix,
-    /// The rule to add; `None` to take it out.
+    /// The rule to add; `None` to remove it.
     pub rule: Option<SdlRule>,
 }
 
@@ -268,10 +274,10 @@ pub fn check_denials(router: &Router, namespace: u32, denials: &[Denial]) -> Res
     if is_room { Ok(()) } else { Err(Error::TooManySdl) }
 }
 
-/// Makes a change that was checked. What is gone meanwhile stays gone.
+/// Applies a change that has been checked. A namespace deleted in the meantime is an error.
 ///
 /// # Errors
-/// [`Error::NoSdl`], [`Error::NoNamespaceIndex`] when these are gone, [`Error::TooManySdl`].
+/// [`Error::NoSdl`], [`Error::NoNamespaceIndex`] if deleted since, [`Error::TooManySdl`].
 pub fn change_denial(router: &mut Router, namespace: u32, denial: Denial) -> Result<(), Error> {
     check_sdl(router)?;
     let of = namespaces::at(router, namespace)?;
@@ -296,8 +302,8 @@ pub fn deny(router: &mut Router, namespace: u32, denial: Denial) -> Result<(), E
     change_denial(router, namespace, denial)
 }
 
-/// Denies a peer in a routing table, or ends that, for a plugin that learns of it; whether anything
-/// changed. A rule of the operator's stays.
+/// Adds or removes a learned deny rule for a peer in a routing table; returns whether anything
+/// changed. Configured rules are not changed.
 ///
 /// # Errors
 /// [`Error`].
@@ -336,7 +342,7 @@ pub struct SdlRow {
     pub namespaces: Vec<u32>,
 }
 
-/// The rule that a peer meets in a routing table.
+/// The deny rule that a peer matches in a routing table.
 pub fn denied(router: &Router, table: TableIndex, peer: std::net::IpAddr) -> Option<SdlRow> {
     let key = (IpVersion::from(peer), table);
     let global = router.own::<Control>().tables.global.get(&key)?;
@@ -345,7 +351,7 @@ pub fn denied(router: &Router, table: TableIndex, peer: std::net::IpAddr) -> Opt
     Some(SdlRow { table: key, peers, rule: rule.clone(), namespaces })
 }
 
-/// Rows of all deny lists, a few at a time.
+/// Iterator over the rows of all deny lists, for listing in slices.
 #[derive(Default)]
 pub struct SdlRows {
     at: Option<((IpVersion, TableIndex), Option<Prefix>)>,

@@ -1,8 +1,8 @@
-//! The control side: the layer on and off, namespaces, rules, certificates, and what operators and
-//! clients of the API see.
+//! The control plane: enabling the layer, namespaces, rules, certificates, commands and API
+//! messages.
 //!
-//! A command and all versions of its message become one request, a function of the module that owns
-//! the state. What the data plane reads of it is in [`published`].
+//! A command and all versions of its message call the same request, a function of the module that
+//! owns the state. State for the data plane is in [`published`].
 
 mod api;
 pub mod apps;
@@ -37,43 +37,43 @@ pub use sdl::MOST_SDL;
 pub use sources::MOST_SOURCES;
 pub use tables::Place;
 
-/// Functions of others that are called about changes.
+/// Callbacks for changes.
 #[derive(Clone, Copy)]
 pub struct Hook {
-    /// After the layer was enabled (true), and before it is disabled (false).
+    /// Called after the layer is enabled (true), and before it is disabled (false).
     pub switch: fn(&mut Router, bool),
-    /// After a namespace changed; before, when it is deleted.
+    /// Called after a namespace has changed, and before it is deleted.
     pub namespace: fn(&mut Router, u32, namespaces::Change),
 }
 
-/// The state of the control side.
+/// State of the control plane.
 pub(crate) struct Control {
     backend: Shared<Option<Backend>>,
     /// The backend with which the startup configuration enables the layer.
     at_start: Option<Backend>,
-    /// Whether it has programs attach through sockets.
+    /// Whether app sockets are enabled.
     pub(crate) has_app_sockets: bool,
     apps: apps::Apps,
     namespaces: namespaces::Namespaces,
     tables: tables::Tables,
-    /// Rules that were changed are published soon.
+    /// Whether publication of changed rules is scheduled.
     is_catching_up: bool,
     published: Published,
     certificates: certificates::Certificates,
     profiles: profiles::Profiles,
     sources: sources::Sources,
     settings: Shared<settings::Settings>,
-    /// Settings that the startup configuration has.
+    /// Settings of the startup configuration.
     startup: settings::Settings,
     hooks: Registered<Hook>,
 }
 
-/// Namespaces as nodes find them.
+/// Namespaces published to the nodes.
 struct Published {
     namespaces: SharedSlab<published::Namespace>,
 }
 
-/// Calls these functions from now on.
+/// Registers callbacks.
 pub fn follow(router: &mut Router, hook: Hook) {
     router.own_mut::<Control>().hooks.push(hook);
 }
@@ -83,7 +83,7 @@ pub fn backend(router: &Router) -> Option<Backend> {
     *router.own::<Control>().backend.current()
 }
 
-/// State that data-plane threads read.
+/// State for data-plane threads.
 pub fn policy(router: &Router) -> Policy {
     let control = router.own::<Control>();
     let tables = &control.tables.published;
@@ -104,7 +104,7 @@ fn check_enabled(router: &Router) -> Result<(), Error> {
 }
 
 impl Backend {
-    /// Its word.
+    /// Its keyword.
     pub const fn word(self) -> &'static str {
         match self {
             Self::RuleTable => "rule-table",
@@ -114,7 +114,7 @@ impl Backend {
     }
 }
 
-/// Enables the layer. It may be enabled already, with the same backend.
+/// Enables the layer. No effect if it is already enabled with the same backend.
 ///
 /// # Errors
 /// [`Error::OtherBackend`].
@@ -130,8 +130,8 @@ pub fn enable(router: &mut Router, new: Backend) -> Result<(), Error> {
     Ok(())
 }
 
-/// Disables the layer. Applications are detached, their connections reset; namespaces, rules,
-/// certificates and profiles end.
+/// Disables the layer: detaches applications, resets their connections, and deletes namespaces,
+/// rules, certificates and profiles.
 pub fn disable(router: &mut Router) {
     if backend(router).is_none() {
         return;
@@ -151,10 +151,10 @@ fn switch(router: &mut Router, is_on: bool) {
     }
 }
 
-/// Registers commands, messages and state of the control side.
+/// Registers commands, messages and state of the control plane.
 ///
 /// # Errors
-/// A stanza that cannot be read.
+/// A stanza is invalid.
 pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
     let startup = settings::Startup::read(parts)?;
     let router = &mut *parts.router;
@@ -185,7 +185,7 @@ pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Enables the layer where the startup configuration says so, once the threads run.
+/// Enables the layer, if the startup configuration says so, once the threads run.
 fn enable_at_start(router: &mut Router) {
     if let Some(backend) = router.own::<Control>().at_start
         && let Err(why) = enable(router, backend)

@@ -1,8 +1,8 @@
-//! Namespaces: what an application may use, an interface with its tables and addresses, or a table
-//! of each version, guarded by a secret.
+//! Namespaces limit applications to a part of the stack: an interface with its tables and
+//! addresses, or one table per IP version. They can be protected by a secret.
 //!
-//! Namespace `default` is there while the layer is enabled. A namespace of an interface follows it
-//! from table to table; when the interface is deleted, it stays with the tables.
+//! Namespace `default` exists while the layer is enabled. A namespace of an interface follows it to
+//! other tables; if the interface is deleted, the namespace keeps the tables.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use super::error::Error;
 use super::published;
 use super::{Control, Hook, check_enabled};
 
-/// Namespaces at most.
+/// Limit of namespaces.
 pub const MOST_NAMESPACES: usize = 4096;
-/// The namespace of applications that name none.
+/// The default namespace.
 pub const DEFAULT: &str = "default";
-/// Letters of an ID at most.
+/// Longest ID in bytes.
 const LONGEST_ID: usize = 63;
-/// Bytes of a socket's name at most.
+/// Longest socket name in bytes.
 const LONGEST_SOCKET: usize = 107;
 
 /// The binding of a namespace.
@@ -31,7 +31,7 @@ const LONGEST_SOCKET: usize = 107;
 pub enum Binding {
     /// An interface.
     Interface(InterfaceIndex),
-    /// IDs of tables of IPv4 and IPv6.
+    /// IDs of the IPv4 and the IPv6 table.
     Tables([Option<u32>; 2]),
 }
 
@@ -40,11 +40,11 @@ pub enum Binding {
 pub struct NewNamespace {
     /// ID.
     pub id: String,
-    /// Secret of its applications; 0 for none.
+    /// Secret that applications need; 0 for none.
     pub secret: Secret<u64>,
     /// Binding.
     pub binding: Binding,
-    /// Name of its socket; empty for the usual one.
+    /// Name of its socket; empty for the default one.
     pub socket: String,
 }
 
@@ -57,10 +57,10 @@ pub struct Namespace {
     pub tables: [Option<TableIndex>; 2],
 }
 
-/// Changes of namespaces that others follow.
+/// Changes of namespaces, for callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was added.
+    /// The namespace was added.
     Added,
     /// Its tables or its interface changed.
     Moved,
@@ -94,7 +94,7 @@ impl Namespaces {
     }
 }
 
-/// The namespace with this ID, of an application that knows the secret.
+/// The namespace with this ID, if the secret is right.
 ///
 /// # Errors
 /// [`Error::NoNamespace`], [`Error::WrongSecret`].
@@ -103,7 +103,7 @@ pub fn admitted(router: &Router, id: &str, secret: u64) -> Result<u32, Error> {
     let id = if id.is_empty() { DEFAULT } else { id };
     let index = index_of(router, id)?;
     let of = router.own::<Control>().namespaces.at(index).expect("it was found");
-    // Both are 8 bytes, and compared as one number.
+    // Both are 8 bytes; comparing them as one number takes constant time.
     let is_right = *of.of.secret == secret;
     if is_right { Ok(index) } else { Err(Error::WrongSecret(id.to_owned())) }
 }
@@ -117,7 +117,7 @@ pub fn index_of(router: &Router, id: &str) -> Result<u32, Error> {
     namespaces.named(id).ok_or_else(|| Error::NoNamespace(id.to_owned()))
 }
 
-/// All namespaces, by number.
+/// All namespaces by number.
 pub fn all(router: &Router) -> impl Iterator<Item = (u32, &Namespace)> {
     router.own::<Control>().namespaces.iter()
 }
@@ -130,7 +130,7 @@ pub fn at(router: &Router, index: u32) -> Result<&Namespace, Error> {
     router.own::<Control>().namespaces.at(index).ok_or(Error::NoNamespaceIndex(index))
 }
 
-/// Adds a namespace and returns its number; one that is there is moved.
+/// Adds a namespace, or changes an existing one, and returns its number.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -231,7 +231,7 @@ fn tables_of(router: &Router, binding: Binding) -> Result<[Option<TableIndex>; 2
     }
 }
 
-/// Counts the use of tables by a namespace that is bound to them.
+/// Adds or removes references to the tables of a namespace that is bound to tables.
 fn use_tables(router: &mut Router, binding: Binding, tables: [Option<TableIndex>; 2], uses: bool) {
     if matches!(binding, Binding::Interface(_)) {
         return;
@@ -243,7 +243,7 @@ fn use_tables(router: &mut Router, binding: Binding, tables: [Option<TableIndex>
     }
 }
 
-/// Publishes a namespace, and enters it at the filters of its tables.
+/// Publishes a namespace, and adds it to the filters of its tables.
 fn enter(router: &mut Router, index: u32) {
     let control = router.own_mut::<Control>();
     let Some(namespace) = control.namespaces.all.get(&index) else { return };
@@ -263,7 +263,7 @@ fn tell(router: &mut Router, index: u32, change: Change) {
     }
 }
 
-/// Follows an interface into other tables.
+/// Moves the namespaces of an interface to its new tables.
 pub(super) fn follow_tables(router: &mut Router, interface: InterfaceIndex) {
     let on = router.addresses.of(interface);
     let tables = [Some(on.table4), Some(on.table6)];

@@ -1,4 +1,4 @@
-//! TLS profiles of applications: versions, cipher suites and groups that their connections may use.
+//! TLS profiles of applications: versions, cipher suites and groups for their connections.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::error::Error;
 use super::{Control, check_enabled};
 
-/// Profiles of an application at most.
+/// Limit of profiles of an application.
 pub const MOST_PROFILES: usize = 64;
 
 /// A version of TLS.
@@ -46,7 +46,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Cipher suites of TLS 1.2, by the names that OpenSSL gives them.
+/// Cipher suites of TLS 1.2, by their OpenSSL names.
 const CIPHERS: [&str; 6] = [
     "ECDHE-ECDSA-AES256-GCM-SHA384",
     "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -58,24 +58,24 @@ const CIPHERS: [&str; 6] = [
 /// Cipher suites of TLS 1.3.
 const SUITES: [&str; 3] =
     ["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"];
-/// Groups of key exchange.
+/// Key exchange groups.
 const GROUPS: [&str; 3] = ["X25519", "P-256", "P-384"];
 
-/// A profile. Lists are in the order of preference; an empty one means all.
+/// A profile. Lists are in order of preference; an empty list means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Profile {
     /// Cipher suites of TLS 1.2.
     pub ciphers: Vec<&'static str>,
     /// Cipher suites of TLS 1.3.
     pub suites: Vec<&'static str>,
-    /// Groups of key exchange.
+    /// Key exchange groups.
     pub groups: Vec<&'static str>,
     /// Versions.
     #[serde(serialize_with = "as_text")]
     pub versions: Versions,
 }
 
-/// The first and the last version.
+/// Lowest and highest version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions(pub Version, pub Version);
 
@@ -89,7 +89,7 @@ fn as_text<S: serde::Serializer>(versions: &Versions, to: S) -> Result<S::Ok, S:
     to.collect_str(&format_args!("{} to {}", versions.0, versions.1))
 }
 
-/// Names of a list, with `:` in between.
+/// Parses a list of names separated by `:`.
 fn names(
     list: &str,
     what: &'static str,
@@ -99,7 +99,7 @@ fn names(
     for name in list.split(':').filter(|name| !name.is_empty()) {
         let same = known.iter().find(|known| known.eq_ignore_ascii_case(name));
         let same = *same.ok_or_else(|| {
-            format!("no {what} `{name}' that is secure and known: {}", known.join(", "))
+            format!("unknown or insecure {what} `{name}', supported: {}", known.join(", "))
         })?;
         if !found.contains(&same) {
             found.push(same);
@@ -109,10 +109,10 @@ fn names(
 }
 
 impl Profile {
-    /// Of lists and versions as operators write them.
+    /// Creates a profile from lists and versions as configured.
     ///
     /// # Errors
-    /// In words: a name that is unknown or insecure, versions the wrong way round.
+    /// The reason, as text: an unknown or insecure name, or versions in the wrong order.
     pub fn read([ciphers, suites, groups]: [&str; 3], versions: Versions) -> Result<Self, String> {
         if versions.0 > versions.1 {
             let Versions(first, last) = versions;
@@ -163,7 +163,7 @@ pub fn remove(router: &mut Router, app: u32, index: u32) -> Result<(), Error> {
     all.remove(&(app, index)).map(drop).ok_or(Error::NoProfile(index))
 }
 
-/// Deletes the profiles of an application that is gone.
+/// Deletes the profiles of a removed application.
 pub(crate) fn forget(router: &mut Router, app: u32) {
     router.own_mut::<Control>().profiles.0.retain(|(of, _), _| *of != app);
 }

@@ -1,8 +1,8 @@
-//! State that the data plane reads: namespaces, and filters of connections.
+//! State for the data plane: namespaces, and filters for connections.
 //!
-//! A filter of a routing table is asked about a connection from outside, in [`Policy::arriving`],
-//! and about one that an application opens, in [`Policy::connecting`], which also asks the filter
-//! of its namespace. Without rules each is one load.
+//! The filter of a routing table is applied to incoming connections in [`Policy::arriving`], and to
+//! connections opened by applications in [`Policy::connecting`], which also applies the filter of
+//! the namespace. Without rules, each costs one load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,38 +26,38 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Both, in the order of their numbers.
+    /// All transports, in the order of their numbers.
     pub const ALL: [Self; 2] = [Self::Tcp, Self::Udp];
 
-    /// Its word.
+    /// Its keyword.
     pub const fn word(self) -> &'static str {
         ["tcp", "udp"][self as usize]
     }
 }
 
-/// The backend that filters connections.
+/// Backends for filtering connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Rules by local and remote prefixes and ports.
     RuleTable,
-    /// None.
+    /// No filter.
     None,
     /// The source deny list.
     Sdl,
 }
 
-/// A connection: its ends as the router sees them.
+/// The endpoints of a connection as seen by the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Transport.
     pub transport: Transport,
-    /// The router's end.
+    /// The local endpoint.
     pub local: SocketAddr,
-    /// The other end, of the same version.
+    /// The remote endpoint, of the same IP version.
     pub remote: SocketAddr,
 }
 
-/// The verdict of a filter.
+/// Verdict of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No rule matches: a listener decides.
@@ -66,12 +66,12 @@ pub enum Verdict {
     Allow,
     /// Refused.
     Drop,
-    /// For the application with this number, whatever it listens on.
+    /// Redirected to the application with this number, whatever it listens on.
     Redirect(u32),
 }
 
 impl Verdict {
-    /// Of a rule's action.
+    /// The verdict for a rule's action.
     pub fn of(action: u32) -> Self {
         match action {
             super::rules::NONE => Self::Unsaid,
@@ -85,13 +85,13 @@ impl Verdict {
 /// A namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// Routing tables of IPv4 and IPv6.
+    /// IPv4 and IPv6 routing table.
     pub tables: [Option<TableIndex>; 2],
     /// The interface whose addresses its applications use; `None` for all addresses of the tables.
     pub interface: Option<InterfaceIndex>,
 }
 
-/// Rules of one version and transport in the order of their match, and their actions.
+/// Rules of one IP version and transport in matching order, and their actions.
 #[derive(Debug, Default)]
 pub(crate) struct List<const W: usize> {
     pub(crate) rules: Rules<W>,
@@ -112,12 +112,12 @@ pub(crate) struct Filter {
     pub(crate) ip6: [Arc<List<5>>; 2],
 }
 
-/// Both addresses, then the ports, as [`List`]s compare them.
+/// Lookup key of a [`List`]: both addresses, then the ports.
 pub(crate) fn key4(local: u32, remote: u32, ports: [u16; 2]) -> [u64; 2] {
     [u64::from(local) << 32 | u64::from(remote), port_word(ports)]
 }
 
-/// The same of IPv6.
+/// Lookup key for IPv6.
 pub(crate) fn key6(local: u128, remote: u128, ports: [u16; 2]) -> [u64; 5] {
     let [a, b, c, d] = [local >> 64, local, remote >> 64, remote].map(|half| half as u64);
     [a, b, c, d, port_word(ports)]
@@ -145,22 +145,22 @@ impl Filter {
     }
 }
 
-/// Leaves of the source deny list.
+/// Leaf values of the source deny list.
 pub(crate) mod leaf {
     /// Sources in the prefix are refused.
     pub(crate) const DENY: u32 = 1;
-    /// Sources in the prefix pass.
+    /// Sources in the prefix are permitted.
     pub(crate) const PASS: u32 = 2;
 }
 
-/// Filters and namespaces, as data-plane threads read them.
+/// Filters and namespaces for data-plane threads.
 #[derive(Clone)]
 pub struct Policy {
     pub(crate) backend: Reader<Option<Backend>>,
     pub(crate) namespaces: SlabReader<Namespace>,
-    /// By version and index of the routing table.
+    /// Filters by IP version and routing table index.
     pub(crate) global: [SlabReader<Filter>; 2],
-    /// By number of the namespace.
+    /// Filters by namespace number.
     pub(crate) local: SlabReader<Filter>,
     pub(crate) deny4: SlabReader<<Ip4 as Family>::LpmReader>,
     pub(crate) deny6: SlabReader<<Ip6 as Family>::LpmReader>,
@@ -180,8 +180,8 @@ impl Policy {
         self.namespaces.read(index, epoch)
     }
 
-    /// Addresses that connections through a routing table are opened from, round robin; none for
-    /// that of the interface.
+    /// Source addresses for connections through a routing table, used round robin; empty for that
+    /// of the interface.
     pub fn sources<'e>(
         &'e self,
         version: IpVersion,
@@ -196,7 +196,7 @@ impl Policy {
         self.settings.read(epoch)
     }
 
-    /// The verdict on a connection from outside that was received in a routing table.
+    /// The verdict on an incoming connection in a routing table.
     pub fn arriving(&self, table: TableIndex, flow: &Flow, epoch: Epoch<'_>) -> Verdict {
         let verdict = match self.backend(epoch) {
             Some(Backend::RuleTable) => self.by_rules(table, flow, epoch),
@@ -206,7 +206,7 @@ impl Policy {
         verdict.unwrap_or(Verdict::Unsaid)
     }
 
-    /// The verdict on a connection that an application of a namespace opens within it.
+    /// The verdict on a connection within a namespace.
     pub fn connecting_local(&self, namespace: u32, flow: &Flow, epoch: Epoch<'_>) -> Verdict {
         if self.backend(epoch) != Some(Backend::RuleTable) {
             return Verdict::Unsaid;
@@ -215,8 +215,8 @@ impl Policy {
         filter.and_then(|filter| filter.find(flow)).unwrap_or(Verdict::Unsaid)
     }
 
-    /// The verdict on a connection that an application opens through a routing table. Unknown
-    /// local addresses and ports are 0.
+    /// The verdict on an outgoing connection through a routing table. An unknown local address or
+    /// port is 0.
     pub fn connecting(&self, table: TableIndex, flow: &Flow, epoch: Epoch<'_>) -> Verdict {
         if self.backend(epoch) != Some(Backend::RuleTable) {
             return Verdict::Unsaid;

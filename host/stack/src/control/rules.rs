@@ -1,9 +1,9 @@
-//! Rules of a table: which connections are allowed, refused, or given to an application.
+//! Session rules of a table: allow or refuse connections, or redirect them to an application.
 //!
-//! The rule with the longest prefixes and most ports matches. A rule within another one has more
-//! bits than that, so an order by the number of bits is one of inclusion; where neither is within
-//! the other, the one with more bits of the local prefix is first, then the one that is less as a
-//! number. The order does not depend on that of the configuration.
+//! The rule with the longest prefixes and most ports matches. A rule contained in another one has
+//! more bits, so sorting by the number of bits puts it first. If neither contains the other, the
+//! one with the longer local prefix is first, then the one with the smaller numeric value. The
+//! result does not depend on the order of configuration.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,26 +16,26 @@ use wire::{IpVersion, Prefix};
 use super::error::Error;
 use super::published::{Filter, List, Transport, key4, key6};
 
-/// Rules of a table at most: more are not made ready for lookups in the time that control may take.
+/// Limit of rules in a table: compiling more would block the control thread for too long.
 pub const MOST_RULES: usize = 1 << 12;
 
-/// Action of the rule of all connections by default: none.
+/// Action of the default rule: none.
 pub const NONE: u32 = u32::MAX;
 /// Action that refuses connections.
 pub const DROP: u32 = u32::MAX - 1;
 /// Action that allows connections.
 pub const ALLOW: u32 = u32::MAX - 2;
 
-/// The connections that a rule is for.
+/// The connections that a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Match {
     /// Transport.
     pub transport: Transport,
-    /// Prefix of the router's end.
+    /// Local prefix.
     pub local: Prefix,
-    /// Prefix of the other end.
+    /// Remote prefix.
     pub remote: Prefix,
-    /// Ports of both; 0 for any.
+    /// Local and remote port; 0 for any.
     pub ports: [u16; 2],
 }
 
@@ -65,7 +65,7 @@ static FIELDS6: [Field; 6] = [
 ];
 
 impl Match {
-    /// With prefixes without the bits behind them.
+    /// Creates a match; host bits of the prefixes are cleared.
     ///
     /// # Errors
     /// [`Error::MixedVersions`].
@@ -80,7 +80,7 @@ impl Match {
         Ok(Self { transport, local: local.network(), remote: remote.network(), ports })
     }
 
-    /// All connections of a version and transport.
+    /// Matches all connections of an IP version and transport.
     pub fn any(version: IpVersion, transport: Transport) -> Self {
         let all = match version {
             IpVersion::V4 => Prefix::new(IpAddr::from([0; 4]), 0),
@@ -90,12 +90,12 @@ impl Match {
         Self { transport, local: all, remote: all, ports: [0; 2] }
     }
 
-    /// Its version.
+    /// IP version.
     pub fn version(&self) -> IpVersion {
         self.local.into()
     }
 
-    /// Bits that are compared.
+    /// Number of compared bits.
     fn bits(&self) -> u32 {
         let ports = self.ports.iter().filter(|port| **port != 0).count() as u32 * 16;
         u32::from(self.local.prefix_len()) + u32::from(self.remote.prefix_len()) + ports
@@ -134,7 +134,7 @@ impl Match {
     }
 }
 
-/// Rules by what they match.
+/// Rules by match.
 #[derive(Debug, Default)]
 pub struct RuleTable {
     all: BTreeMap<Match, Rule>,
@@ -146,7 +146,7 @@ impl RuleTable {
         self.all.len()
     }
 
-    /// Rules of a transport and version.
+    /// Rules of a transport and IP version.
     pub fn of(
         &self,
         transport: Transport,
@@ -166,7 +166,7 @@ impl RuleTable {
         self.all.get(found)
     }
 
-    /// The rule that a connection meets, which may be given by prefixes without host bits.
+    /// The rule that a connection matches; the connection may also be given by prefixes.
     pub fn meets(&self, flow: &Match) -> Option<(&Match, &Rule)> {
         let covers = |rule: &Match| {
             let within = |outer: Prefix, inner: Prefix| {
@@ -182,7 +182,7 @@ impl RuleTable {
         found.min_by(|a, b| a.0.place().cmp(&b.0.place()))
     }
 
-    /// Whether a rule can be added, or replaced.
+    /// Checks that a rule can be added or replaced.
     ///
     /// # Errors
     /// [`Error::TooManyRules`].
@@ -196,12 +196,12 @@ impl RuleTable {
         self.all.insert(new, rule);
     }
 
-    /// Takes a rule out.
+    /// Removes a rule.
     pub fn remove(&mut self, old: &Match) {
         self.all.remove(old);
     }
 
-    /// Puts rules of a transport and version where lookups find them.
+    /// Compiles the rules of a transport and IP version for lookups.
     pub(crate) fn compile(&self, transport: Transport, version: IpVersion, filter: &mut Filter) {
         let mut rules: Vec<_> = self.of(transport, version).collect();
         rules.sort_by_cached_key(|(found, _)| found.place());

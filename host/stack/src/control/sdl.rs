@@ -1,4 +1,4 @@
-//! The source deny list of a table: peers whose connections are refused, by the longest prefix.
+//! The source deny list of a table: refuses connections of peers, by longest prefix match.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use wire::Prefix;
 use super::error::Error;
 use super::published::leaf;
 
-/// Deny rules of a table at most.
+/// Limit of deny rules in a table.
 pub const MOST_SDL: usize = 1 << 20;
 
-/// Action that refuses; all others pass.
+/// Action that refuses; all others permit.
 pub const DENY: u32 = 0;
 
-/// A rule of the list.
+/// A rule in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SdlRule {
-    /// [`DENY`], or what passes.
+    /// [`DENY`], or any other number to permit.
     pub action: u32,
     /// The operator's tag.
     pub tag: String,
-    /// It was learned, and is no configuration.
+    /// Whether it was learned, and is not part of the configuration.
     pub is_learned: bool,
 }
 
@@ -31,7 +31,7 @@ impl SdlRule {
     }
 }
 
-/// The list of one version.
+/// The list of one IP version.
 pub(crate) struct Sources<F: Family> {
     rules: BTreeMap<(F::Bits, u8), SdlRule>,
     writer: F::LpmWriter,
@@ -46,7 +46,7 @@ impl<F: Family> Sources<F> {
         let len = prefix.prefix_len();
         Some((F::masked(F::bits(prefix.addr())?, len), len))
     }
-    /// Adds a rule; whether readers need another table.
+    /// Adds a rule; returns whether readers need a new table.
     fn add(&mut self, key: (F::Bits, u8), rule: SdlRule) -> Result<bool, Error> {
         if self.rules.len() >= MOST_SDL && !self.rules.contains_key(&key) {
             return Err(Error::TooManySdl);
@@ -58,7 +58,7 @@ impl<F: Family> Sources<F> {
             return Ok(false);
         }
         let all = self.rules.iter().map(|((bits, len), rule)| (*bits, *len, rule.leaf()));
-        // Without room for the larger shape the smaller one serves.
+        // Without memory for the larger shape, the smaller one is kept.
         Ok(self.writer.grow(all).is_ok())
     }
     fn remove(&mut self, key: (F::Bits, u8)) -> bool {
@@ -97,7 +97,7 @@ pub(crate) enum DenyList {
     V6(Sources<Ip6>),
 }
 
-/// Runs the same code for a list of either version.
+/// Runs the same code for a list of either IP version.
 macro_rules! with {
     ($list:expr, $sources:ident => $then:expr) => {
         match $list {
@@ -108,7 +108,7 @@ macro_rules! with {
 }
 
 impl DenyList {
-    /// An empty list for a version.
+    /// Creates an empty list for an IP version.
     pub(crate) fn new(version: wire::IpVersion) -> Result<Self, Error> {
         Ok(match version {
             wire::IpVersion::V4 => Self::V4(Sources::new()?),
@@ -129,7 +129,7 @@ impl DenyList {
         }
     }
 
-    /// Adds a rule or replaces it; whether readers need another table.
+    /// Adds or replaces a rule; returns whether readers need a new table.
     pub(crate) fn add(&mut self, prefix: &Prefix, rule: SdlRule) -> Result<bool, Error> {
         const VERSION: &str = "the list is of the version of the prefix";
         match self {
@@ -138,7 +138,7 @@ impl DenyList {
         }
     }
 
-    /// Takes a rule out; whether it was there.
+    /// Removes a rule; returns whether it existed.
     pub(crate) fn remove(&mut self, prefix: &Prefix) -> bool {
         match self {
             Self::V4(sources) => Sources::<Ip4>::key(prefix).is_some_and(|key| sources.remove(key)),
@@ -146,7 +146,7 @@ impl DenyList {
         }
     }
 
-    /// The rule that a peer meets.
+    /// The rule that a peer matches.
     pub(crate) fn meets(&self, peer: std::net::IpAddr) -> Option<(Prefix, &SdlRule)> {
         match self {
             Self::V4(sources) => sources.meets(Ip4::bits(peer)?),
@@ -154,7 +154,7 @@ impl DenyList {
         }
     }
 
-    /// At most `count` rules behind a prefix, in order.
+    /// At most `count` rules after a prefix, in order.
     pub(crate) fn behind(&self, after: Option<&Prefix>, count: usize) -> Vec<(Prefix, &SdlRule)> {
         match self {
             Self::V4(sources) => {

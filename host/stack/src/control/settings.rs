@@ -1,5 +1,5 @@
-//! Settings of the layer and its transports: the stanzas `session` and `tcp`, and what commands
-//! change of them.
+//! Settings of the layer and its transports: the stanzas `session` and `tcp`, and changes by
+//! commands.
 
 use control::cli::Args;
 use control::config::Size;
@@ -24,29 +24,29 @@ pub enum Algorithm {
 pub struct Tcp {
     /// Congestion control of new connections.
     pub algorithm: Algorithm,
-    /// Bytes of a packet at most, of layer 3.
+    /// Layer 3 MTU in bytes.
     pub mtu: u32,
-    /// Bytes of a receive queue at most.
+    /// Largest receive FIFO in bytes.
     pub max_rx_fifo: u64,
-    /// Initial congestion window in segments, as a multiple of the usual one; 0 for the usual one.
+    /// Initial congestion window as a multiple of the default; 0 for the default.
     pub initial_cwnd_multiplier: u32,
-    /// Bytes of a super-segment at most.
+    /// Largest GSO segment in bytes.
     pub max_gso_size: u32,
-    /// Super-segments are handed down and cut below.
+    /// Whether large segments are passed on and segmented by lower layers.
     pub has_tso: bool,
-    /// Duplicate segments are reported (RFC 2883).
+    /// Whether duplicate segments are reported (D-SACK, RFC 2883).
     pub has_dsack: bool,
-    /// In SYN-RECEIVED.
+    /// Timeout in SYN-RECEIVED.
     pub syn_rcvd_time: u32,
-    /// In FIN-WAIT-1 without an acknowledgment.
+    /// Timeout in FIN-WAIT-1 without an acknowledgment.
     pub finwait1_time: u32,
-    /// In FIN-WAIT-2 after the application closed.
+    /// Timeout in FIN-WAIT-2 after the application has closed.
     pub finwait2_time: u32,
-    /// In CLOSING.
+    /// Timeout in CLOSING.
     pub closing_time: u32,
-    /// In LAST-ACK.
+    /// Timeout in LAST-ACK.
     pub lastack_time: u32,
-    /// In TIME-WAIT.
+    /// Duration of TIME-WAIT.
     pub timewait_time: u32,
 }
 
@@ -70,12 +70,12 @@ impl Default for Tcp {
     }
 }
 
-/// All settings that the data plane reads.
+/// All settings used by the data plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Of TCP.
+    /// TCP settings.
     pub tcp: Tcp,
-    /// Local ports of connections that applications open; both ends count.
+    /// Range of local ports for outgoing connections, inclusive.
     pub ports: (u16, u16),
 }
 
@@ -85,11 +85,11 @@ impl Default for Settings {
     }
 }
 
-/// MTU that a transport may have: the least of IPv4 (RFC 791), the most of an IP packet.
+/// Allowed MTUs: from the minimum of IPv4 hosts (RFC 791) to the longest IP packet.
 const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
-/// Ports of connections that applications open: all but those of services (RFC 6335).
+/// Default range of local ports for outgoing connections: all but system ports (RFC 6335).
 const PORTS: (u16, u16) = (1024, u16::MAX);
-/// Multiples of the usual initial window at most.
+/// Largest multiple of the default initial window.
 const MOST_MULTIPLIER: u32 = 100;
 
 /// The current settings.
@@ -97,10 +97,10 @@ pub fn current(router: &Router) -> &Settings {
     router.own::<Control>().settings.current()
 }
 
-/// Changes settings; new connections have them.
+/// Changes settings, for new connections.
 ///
 /// # Errors
-/// The reason in words; nothing has changed then.
+/// The reason, as text; nothing has changed then.
 pub fn change(router: &mut Router, change: impl FnOnce(&mut Settings)) -> Result<(), String> {
     let mut new = current(router).clone();
     change(&mut new);
@@ -132,22 +132,22 @@ impl Settings {
     }
 }
 
-/// Settings at start.
+/// Settings of the startup configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Startup {
     /// The backend with which the layer is enabled, if it is.
     pub backend: Option<Backend>,
-    /// Whether programs attach through sockets.
+    /// Whether app sockets are enabled.
     pub has_app_sockets: bool,
-    /// Others.
+    /// Other settings.
     pub settings: Settings,
 }
 
 impl Startup {
-    /// Reads the stanzas.
+    /// Parses the stanzas.
     ///
     /// # Errors
-    /// An unknown word, or a value that is none.
+    /// An unknown word, or an invalid value.
     pub fn read(parts: &Parts<'_>) -> Result<Self, Refused> {
         let mut all = Self::default();
         for stanza in &parts.router.stanzas {

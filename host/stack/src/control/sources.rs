@@ -1,8 +1,8 @@
-//! Source addresses that connections are opened from, round robin, by routing table. Without some a
-//! connection has the address of the interface that it leaves by.
+//! Source addresses for outgoing connections by routing table, used round robin. Without any, a
+//! connection has the address of its outgoing interface.
 //!
-//! Packets to these addresses are the router's own. Answering ARP for those of a connected network
-//! is proxy ARP's (`set ip proxy-arp`).
+//! Packets to these addresses are delivered locally. For addresses of a connected network, proxy
+//! ARP has to answer ARP requests (`set ip proxy-arp`).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,13 +16,13 @@ use wire::{IpVersion, Prefix};
 use super::Control;
 use super::error::Error;
 
-/// Source addresses of a table at most.
+/// Limit of source addresses of a table.
 pub const MOST_SOURCES: usize = 4096;
 
-/// Addresses by routing table, as nodes find them.
+/// Addresses by routing table, published to the nodes.
 pub type Pools = BTreeMap<(IpVersion, TableIndex), Arc<[IpAddr]>>;
 
-/// A range of source addresses; both ends are in it.
+/// An inclusive range of source addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
     /// ID of the table.
@@ -127,7 +127,7 @@ pub fn add(router: &mut Router, range: Range) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes a range out that was added.
+/// Removes a range.
 ///
 /// # Errors
 /// [`Error::NoSource`].
@@ -146,7 +146,7 @@ pub fn remove(router: &mut Router, range: Range) -> Result<(), Error> {
 }
 
 fn forget(router: &mut Router, table: TableIndex, addr: IpAddr, source: Source) {
-    // The route may have gone with its table.
+    // The route may have been deleted with its table.
     let _ = router.remove_route(table, host(addr), source, &[]);
 }
 

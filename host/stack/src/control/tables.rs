@@ -1,6 +1,5 @@
-//! Filters of tables: one for each routing table that a namespace uses, which all namespaces of
-//! the table share, and one for each namespace. A table that the last namespace leaves forgets its
-//! rules.
+//! Filters: one for each routing table that a namespace uses, shared by all its namespaces, and one
+//! for each namespace. The rules of a routing table are deleted with its last namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,10 +14,10 @@ use super::published::{Filter, Transport};
 use super::rules::{Match, Rule, RuleTable};
 use super::sdl::{DenyList, SdlRule};
 
-/// Routing tables at most, of a version.
+/// Limit of routing tables per IP version.
 const TABLES: usize = 1 << 16;
 
-/// Rules of a table up to which each change is published at once.
+/// Number of rules in a table up to which each change is published at once.
 const AT_ONCE: usize = 256;
 
 /// A filter of a routing table.
@@ -33,14 +32,14 @@ pub(super) struct Global {
 /// All filters.
 pub(super) struct Tables {
     pub(super) global: BTreeMap<(IpVersion, TableIndex), Global>,
-    /// By number of the namespace.
+    /// Rules of namespaces, by number.
     pub(super) local: BTreeMap<u32, RuleTable>,
-    /// Tables whose rules are published later.
+    /// Tables whose changed rules are not yet published.
     late: BTreeSet<(Place, Transport, IpVersion)>,
     pub(super) published: Published,
 }
 
-/// Filters as nodes find them.
+/// Filters published to the nodes.
 pub(super) struct Published {
     pub(super) global: [SharedSlab<Filter>; 2],
     pub(super) local: SharedSlab<Filter>,
@@ -57,7 +56,7 @@ impl Published {
             deny6: SharedSlab::new(TABLES)?,
         })
     }
-    /// Publishes the list of a table, or that there is none.
+    /// Publishes the deny list of a table, or its removal.
     fn put_deny(&mut self, (version, table): (IpVersion, TableIndex), list: Option<&DenyList>) {
         let slot = u32::from(table.0);
         match (version, list) {
@@ -69,7 +68,7 @@ impl Published {
     }
 }
 
-/// Publishes the rules of a transport and version of a table.
+/// Publishes the rules of a transport and IP version of a table.
 fn publish(
     slab: &mut SharedSlab<Filter>,
     slot: u32,
@@ -87,7 +86,7 @@ impl Tables {
         Ok(Self { global, local, late: BTreeSet::new(), published })
     }
 
-    /// Enters a namespace at the tables that it uses, and takes it out of others.
+    /// Adds a namespace to the tables that it uses, and removes it from others.
     pub(super) fn enter(&mut self, namespace: u32, tables: [Option<TableIndex>; 2]) {
         self.local.entry(namespace).or_default();
         let new: Vec<_> = IpVersion::ALL.into_iter().zip(tables).collect();
@@ -100,7 +99,7 @@ impl Tables {
         self.leave_unless(namespace, |(version, table)| new.contains(&(version, Some(table))));
     }
 
-    /// Takes a namespace out, and the rules that were its own.
+    /// Removes a namespace and its own rules.
     pub(super) fn leave(&mut self, namespace: u32) {
         self.local.remove(&namespace);
         self.published.local.put(namespace, None);
@@ -129,8 +128,8 @@ impl Tables {
         }
     }
 
-    /// Adds a rule to a table, or takes it out. Many rules are published later, once for several
-    /// changes: by [`Self::catch_up`], which is to be called soon if this is true.
+    /// Adds a rule to a table, or removes it. Changes of large tables are published later, several
+    /// at once: if this returns true, call [`Self::catch_up`] soon.
     pub(super) fn change_rule(&mut self, at: Place, found: Match, rule: Option<Rule>) -> bool {
         let rules = match at {
             Place::Global(version, table) => {
@@ -151,7 +150,20 @@ impl Tables {
         is_late
     }
 
-    /// Publishes rules that were changed.
+    /// Takes rules with an action out of all tables; true as [`Self::change_rule`].
+    pub(super) fn forget_app(&mut self, app: u32) -> bool {
+        let own = |place: Place, rules: &RuleTable| {
+            let own = rules.iter().filter(|(_, rule)| rule.action == app);
+            own.map(|(found, _)| (place, *found)).collect::<Vec<_>>()
+        };
+        let global = self.global.iter().map(|(at, of)| own(Place::Global(at.0, at.1), &of.rules));
+        let local = self.local.iter().map(|(of, rules)| own(Place::Local(*of), rules));
+        let all: Vec<_> = global.chain(local).flatten().collect();
+        all.into_iter()
+            .fold(false, |is_late, (at, found)| self.change_rule(at, found, None) | is_late)
+    }
+
+    /// Publishes changed rules.
     pub(super) fn catch_up(&mut self) {
         for (at, transport, version) in std::mem::take(&mut self.late) {
             let (rules, slab, slot) = match at {
@@ -174,7 +186,7 @@ impl Tables {
         self.global.get(&key)?.deny.as_ref()
     }
 
-    /// Adds a deny rule, or replaces it.
+    /// Adds or replaces a deny rule.
     ///
     /// # Errors
     /// [`Error::TooManySdl`], [`Error::Data`].
@@ -195,7 +207,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes a deny rule out; whether it was there. A list without rules is forgotten.
+    /// Removes a deny rule; returns whether it existed. An empty list is deleted.
     pub(super) fn remove_deny(&mut self, key: (IpVersion, TableIndex), prefix: &Prefix) -> bool {
         let Some(global) = self.global.get_mut(&key) else { return false };
         let Some(list) = &mut global.deny else { return false };
@@ -208,11 +220,11 @@ impl Tables {
     }
 }
 
-/// A table of rules.
+/// A rule table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// Of a routing table.
+    /// Rules of a routing table.
     Global(IpVersion, TableIndex),
-    /// Of a namespace.
+    /// Rules of a namespace.
     Local(u32),
 }

@@ -1,20 +1,20 @@
 //! Applications inside the daemon.
 //!
-//! An application has a part on every thread ([`Application`]), made when it is attached
-//! ([`attach`](super::attach)). The part is called on its thread with a [`Stream`], the handle of a
-//! session for as long as the call lasts; what it does there takes effect at once, and nothing it
-//! does calls it again before it has returned.
+//! An application has a part on every thread ([`Application`]), created when it is attached
+//! ([`attach`](super::attach)). The part is called on its thread with a [`Stream`], a handle of a
+//! session for the duration of the call. Its actions take effect at once, and never call the part
+//! recursively.
 //!
 //! * A stream begins with [`Application::on_accept`] or [`Application::on_connected`] and ends,
 //!   for the application, with its own [`Stream::close`] or [`Stream::reset`], or with
 //!   [`Application::on_reset`]: after one of these it is not called for the stream again.
-//! * [`Application::on_readable`] is called when bytes have come, not again before more come: read
-//!   all, or ask to be called again ([`Stream::wake`], [`Stream::wake_in`]).
-//! * [`Application::on_writable`] is called when there is room again after [`Stream::write`] took
+//! * [`Application::on_readable`] is called when data has arrived, and not again before more
+//!   arrives: read everything, or ask to be called again ([`Stream::wake`], [`Stream::wake_in`]).
+//! * [`Application::on_writable`] is called when there is space again after [`Stream::write`] took
 //!   less than it was given.
 //! * Datagrams are read and written whole ([`Stream::receive`], [`Stream::send`]).
 //!
-//! Calls are made between packets: an application that works for long delays forwarding.
+//! Calls are made between packets: an application that works for a long time delays forwarding.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -25,55 +25,55 @@ pub use super::stream::{Stream, Turn};
 
 /// The part of an application on one thread.
 pub trait Application: Any + Send {
-    /// A session came to a listener. False refuses it: it is reset.
+    /// A listener has a new session. Return false to refuse it with a reset.
     fn on_accept(&mut self, stream: &mut Stream<'_>) -> bool;
 
-    /// A session that was asked for is there.
+    /// A requested session is connected.
     fn on_connected(&mut self, _stream: &mut Stream<'_>) {}
 
-    /// A session that was asked for is not to be; `opaque` is that of the request.
+    /// A requested session has failed; `opaque` is that of the request.
     fn on_refused(&mut self, _opaque: u64, _why: Failure) {}
 
-    /// Bytes have come.
+    /// Data has arrived.
     fn on_readable(&mut self, stream: &mut Stream<'_>);
 
-    /// There is room again.
+    /// There is space for writing again.
     fn on_writable(&mut self, _stream: &mut Stream<'_>) {}
 
-    /// The peer sends no more than what is there to read. The application closes the stream when it
-    /// has sent all it has to say.
+    /// The peer has finished sending; the rest can still be read. The application closes the stream
+    /// when it has nothing more to send.
     fn on_close(&mut self, stream: &mut Stream<'_>) {
         stream.close();
     }
 
-    /// The session has ended, and not by the application.
+    /// The session was ended by the peer or the router.
     fn on_reset(&mut self, _id: SessionId, _data: u64, _why: Failure) {}
 
-    /// The time of [`Stream::wake_in`] has come.
+    /// The time of [`Stream::wake_in`] has expired.
     fn on_timer(&mut self, _stream: &mut Stream<'_>) {}
 
-    /// Whether [`Application::on_turn`] is called; asked once.
+    /// Whether [`Application::on_turn`] is called; checked once.
     fn has_turns(&self) -> bool {
         false
     }
 
-    /// A turn of the thread, for work that no session gives reason for. True to have another one
-    /// soon, without waiting for something to happen.
+    /// A turn of the thread, for work that belongs to no session. Return true for another turn
+    /// soon, without waiting for an event.
     fn on_turn(&mut self, _turn: &mut Turn<'_>) -> bool {
         false
     }
 }
 
-/// Both ends of a stream, and what it is.
+/// Endpoints and properties of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// Transport.
     pub transport: Transport,
-    /// Our address and port.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The peer's address and port.
     pub peer: SocketAddr,
-    /// The table of addresses: index of the FIB.
+    /// FIB index of the addresses.
     pub fib: u16,
     /// The namespace of the application.
     pub namespace: u32,

@@ -1,4 +1,4 @@
-//! Applications inside the daemon, as control attaches them: what they listen to and connect to.
+//! Control-plane functions for applications: attach, listen and detach.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -21,30 +21,34 @@ use super::udp;
 use super::worker::Worker;
 use crate::control::{Backend, apps as names, backend, disable, enable, namespaces};
 
-/// Bytes that a session keeps each way by default.
+/// Default FIFO size of a session in bytes, for each direction.
 const FIFO: u32 = 64 << 10;
-/// Bytes that it may keep at most.
+/// Largest FIFO size in bytes.
 const LARGEST: u32 = 1 << 30;
-/// Connections that are being set up for a listener by default.
+/// Default backlog of a listener.
 const BACKLOG: u32 = 4096;
+/// Peers with a session of a listener by default.
+const PEERS: u32 = 1 << 14;
 
 /// Options of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// ID of its namespace; empty for the default one.
     pub namespace: String,
-    /// The namespace's secret.
+    /// Secret of the namespace.
     pub secret: u64,
-    /// Received bytes that a session keeps.
+    /// Size of a session's receive FIFO in bytes.
     pub rx_fifo: u32,
-    /// Bytes to send that a session keeps.
+    /// Size of a session's transmit FIFO in bytes.
     pub tx_fifo: u32,
-    /// Whether its sessions are with applications of the same namespace.
+    /// Whether sessions with applications of the same namespace are allowed.
     pub is_local: bool,
-    /// Whether its sessions are with hosts.
+    /// Whether sessions with hosts are allowed.
     pub is_global: bool,
-    /// Connections that are being set up for each of its listeners, on each thread.
+    /// Limit of half-open connections for each of its listeners, on each thread.
     pub backlog: u32,
+    /// Peers that have a session of datagrams at each of its listeners, on each thread.
+    pub peers: u32,
 }
 
 impl Default for Options {
@@ -57,11 +61,12 @@ impl Default for Options {
             is_local: true,
             is_global: true,
             backlog: BACKLOG,
+            peers: PEERS,
         }
     }
 }
 
-/// Makes the part of an application on a thread.
+/// Creates the part of an application on a thread.
 type Make = Rc<dyn Fn(usize) -> Box<dyn Application>>;
 
 /// An application.
@@ -72,13 +77,13 @@ pub struct App {
 }
 
 impl App {
-    /// A new part, for a thread.
+    /// Creates a part for a thread.
     pub fn part(&self, thread: usize) -> Box<dyn Application> {
         (self.make)(thread)
     }
 }
 
-/// Reasons why applications are refused something.
+/// Reasons for refusing requests of applications.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// {0}
@@ -108,19 +113,19 @@ pub enum Error {
     /// nothing listens on {0} in the namespace
     #[retval(-2)]
     Refused(Endpoint),
-    /// a rule forbids {0}
+    /// {0} is forbidden by a rule
     #[retval(-26)]
     Filtered(Endpoint),
     /// no free port for {0}
     #[retval(-9)]
     NoPort(Endpoint),
-    /// {0} is no address of a host
+    /// {0} is not the address of a host
     #[retval(-19)]
     NotAHost(Endpoint),
     /// UDP port {0} belongs to another feature
     #[retval(-15)]
     Taken(u16),
-    /// a FIFO has 1 KB to 1 GB
+    /// the size of a FIFO must be 1 KB to 1 GB
     #[retval(-19)]
     BadFifo,
 }
@@ -129,8 +134,8 @@ pub(super) fn app(router: &Router, index: u32) -> Result<&App, Error> {
     router.own::<Layer>().apps.get(&index).ok_or(Error::NoApp(index))
 }
 
-/// Attaches an application; its number. `make` makes its part on each thread, those there are and
-/// those that come. The session layer is enabled, if it is not.
+/// Attaches an application and returns its number. `make` creates its part on each thread, now and
+/// for threads added later. Enables the session layer if it is disabled.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -175,14 +180,11 @@ pub fn detach(router: &mut Router, index: u32) {
     if layer.apps.remove(&index).is_none() {
         return;
     }
-    let own = layer.listeners.current().iter().filter(|l| l.app == index);
-    let own: Vec<_> = own.map(|listener| listener.index).collect();
-    for listener in own {
-        // It exists.
-        let _ = unlisten(router, listener);
-    }
+    let own = layer.by_app.iter().filter(|((app, _), _)| *app == index);
+    let own: Vec<_> = own.flat_map(|(_, own)| own).copied().collect();
+    unlisten_all(router, &own);
     let stack = router.own::<Layer>().stack.clone();
-    // What they hold is freed here, not on the threads.
+    // The parts are dropped here, not on the data-plane threads.
     let gone = stack.ask(&mut router.engine, move |worker| worker.leave(index));
     if let Err(why) = gone {
         router.log.class("session", "detach").error(why);
@@ -198,7 +200,7 @@ pub fn detach_all_of(router: &mut Router, namespace: u32) {
     of.into_iter().for_each(|index| detach(router, index));
 }
 
-/// The table of an application for an end point.
+/// The routing table of an application for an endpoint.
 pub(super) fn table_of(
     router: &Router,
     namespace: u32,
@@ -209,8 +211,8 @@ pub(super) fn table_of(
     tables[version].ok_or(Error::NoTable(*of))
 }
 
-/// Listens; the number of the listener. A listener for datagrams makes a session of each peer, or
-/// is one session for all.
+/// Starts listening and returns the number of the listener. A datagram listener has one session
+/// for each peer, or one for all peers.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -239,6 +241,7 @@ pub fn listen(
         rx_limit: options.rx_fifo,
         tx_limit: options.tx_fifo,
         backlog: options.backlog,
+        peers: options.peers,
     };
     if layer.listeners.current().rival(&new).is_some() {
         return Err(Error::InUse(endpoint));
@@ -248,12 +251,14 @@ pub fn listen(
     }
     let layer = router.own_mut::<Layer>();
     layer.next_listener = layer.next_listener.wrapping_add(1) % NONE;
+    layer.by_app.entry((index, endpoint.transport)).or_default().insert(new.index);
     let mut all = layer.listeners.current().clone();
     all.add(new);
     layer.listeners.publish(all);
     if endpoint.transport == Transport::Udp && !by_peer {
         let stack = layer.stack.clone();
-        let made = stack.visit(&mut router.engine, move |worker| worker.open_listening(&new));
+        let open = move |worker: &mut Worker| worker.open_listening(&new, u64::MAX);
+        let made = stack.visit(&mut router.engine, open);
         if let Err(why) = made {
             router.log.class("session", "listen").error(why);
         }
@@ -261,68 +266,103 @@ pub fn listen(
     Ok(new.index)
 }
 
-/// Ends a listener. Its sessions stay, but those that datagrams of all peers come to.
+/// Removes a listener. Its sessions continue, except the one for datagrams of all peers.
 ///
 /// # Errors
 /// [`Error::NoListener`].
 pub fn unlisten(router: &mut Router, listener: u32) -> Result<(), Error> {
-    let layer = router.own_mut::<Layer>();
-    let mut all = layer.listeners.current().clone();
-    let gone = all.remove(listener).ok_or(Error::NoListener(listener))?;
-    layer.listeners.publish(all);
-    if gone.endpoint.transport == Transport::Udp {
-        let stack = layer.stack.clone();
-        let closed =
-            stack.visit(&mut router.engine, move |worker| worker.close_listening(listener));
-        if let Err(why) = closed {
-            router.log.class("session", "unlisten").error(why);
-        }
-        release_port(router, gone.endpoint.address.into(), gone.endpoint.port);
+    match unlisten_all(router, &[listener]) {
+        0 => Err(Error::NoListener(listener)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Moves the listeners of a namespace into the tables that it has now. Those without a table, or
-/// where another one listens, end.
+/// The same for many, whose end is published at once; how many there were.
+pub fn unlisten_all(router: &mut Router, listeners: &[u32]) -> usize {
+    let Layer { listeners: published, by_app, stack, .. } = router.own_mut::<Layer>();
+    let (mut all, mut gone) = (published.current().clone(), Vec::new());
+    for index in listeners {
+        let Some(listener) = all.at(*index).copied() else { continue };
+        let of = (listener.app, listener.endpoint.transport);
+        let own = by_app.entry(of).or_default();
+        own.remove(index);
+        all.remove(*index, own.first().copied());
+        if own.is_empty() {
+            by_app.remove(&of);
+        }
+        gone.push(listener);
+    }
+    if gone.is_empty() {
+        return 0;
+    }
+    published.publish(all);
+    let count = gone.len();
+    gone.retain(|listener| listener.endpoint.transport == Transport::Udp);
+    if !gone.is_empty() {
+        let (stack, closed) = (stack.clone(), gone.clone());
+        let close = move |worker: &mut Worker| {
+            closed.iter().for_each(|listener| worker.close_listening(listener.index));
+        };
+        if let Err(why) = stack.visit(&mut router.engine, close) {
+            router.log.class("session", "unlisten").error(why);
+        }
+    }
+    for listener in gone {
+        release_port(router, listener.endpoint.address.into(), listener.endpoint.port);
+    }
+    count
+}
+
+/// Moves the listeners of a namespace to its new tables. Listeners without a table, or in conflict
+/// with another one, are removed.
 pub fn move_listeners(router: &mut Router, namespace: u32) {
     let Ok(of) = namespaces::at(router, namespace) else { return };
     let tables = of.tables;
     let table = |listener: &Listener| tables[IpVersion::from(listener.endpoint.address) as usize];
-    let all = router.own::<Layer>().listeners.current().iter();
-    let moved = all.filter(|l| l.namespace == namespace && table(l).map(|t| t.0) != Some(l.fib));
+    let layer = router.own_mut::<Layer>();
+    let mut all = layer.listeners.current().clone();
+    let moved = all.iter().filter(|l| l.namespace == namespace);
+    let moved = moved.filter(|l| table(l).map(|t| t.0) != Some(l.fib));
     let moved: Vec<_> = moved.copied().collect();
+    let (mut ending, mut moving) = (Vec::new(), Vec::new());
     for old in moved {
-        let layer = router.own_mut::<Layer>();
-        let mut all = layer.listeners.current().clone();
-        all.remove(old.index);
+        all.remove(old.index, Some(old.index));
         let new = table(&old).map(|table| Listener { fib: table.0, ..old });
-        let Some(new) = new.filter(|new| all.rival(new).is_none()) else {
-            let log = router.log.class("session", "namespace");
-            log.warn(format_args!("{} has no place in another table: it ends", old.endpoint));
-            // It exists.
-            let _ = unlisten(router, old.index);
-            continue;
-        };
-        all.add(new);
-        layer.listeners.publish(all);
-        if new.endpoint.transport == Transport::Udp && !new.by_peer {
-            let stack = layer.stack.clone();
-            let done = stack.visit(&mut router.engine, move |worker| {
-                worker.close_listening(new.index);
-                worker.open_listening(&new);
-            });
-            if let Err(why) = done {
-                router.log.class("session", "namespace").error(why);
+        match new.filter(|new| all.rival(new).is_none()) {
+            Some(new) => {
+                all.add(new);
+                moving.push(new);
+            }
+            None => {
+                all.add(old);
+                ending.push(old);
             }
         }
     }
+    layer.listeners.publish(all);
+    moving.retain(|new| new.endpoint.transport == Transport::Udp && !new.by_peer);
+    if !moving.is_empty() {
+        let stack = layer.stack.clone();
+        let done = stack.visit(&mut router.engine, move |worker| {
+            moving.iter().for_each(|new| worker.move_listening(new));
+        });
+        if let Err(why) = done {
+            router.log.class("session", "namespace").error(why);
+        }
+    }
+    let log = router.log.class("session", "namespace");
+    for old in &ending {
+        log.warn(format_args!("{} has no place in another table: it ends", old.endpoint));
+    }
+    let ending: Vec<_> = ending.iter().map(|old| old.index).collect();
+    unlisten_all(router, &ending);
 }
 
 fn udp_lookup(version: IpVersion) -> &'static str {
     [V4::NODES.udp_lookup, V6::NODES.udp_lookup][version as usize]
 }
 
-/// Directs the datagrams to a port to the stack.
+/// Registers a UDP port for the stack.
 pub(super) fn take_port(router: &mut Router, address: IpAddr, port: u16) -> Result<(), Error> {
     let version = IpVersion::from(address);
     let uses = router.own::<Layer>().datagram_ports.get(&(version, port)).copied().unwrap_or(0);
@@ -335,19 +375,20 @@ pub(super) fn take_port(router: &mut Router, address: IpAddr, port: u16) -> Resu
     Ok(())
 }
 
-/// One session or listener of a port has ended.
+/// Releases one reference to a UDP port.
 pub fn release_port(router: &mut Router, version: IpVersion, port: u16) {
     let ports = &mut router.own_mut::<Layer>().datagram_ports;
     let Some(uses) = ports.get_mut(&(version, port)) else { return };
     *uses -= 1;
     if *uses == 0 {
         ports.remove(&(version, port));
-        // Only ours is taken back, which cannot fail.
+        // Removing our own registration cannot fail.
         let _ = router.redispatch(udp_lookup(version), port, None);
     }
 }
 
-/// Results of `look` at the parts of an application of type `A`, on their threads.
+/// Runs `look` on the parts of an application of type `A`, on their threads, and returns the
+/// results.
 ///
 /// # Errors
 /// When a thread does not answer.
@@ -360,7 +401,7 @@ pub fn ask_parts<A: Application, T: Send + 'static>(
     Ok(all.into_iter().map(|(_, found)| found).collect())
 }
 
-/// The same, each with its thread.
+/// The same, with thread numbers.
 ///
 /// # Errors
 /// When a thread does not answer.

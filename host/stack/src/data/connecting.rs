@@ -1,4 +1,4 @@
-//! Sessions that applications open, as control begins them.
+//! Control-plane functions for outgoing sessions.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,24 +16,24 @@ use super::worker::Worker;
 use crate::control::namespaces;
 use crate::control::published::{Flow, Transport as Ruled, Verdict};
 
-/// Ports that are tried for a session of datagrams.
+/// Number of ports tried for a datagram session.
 const TRIES: usize = 64;
 
-/// A connection that an application asks for.
+/// A connect request of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connect {
-    /// Where to.
+    /// The remote endpoint.
     pub to: Endpoint,
-    /// The word of the session, or of [`Application::on_refused`].
+    /// Opaque value for the session, or for [`Application::on_refused`].
     pub opaque: u64,
-    /// The thread that is to have it; the next one by default.
+    /// The thread for the session; by default, threads are used in turn.
     pub thread: Option<usize>,
 }
 
-/// Begins to connect: the application is called on the thread that has the session.
+/// Starts to connect; the application is called on the session's thread.
 ///
 /// # Errors
-/// [`Error`], if it is known at once that there will be no session.
+/// [`Error`], if the request fails at once.
 pub fn connect(router: &mut Router, index: u32, request: Connect) -> Result<(), Error> {
     let App { namespace, options, .. } = app(router, index)?;
     let (namespace, options) = (*namespace, options.clone());
@@ -68,29 +68,29 @@ pub fn connect(router: &mut Router, index: u32, request: Connect) -> Result<(), 
     Ok(())
 }
 
-/// A session to be opened by a thread.
+/// Parameters for opening a session on a thread.
 #[derive(Clone, Copy)]
 pub struct Open {
     /// Application.
     pub app: u32,
     /// Its namespace.
     pub namespace: u32,
-    /// Its word.
+    /// Its opaque value.
     pub opaque: u64,
-    /// Bytes kept each way.
+    /// FIFO sizes in bytes, for each direction.
     pub limits: [u32; 2],
     /// Table.
     pub table: TableIndex,
-    /// Our address.
+    /// Local address.
     pub local: IpAddr,
-    /// Our port; 0 for one of the thread's choice.
+    /// Local port; 0 if the thread is to choose one.
     pub port: u16,
     /// The peer.
     pub to: Endpoint,
 }
 
 impl Open {
-    /// The key with a port of ours.
+    /// The session key for a local port.
     pub fn key(&self, port: u16) -> Key {
         let protocol = self.to.transport.protocol().unwrap_or(Protocol::TCP);
         let local = SocketAddr::new(self.local, port);
@@ -113,7 +113,7 @@ fn judge_local(router: &Router, namespace: u32, to: &Endpoint) -> Result<(), Err
     }
 }
 
-/// Table and address that a connection is opened from.
+/// Table and source address for a connection.
 fn origin(
     router: &mut Router,
     namespace: u32,
@@ -140,7 +140,7 @@ fn origin(
     Ok((table, local.ok_or(Error::NoAddress(*to))?))
 }
 
-/// The unspecified address of the same version.
+/// The unspecified address of the same IP version.
 fn any(like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -148,7 +148,7 @@ fn any(like: IpAddr) -> IpAddr {
     }
 }
 
-/// A port for a session of datagrams, whose packets come here from now on.
+/// Chooses and registers a local port for a datagram session.
 fn take_some_port(router: &mut Router, to: &Endpoint, local: IpAddr) -> Result<u16, Error> {
     let version = IpVersion::from(local);
     for _ in 0..TRIES {
@@ -165,7 +165,7 @@ fn take_some_port(router: &mut Router, to: &Endpoint, local: IpAddr) -> Result<u
     Err(Error::NoPort(*to))
 }
 
-/// Why a session ended before it began.
+/// Notifies an application that a connect request has failed.
 pub fn refused(worker: &mut Worker, app: u32, opaque: u64, why: Failure) {
     if let Some(part) = worker.part_of(app)
         && let Some(object) = &mut worker.parts[part as usize].object

@@ -1,13 +1,13 @@
-//! Datagrams in FIFOs: each behind a header with its length and the other end.
+//! Datagrams in FIFOs, each with a header that has its length and the remote endpoint.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::fifo::{Chunks, Fifo};
 
-/// Bytes of a header: length, port, address, whether of IPv6.
+/// Length of the header in bytes: length, port, address, IPv6 flag.
 pub const HEADER: usize = 2 + 2 + 16 + 1;
 
-/// The longest datagram to an address.
+/// Longest datagram to an address in bytes.
 pub fn most(to: IpAddr) -> usize {
     usize::from(u16::MAX) - 8 - if to.is_ipv4() { 20 } else { 0 }
 }
@@ -25,12 +25,12 @@ fn header(other: SocketAddr, len: usize) -> [u8; HEADER] {
     header
 }
 
-/// Puts a datagram behind others, whole; false if there is no room.
+/// Appends a whole datagram; false if it does not fit.
 pub fn put(fifo: &mut Fifo, chunks: &mut Chunks, other: SocketAddr, bytes: &[u8]) -> bool {
     put_parts(fifo, chunks, other, bytes.len(), [bytes])
 }
 
-/// The same, of `len` bytes in several pieces.
+/// Appends a datagram of `len` bytes in several pieces.
 pub fn put_parts<'b>(
     fifo: &mut Fifo,
     chunks: &mut Chunks,
@@ -41,7 +41,7 @@ pub fn put_parts<'b>(
     if fifo.space() < HEADER + len {
         return false;
     }
-    // Nothing counts before all of it is written.
+    // The data becomes valid when all of it is written.
     let (first, mut at) = (fifo.end(), fifo.end() + HEADER as u64);
     for part in parts {
         if fifo.write_at(chunks, at, part) < part.len() {
@@ -58,7 +58,7 @@ pub fn put_parts<'b>(
     true
 }
 
-/// Length of the first datagram, and the other end.
+/// Length and remote endpoint of the first datagram.
 pub fn first(fifo: &Fifo, chunks: &Chunks) -> Option<(usize, SocketAddr)> {
     let mut header = [0; HEADER];
     if fifo.copy(chunks, fifo.start(), &mut header) < HEADER {
@@ -73,7 +73,7 @@ pub fn first(fifo: &Fifo, chunks: &Chunks) -> Option<(usize, SocketAddr)> {
     Some((number(0).into(), SocketAddr::new(address, number(2))))
 }
 
-/// Takes the first datagram out and copies what fits of it.
+/// Removes the first datagram, and copies as much of it as fits.
 pub fn take(fifo: &mut Fifo, chunks: &mut Chunks, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
     let (len, other) = first(fifo, chunks)?;
     let n = len.min(to.len());
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn datagrams_come_out_whole_with_their_senders() {
         let mut chunks = Chunks::new(16).unwrap();
-        let mut fifo = Fifo::new(8000);
+        let mut fifo = Fifo::new(8000, 0);
         let [a, b]: [SocketAddr; 2] =
             ["10.0.0.1:5".parse().unwrap(), "[2001:db8::1]:6".parse().unwrap()];
         assert!(put(&mut fifo, &mut chunks, a, b"one"));
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn half_a_datagram_leaves_nothing_behind_when_chunks_run_out() {
         let mut chunks = Chunks::new(2).unwrap();
-        let mut fifo = Fifo::new(60_000);
+        let mut fifo = Fifo::new(60_000, 0);
         let to = "10.0.0.1:5".parse().unwrap();
         assert!(!put(&mut fifo, &mut chunks, to, &[1; 20_000]));
         assert!(fifo.is_empty());

@@ -1,4 +1,4 @@
-//! End points: a transport, an address and a port, as applications and operators write them.
+//! Endpoints: transport, address and port, as URIs.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,12 +16,12 @@ pub enum Transport {
     Tcp,
     /// UDP.
     Udp,
-    /// Between two applications here, without packets.
+    /// Cut-through: between two applications of this router, without packets.
     Ct,
 }
 
 impl Transport {
-    /// Its number in messages.
+    /// Its number in API messages.
     pub fn number(self) -> u8 {
         match self {
             Self::Tcp => 0,
@@ -29,7 +29,7 @@ impl Transport {
             Self::Ct => 2,
         }
     }
-    /// The letter that lists of sessions show.
+    /// The letter for it in lists of sessions.
     pub fn letter(self) -> char {
         match self {
             Self::Tcp => 'T',
@@ -37,7 +37,7 @@ impl Transport {
             Self::Ct => 'C',
         }
     }
-    /// The protocol of its packets.
+    /// The IP protocol of its packets.
     pub fn protocol(self) -> Option<Protocol> {
         match self {
             Self::Tcp => Some(Protocol::TCP),
@@ -57,13 +57,13 @@ impl fmt::Display for Transport {
     }
 }
 
-/// An end point: `tcp://10.0.0.1:80`, `tcp://10.0.0.1/80`, `udp://[2001:db8::1]:53`,
+/// An endpoint: `tcp://10.0.0.1:80`, `tcp://10.0.0.1/80`, `udp://[2001:db8::1]:53`,
 /// `udp://2001:db8::1/53`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Endpoint {
     /// Transport.
     pub transport: Transport,
-    /// Address, unspecified for any.
+    /// Address; unspecified means any.
     pub address: IpAddr,
     /// Port.
     pub port: u16,
@@ -82,7 +82,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A text that is no end point.
+/// Reasons why a text is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum BadEndpoint {
     /// {0}: no transport (tcp://, udp://)

@@ -1,74 +1,89 @@
-//! Bytes between a transport and an application inside the daemon: chains of chunks out of the
-//! pool of a thread.
+//! FIFOs between transports and applications: chains of chunks from a pool of the thread.
 //!
-//! Positions are those of the stream, from 0 on. A FIFO without bytes has no chunk.
+//! Positions are stream positions, starting at 0. An empty FIFO has no chunk.
 
 use std::cell::Cell;
 use std::io;
 
 use infra::memory::{HugePages, Reserved};
 
-/// Bytes of a chunk.
+use super::shares::Shares;
+
+/// Size of a chunk in bytes.
 pub const CHUNK: usize = 4096;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 
-/// The chunks of a thread.
+/// The chunk pool of a thread.
 #[derive(Debug)]
 pub struct Chunks {
     bytes: Reserved<u8>,
     next: Reserved<u32>,
-    /// The first free one, of those that were used.
+    /// The first free chunk, among those that have been used.
     free: u32,
-    /// Chunks that were ever used.
+    /// Number of chunks that have ever been used.
     touched: u32,
     used: u32,
     refused: u64,
+    /// Chunks by application.
+    shares: Shares,
 }
 
 impl Chunks {
-    /// Room for so many chunks, which take memory as they are used.
+    /// Reserves address space for `count` chunks; memory is allocated on first use.
     ///
     /// # Errors
-    /// The kernel's, when it refuses the address space.
+    /// The kernel refuses the address space.
     pub fn new(count: usize) -> io::Result<Self> {
         let bytes = Reserved::new(count * CHUNK, HugePages::No)?.named("session fifos");
         let next = Reserved::new(count, HugePages::No)?;
-        Ok(Self { bytes, next, free: NONE, touched: 0, used: 0, refused: 0 })
+        Ok(Self { bytes, next, free: NONE, touched: 0, used: 0, refused: 0, shares: Shares::new() })
     }
-    /// Chunks in FIFOs.
+    /// Number of chunks in FIFOs.
     pub fn used(&self) -> usize {
         self.used as usize
     }
-    /// Chunks there may be.
+    /// Limit of chunks.
     pub fn limit(&self) -> usize {
         self.next.len()
     }
-    /// Requests for a chunk when there was none.
+    /// Number of failed allocations.
     pub fn refused(&self) -> u64 {
         self.refused
     }
-    fn take(&mut self) -> Option<u32> {
+    /// Chunks that an application may still take.
+    pub fn room(&self, app: u32) -> usize {
+        self.shares.left(app, self.limit() - self.used())
+    }
+    /// Whether less than half of them is left: then no chunk is taken for missing bytes in front of
+    /// others.
+    pub fn is_tight(&self) -> bool {
+        self.used() * 2 > self.limit()
+    }
+    fn take(&mut self, app: u32) -> Option<u32> {
+        if self.room(app) == 0 {
+            self.refused += 1;
+            return None;
+        }
         let chunk = if self.free != NONE {
             let chunk = self.free;
             self.free = self.next[chunk as usize];
             chunk
-        } else if (self.touched as usize) < self.next.len() {
+        } else {
             self.touched += 1;
             self.touched - 1
-        } else {
-            self.refused += 1;
-            return None;
         };
         self.used += 1;
+        self.shares.add(app);
         self.next[chunk as usize] = NONE;
         Some(chunk)
     }
-    /// Gives a chunk back; the one behind it.
-    fn put(&mut self, chunk: u32) -> u32 {
+    /// Frees a chunk; returns the next one in its chain.
+    fn put(&mut self, chunk: u32, app: u32) -> u32 {
         let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
         self.free = chunk;
         self.used -= 1;
+        self.shares.sub(app);
         next
     }
     fn at(&self, chunk: u32) -> &[u8] {
@@ -81,14 +96,14 @@ impl Chunks {
     }
 }
 
-/// A queue of bytes. The chunks it has belong to one [`Chunks`], which all calls are given.
+/// A byte queue. Its chunks belong to one [`Chunks`], which is passed to all calls.
 #[derive(Debug)]
 pub struct Fifo {
-    /// Position of the first byte that is kept.
+    /// Position of the first byte.
     start: u64,
-    /// Position behind the last byte that has all before it.
+    /// Position after the last contiguous byte.
     end: u64,
-    /// Position behind the last byte that was written.
+    /// Position after the last written byte.
     reach: u64,
     /// Position of the first byte of the first chunk.
     base: u64,
@@ -96,13 +111,15 @@ pub struct Fifo {
     tail: u32,
     chunks: u32,
     limit: u32,
-    /// A chunk and the position of its first byte, where the last look ended.
+    /// Number of the application whose share its chunks are of.
+    app: u32,
+    /// The chunk of the last lookup, and the position of its first byte.
     cursor: Cell<(u32, u64)>,
 }
 
 impl Fifo {
-    /// An empty one for `limit` bytes.
-    pub fn new(limit: usize) -> Self {
+    /// An empty one for `limit` bytes, of an application.
+    pub fn new(limit: usize, app: u32) -> Self {
         Self {
             start: 0,
             end: 0,
@@ -112,22 +129,27 @@ impl Fifo {
             tail: NONE,
             chunks: 0,
             limit: limit.min(u32::MAX as usize) as u32,
+            app,
             cursor: Cell::new((NONE, 0)),
         }
     }
-    /// Bytes there are.
+    /// Number of contiguous bytes.
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
-    /// Whether there are none.
+    /// Whether there are no contiguous bytes.
     pub fn is_empty(&self) -> bool {
         self.end == self.start
     }
-    /// Bytes there may be.
+    /// Number of the application whose share its chunks are of.
+    pub fn app(&self) -> u32 {
+        self.app
+    }
+    /// Capacity in bytes.
     pub fn limit(&self) -> usize {
         self.limit as usize
     }
-    /// Room behind the last byte.
+    /// Free space after the last byte.
     pub fn space(&self) -> usize {
         self.limit().saturating_sub(self.len())
     }
@@ -135,30 +157,30 @@ impl Fifo {
     pub fn start(&self) -> u64 {
         self.start
     }
-    /// Position behind the last byte.
+    /// Position after the last contiguous byte.
     pub fn end(&self) -> u64 {
         self.end
     }
-    /// Puts bytes behind the last; how many there was room for.
+    /// Appends bytes, as many as fit, and returns their number.
     pub fn write(&mut self, chunks: &mut Chunks, bytes: &[u8]) -> usize {
         let n = bytes.len().min(self.space());
         let done = self.put(chunks, self.end, &bytes[..n]);
         self.advance(done);
         done
     }
-    /// Puts bytes at a position that is not before the end, leaving a gap; how many there was room
-    /// for.
+    /// Writes bytes at a position at or after the end, which may leave a gap; returns the number of
+    /// bytes that fit.
     pub fn write_at(&mut self, chunks: &mut Chunks, at: u64, bytes: &[u8]) -> usize {
         let last = self.start + u64::from(self.limit);
         let n = bytes.len().min(last.saturating_sub(at) as usize);
         if at < self.end { 0 } else { self.put(chunks, at, &bytes[..n]) }
     }
-    /// Counts `n` bytes more that have all before them; they were written.
+    /// Moves the end forward by `n` bytes that have already been written.
     pub fn advance(&mut self, n: usize) {
         self.end += n as u64;
         self.reach = self.reach.max(self.end);
     }
-    /// Forgets bytes behind a gap.
+    /// Discards bytes after a gap.
     pub fn drop_ahead(&mut self, chunks: &mut Chunks) {
         self.reach = self.end;
         if self.is_empty() {
@@ -177,13 +199,13 @@ impl Fifo {
         self.reach = self.reach.max(at);
         all - bytes.len()
     }
-    /// The chunk of a position, made if there is none, and the place in it.
+    /// The chunk of a position, allocated if missing, and the offset in it.
     fn find_or_add(&mut self, chunks: &mut Chunks, at: u64) -> Option<(u32, usize)> {
         if self.head == NONE {
             (self.base, self.cursor) = (self.start, Cell::new((NONE, 0)));
         }
         while at >= self.base + u64::from(self.chunks) * CHUNK as u64 {
-            let new = chunks.take()?;
+            let new = chunks.take(self.app)?;
             match self.tail {
                 NONE => self.head = new,
                 tail => chunks.next[tail as usize] = new,
@@ -208,7 +230,7 @@ impl Fifo {
         self.cursor.set((chunk, first));
         Some((chunk, (at - first) as usize))
     }
-    /// The bytes from a position on that lie in one piece.
+    /// The contiguous bytes in memory from a position on.
     pub fn piece<'c>(&self, chunks: &'c Chunks, at: u64) -> &'c [u8] {
         if at < self.start || at >= self.end {
             return &[];
@@ -217,7 +239,7 @@ impl Fifo {
         let n = (CHUNK - offset).min((self.end - at) as usize);
         chunks.at(chunk).get(offset..offset + n).unwrap_or(&[])
     }
-    /// Copies bytes from a position on; how many there were.
+    /// Copies bytes from a position on; returns their number.
     pub fn copy(&self, chunks: &Chunks, at: u64, to: &mut [u8]) -> usize {
         let mut done = 0;
         while done < to.len() {
@@ -231,8 +253,8 @@ impl Fifo {
         }
         done
     }
-    /// Takes a copy of all that another FIFO keeps, also what lies behind gaps, while this one is
-    /// empty; `false` if there was no room for all of it.
+    /// Copies the content of another FIFO, including data after gaps, into this empty one; `false`
+    /// if not all of it fits.
     #[must_use]
     pub fn copy_from(&mut self, chunks: &mut Chunks, other: &Self, of: &Chunks) -> bool {
         let mut at = other.start;
@@ -248,7 +270,7 @@ impl Fifo {
         self.advance(other.len());
         true
     }
-    /// Forgets the first bytes; how many there were.
+    /// Removes the first bytes; returns their number.
     pub fn consume(&mut self, chunks: &mut Chunks, n: usize) -> usize {
         let n = n.min(self.len());
         self.start += n as u64;
@@ -260,7 +282,7 @@ impl Fifo {
             if self.cursor.get().0 == self.head {
                 self.cursor.set((NONE, 0));
             }
-            self.head = chunks.put(self.head);
+            self.head = chunks.put(self.head, self.app);
             self.base += CHUNK as u64;
             self.chunks -= 1;
             if self.head == NONE {
@@ -269,10 +291,10 @@ impl Fifo {
         }
         n
     }
-    /// Gives all chunks back; what was in them is gone.
+    /// Frees all chunks and their content.
     pub fn clear(&mut self, chunks: &mut Chunks) {
         while self.head != NONE {
-            self.head = chunks.put(self.head);
+            self.head = chunks.put(self.head, self.app);
         }
         (self.tail, self.chunks) = (NONE, 0);
         (self.start, self.reach) = (self.end, self.end);
@@ -293,7 +315,7 @@ mod tests {
     #[test]
     fn it_has_no_chunk_when_it_is_empty_and_no_more_bytes_than_its_limit() {
         let mut chunks = Chunks::new(8).unwrap();
-        let mut fifo = Fifo::new(10_000);
+        let mut fifo = Fifo::new(10_000, 0);
         assert_eq!(fifo.write(&mut chunks, &pattern(0, 12_000)), 10_000);
         assert_eq!((fifo.len(), fifo.space(), chunks.used()), (10_000, 0, 3));
         assert_eq!(fifo.consume(&mut chunks, 5000), 5000);
@@ -308,7 +330,7 @@ mod tests {
     #[test]
     fn it_takes_what_there_is_when_the_pool_is_empty() {
         let mut chunks = Chunks::new(2).unwrap();
-        let (mut one, mut other) = (Fifo::new(1 << 20), Fifo::new(1 << 20));
+        let (mut one, mut other) = (Fifo::new(1 << 20, 0), Fifo::new(1 << 20, 0));
         assert_eq!(one.write(&mut chunks, &pattern(0, 20_000)), 2 * CHUNK);
         assert_eq!((other.write(&mut chunks, b"x"), chunks.refused() > 0), (0, true));
         one.clear(&mut chunks);
@@ -318,18 +340,18 @@ mod tests {
     #[test]
     fn a_copy_has_what_lies_behind_gaps_and_says_when_there_is_no_room() {
         let (mut from, mut to) = (Chunks::new(8).unwrap(), Chunks::new(3).unwrap());
-        let mut fifo = Fifo::new(20_000);
+        let mut fifo = Fifo::new(20_000, 0);
         fifo.write(&mut from, &pattern(0, 6000));
         fifo.consume(&mut from, 5000);
         fifo.write_at(&mut from, 7000, &pattern(7000, 4000));
-        let mut copy = Fifo::new(20_000);
+        let mut copy = Fifo::new(20_000, 0);
         assert!(copy.copy_from(&mut to, &fifo, &from));
         assert_eq!((copy.len(), copy.write(&mut to, &pattern(6000, 1000))), (1000, 1000));
         copy.advance(4000);
         let mut got = [0; 6000];
         let start = copy.start();
         assert_eq!((copy.copy(&to, start, &mut got), &got[..]), (6000, &pattern(5000, 6000)[..]));
-        let mut second = Fifo::new(20_000);
+        let mut second = Fifo::new(20_000, 0);
         assert!(!second.copy_from(&mut to, &fifo, &from), "one chunk is left");
         second.clear(&mut to);
         copy.clear(&mut to);
@@ -342,7 +364,7 @@ mod tests {
             steps in prop::collection::vec((0u8..3, 1usize..9000), 1..60),
         ) {
             let mut chunks = Chunks::new(64).unwrap();
-            let mut fifo = Fifo::new(40_000);
+            let mut fifo = Fifo::new(40_000, 0);
             let mut early: Option<(u64, usize)> = None;
             for (kind, n) in steps {
                 match kind {

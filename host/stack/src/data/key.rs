@@ -1,11 +1,10 @@
-//! Keys of sessions: what the packets of one have in common.
+//! Session keys: the common fields of a session's packets.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use wire::Protocol;
 
-/// Addresses, ports, protocol and table of a session, seen from here. Addresses of IPv4 are mapped
-/// into those of IPv6.
+/// Addresses, ports, protocol and table of a session. IPv4 addresses are mapped to IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     local: u128,
@@ -15,11 +14,11 @@ pub struct Key {
     fib: u16,
     protocol: Protocol,
     is_ip6: bool,
-    /// Interface of a peer whose address is of one link.
+    /// Interface of a peer with a link-local address.
     link: u32,
 }
 
-/// An odd number without a pattern.
+/// Multiplier of the hash.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[inline(always)]
@@ -29,7 +28,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Key {
-    /// Of packets of IPv4.
+    /// The key of IPv4 packets.
     #[inline(always)]
     pub fn ip4(local: ([u8; 4], u16), peer: ([u8; 4], u16), protocol: Protocol, fib: u16) -> Self {
         let mapped = |a: [u8; 4]| u128::from(u32::from_be_bytes(a)) | 0xffff << 32;
@@ -44,7 +43,7 @@ impl Key {
             link: 0,
         }
     }
-    /// Of packets of IPv6.
+    /// The key of IPv6 packets.
     #[inline(always)]
     pub fn ip6(
         local: ([u8; 16], u16),
@@ -63,7 +62,7 @@ impl Key {
             link: 0,
         }
     }
-    /// Of two ends of one version.
+    /// The key for two endpoints of one IP version.
     pub fn of(local: SocketAddr, peer: SocketAddr, protocol: Protocol, fib: u16) -> Self {
         let (own, other) = (local.port(), peer.port());
         match (local.ip(), peer.ip()) {
@@ -82,11 +81,11 @@ impl Key {
     fn address(&self, bits: u128) -> IpAddr {
         if self.is_ip6 { IpAddr::V6(bits.into()) } else { IpAddr::V4((bits as u32).into()) }
     }
-    /// Our end.
+    /// The local endpoint.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.local), self.local_port)
     }
-    /// The other end.
+    /// The remote endpoint.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.peer), self.peer_port)
     }
@@ -94,7 +93,7 @@ impl Key {
     pub fn is_ip6(&self) -> bool {
         self.is_ip6
     }
-    /// Table of its addresses.
+    /// FIB index of its addresses.
     pub fn fib(&self) -> u16 {
         self.fib
     }
@@ -102,7 +101,7 @@ impl Key {
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
-    /// Both addresses as bytes: those of IPv4 are the first four.
+    /// Both addresses as bytes; IPv4 addresses are in the first four.
     pub fn octets(&self) -> ([u8; 16], [u8; 16]) {
         let bytes = |bits: u128| match self.is_ip6 {
             true => bits.to_be_bytes(),
@@ -110,25 +109,25 @@ impl Key {
         };
         (bytes(self.local), bytes(self.peer))
     }
-    /// The same with another port of ours.
+    /// The same key with another local port.
     #[must_use]
     pub fn with_port(self, local_port: u16) -> Self {
         Self { local_port, ..self }
     }
-    /// The same with a peer on the link of an interface.
+    /// The same key with a peer on the link of an interface.
     #[must_use]
     pub fn on(self, interface: u32) -> Self {
         Self { link: interface, ..self }
     }
-    /// Whether the peer's address is of one link (RFC 4291 section 2.5.6).
+    /// Whether the peer's address is link-local (RFC 4291 section 2.5.6).
     pub fn is_peer_on_link(&self) -> bool {
         self.is_ip6 && Ipv6Addr::from(self.peer).is_unicast_link_local()
     }
-    /// The interface of a peer whose address is of one link; else 0.
+    /// The interface of a peer with a link-local address, or 0.
     pub fn link(&self) -> u32 {
         self.link
     }
-    /// A hash, not 0. Who does not know the seed cannot choose keys that meet.
+    /// A nonzero hash. Without the seed, collisions cannot be provoked.
     #[inline(always)]
     pub fn hash(&self, seed: u64) -> u64 {
         let ends = u64::from(self.local_port) << 48

@@ -1,12 +1,12 @@
-//! Control's end of the data path: the layer on and off, threads, and work for them.
+//! Control of the data path: enabling the layer, threads, and work for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::{InputState, NodeIndex};
-use infra::rcu::{Epoch, Shared};
+use infra::rcu::{Epoch, Participant, Shared};
 use infra::table::exact::Exact;
 use net::address::OnInterface;
 use net::ip::{V4, V6, Version};
@@ -15,7 +15,9 @@ use tcp_machine::{Algorithm, Config};
 use wire::{IpVersion, Protocol};
 
 use super::apps::{self, App};
+use super::endpoint::Transport;
 use super::listeners::Listeners;
+use super::opening::Spare;
 use super::ports::{Ports, Share};
 use super::session::{Life, Session};
 use super::stack::Stack;
@@ -23,42 +25,44 @@ use super::worker::Worker;
 use super::{statistics, tcp};
 use crate::control::settings::{self, Settings};
 
-/// Payload of a packet before it is cut at most, so that all headers fit in front.
+/// Largest payload of a packet before segmentation, so that all headers fit in front.
 const BURST: u32 = 64_000;
-/// Rounds in which threads send the resets of a layer that is disabled.
+/// Rounds in which threads send resets after the layer is disabled.
 const ROUNDS: usize = 64;
 
-/// State of control.
+/// State of the control thread.
 pub struct Layer {
-    /// The threads' parts.
+    /// State of the threads.
     pub stack: Stack,
     /// Listeners.
     pub listeners: Shared<Listeners>,
     /// Number of the next listener.
     pub next_listener: u32,
+    /// Numbers of listeners by application.
+    pub by_app: BTreeMap<(u32, Transport), BTreeSet<u32>>,
     /// Applications inside the daemon, by number.
     pub apps: BTreeMap<u32, App>,
-    /// Sessions of datagrams by version and local port.
+    /// Number of datagram sessions by IP version and local port.
     pub datagram_ports: BTreeMap<(IpVersion, u16), u32>,
-    /// Choice of these ports.
+    /// Allocation of these ports.
     pub ports: Ports,
-    /// Connects so far, to spread them.
+    /// Number of connect requests, for distributing them over threads.
     pub connects: usize,
-    /// Whether the layer is on.
+    /// Whether the layer is enabled.
     pub is_on: bool,
-    /// Thread numbers of all sessions.
+    /// Directory of the threads of all sessions.
     pub directory: Exact,
-    /// Node `session-queue`.
+    /// The node `session-queue`.
     pub queue: NodeIndex,
-    /// Node where threads do what control asks.
+    /// The node at which threads run work of the control thread.
     pub place: NodeIndex,
-    /// Secret of initial sequence numbers and cookies.
+    /// Secret for initial sequence numbers and cookies.
     pub secret: [u8; 16],
-    /// Seed of hashes.
+    /// Seed for hashes.
     pub seed: u64,
 }
 
-/// Settings as the machine has them.
+/// Converts settings for the TCP machine.
 pub fn config(settings: &Settings) -> Config {
     let tcp = &settings.tcp;
     let seconds = |n: u32| std::time::Duration::from_secs(n.into());
@@ -90,7 +94,7 @@ fn share(threads: &Range<usize>, thread: usize) -> Share {
     Share { place, of: threads.len().max(1) as u16 }
 }
 
-/// Turns the layer on or off.
+/// Enables or disables the layer.
 pub fn switch(router: &mut Router, is_on: bool) {
     if router.own::<Layer>().is_on == is_on {
         return;
@@ -130,19 +134,27 @@ fn watch(router: &mut Router, threads: &Range<usize>, state: InputState) {
     }
 }
 
-/// The node whose calls are the turns of applications.
+/// The node that gives applications their turns.
 pub fn turning(router: &Router) -> NodeIndex {
     router.own::<Layer>().queue
 }
 
-/// Gives threads without a part a new one.
+/// Creates the state of threads that have none.
 fn give_parts(router: &mut Router, threads: &Range<usize>) {
     let settings = settings::current(router).clone();
+    let stack = router.own::<Layer>().stack.clone();
+    let there = stack.ask(&mut router.engine, |_| ()).unwrap_or_default();
+    let is_new = |thread: &usize| !there.iter().any(|(at, ())| at == thread);
+    let missing: Vec<_> = threads.clone().filter(is_new).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let mut spares = take_spares(router, missing.len());
     let layer = router.own::<Layer>();
-    let (stack, seed, secret) = (layer.stack.clone(), layer.seed, layer.secret);
+    let (seed, secret) = (layer.seed, layer.secret);
     let apps: Vec<_> = layer.apps.keys().copied().collect();
     let mut new = Vec::new();
-    for thread in threads.clone() {
+    for thread in missing {
         match Worker::new(thread, seed, secret, config(&settings)) {
             Ok(worker) => new.push((thread, Box::new(worker))),
             Err(why) => router.log.class("session", "enable").error(why),
@@ -150,22 +162,53 @@ fn give_parts(router: &mut Router, threads: &Range<usize>) {
     }
     for (thread, worker) in &mut new {
         settle(worker, threads, &settings);
+        let mut words = BTreeMap::new();
         for app in &apps {
-            let part = router.own::<Layer>().apps[app].part(*thread);
+            let spare = spares.iter().position(|spare| spare.app == *app);
+            let part = match spare.map(|at| spares.swap_remove(at)) {
+                Some(spare) => {
+                    words.extend(spare.words);
+                    spare.object
+                }
+                None => router.own::<Layer>().apps[app].part(*thread),
+            };
             worker.enter(*app, part);
+        }
+        let all = router.own::<Layer>().listeners.current().iter();
+        for listener in all.filter(|l| l.endpoint.transport == Transport::Udp && !l.by_peer) {
+            let data = words.get(&listener.index).copied();
+            worker.open_listening(listener, data.unwrap_or(u64::MAX));
         }
     }
     put_parts(router, &stack, new);
+}
+
+/// Parts of applications that other threads have left over, so many of each at most.
+fn take_spares(router: &mut Router, most: usize) -> Vec<Spare> {
+    let stack = router.own::<Layer>().stack.clone();
+    let taken = Arc::new(Mutex::new(BTreeMap::<u32, usize>::new()));
+    let found = stack.ask(&mut router.engine, move |worker| {
+        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        worker.take_spares(|app| {
+            let of = taken.entry(app).or_default();
+            *of += 1;
+            *of <= most
+        })
+    });
+    found.unwrap_or_default().into_iter().flat_map(|(_, spares)| spares).collect()
 }
 
 fn settle(worker: &mut Worker, threads: &Range<usize>, settings: &Settings) {
     worker.ports.set_share(share(threads, worker.thread));
     worker.ports.set_range(settings.ports.0..=settings.ports.1);
     worker.is_shared = threads.len() > 1;
+    if !worker.is_shared {
+        worker.moves.clear();
+    }
     worker.mtu = settings.tcp.mtu.min(u16::MAX.into()) as u16;
 }
 
-/// Puts parts on their threads, where there is none.
+/// Installs state on threads that have none.
 fn put_parts(router: &mut Router, stack: &Stack, parts: Vec<(usize, Box<Worker>)>) {
     let (parts, stack) = (Arc::new(Mutex::new(parts)), stack.clone());
     let done = router.engine.on_threads(move |thread| {
@@ -181,7 +224,7 @@ fn put_parts(router: &mut Router, stack: &Stack, parts: Vec<(usize, Box<Worker>)
     }
 }
 
-/// Takes the parts of threads, those that `is` holds for.
+/// Takes the state of those threads for which `is` returns true.
 #[expect(clippy::vec_box, reason = "a part is large, and moves to its thread as it is")]
 fn take_parts(
     router: &mut Router,
@@ -205,7 +248,7 @@ fn turn_off(router: &mut Router) {
         apps::detach(router, app);
     }
     for version in IpVersion::ALL {
-        // It was given when the layer was turned on, and cannot be refused.
+        // It was registered when the layer was enabled; removing it cannot fail.
         let _ = router.redispatch_protocol(version, Protocol::TCP, None);
     }
     take_icmp_errors(router, false);
@@ -233,7 +276,7 @@ fn forget_directory(router: &mut Router) {
     directory.walk(0, buckets, |_, _| infra::table::exact::Verdict::Remove);
 }
 
-/// Moves sessions to the threads that stay.
+/// Moves sessions to the remaining threads.
 ///
 /// # Errors
 /// None.
@@ -244,18 +287,21 @@ pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), St
     let kept = stay.clone();
     let mut leaving = take_parts(router, move |thread| !kept.contains(&thread));
     let stack = router.own::<Layer>().stack.clone();
-    // New threads get whole parts first.
+    let me = Participant::join();
+    leaving.iter_mut().for_each(|part| stack.announce(part, me.epoch()));
+    drop(me);
+    // New threads get complete states first.
     let there = stack.ask(&mut router.engine, |_| ()).map_err(|e| e.to_string())?;
     let is_new = |thread: &usize| !there.iter().any(|(at, ())| at == thread);
     let mut moved = Vec::new();
     for thread in stay.clone().filter(is_new) {
         let Some(mut part) = leaving.pop() else { break };
-        part.thread = thread;
+        part.rename(thread);
         moved.push((thread, part));
     }
     put_parts(router, &stack, moved);
     give_parts(router, stay);
-    // The others join those that stay.
+    // The states of the other threads are merged into the remaining ones.
     let targets: Vec<_> = stay.clone().collect();
     for (n, part) in leaving.into_iter().enumerate() {
         let target = targets[n % targets.len().max(1)];
@@ -276,11 +322,15 @@ pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), St
         worker.announce_all();
     };
     stack.visit(&mut router.engine, announce).map_err(|e| e.to_string())?;
+    if stay.len() == 1 {
+        // It looks nothing up there, and notes no end of a session.
+        forget_directory(router);
+    }
     watch(router, stay, InputState::Adaptive);
     Ok(())
 }
 
-/// Ends sessions from addresses that an interface had and has no longer.
+/// Ends sessions from addresses that an interface no longer has.
 pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: &OnInterface) {
     if !router.own::<Layer>().is_on {
         return;
@@ -307,7 +357,7 @@ fn ends_of(on: &OnInterface) -> Vec<(u16, IpAddr)> {
     ip4.chain(ip6).collect()
 }
 
-/// Tells threads changed settings.
+/// Passes changed settings to the threads.
 pub fn follow_settings(router: &mut Router) {
     let Some(layer) = router.state::<Layer>().filter(|layer| layer.is_on) else { return };
     let (stack, settings) = (layer.stack.clone(), settings::current(router).clone());
@@ -321,7 +371,7 @@ pub fn follow_settings(router: &mut Router) {
     }
 }
 
-/// Does work on a thread's part, without waiting.
+/// Runs work on the state of a thread, without waiting for it.
 pub fn post(
     router: &mut Router,
     thread: usize,

@@ -1,23 +1,26 @@
-//! The data path: connections, tables and ports of threads, nodes, and the face of applications
-//! inside the daemon.
+//! The data path: connections, tables and ports of threads, nodes, and the interface for
+//! applications inside the daemon.
 //!
-//! Control publishes listeners, namespaces and filters; a thread owns its sessions ([`worker`]).
-//! The thread on which a connection from outside arrives owns it; one that is opened from here is
-//! owned by the thread that was asked, and segments of it that arrive elsewhere are handed over.
+//! The control thread publishes listeners, namespaces and filters; a thread owns its sessions
+//! ([`worker`]). An incoming connection belongs to the thread on which it arrives, an outgoing one
+//! to the thread that opens it. Segments that arrive on other threads are handed over.
 
 pub mod app;
 pub mod apps;
 pub mod connecting;
 mod datagram;
+mod deadlines;
 pub mod endpoint;
 mod fifo;
 mod key;
 mod layer;
 mod listeners;
 mod opening;
+mod peers;
 pub mod ports;
 mod queue;
 pub mod session;
+mod shares;
 pub mod show;
 mod source;
 mod stack;
@@ -30,7 +33,7 @@ mod visit;
 mod worker;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -46,7 +49,7 @@ use crate::control::namespaces::Change;
 pub(crate) use layer::{follow_settings, turning};
 pub use queue::Unfinished;
 
-/// Sessions of all threads that the directory has room for.
+/// Capacity of the directory, for the sessions of all threads.
 const DIRECTORY: usize = 1 << 20;
 
 /// Registers nodes and state of the data path.
@@ -73,6 +76,7 @@ pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
         stack,
         listeners,
         next_listener: 0,
+        by_app: BTreeMap::new(),
         apps: BTreeMap::new(),
         datagram_ports: BTreeMap::new(),
         ports: ports::Ports::new(ports::Share { place: 0, of: 1 }),
@@ -97,6 +101,19 @@ pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.on_threads.push(layer::follow_threads);
     crate::control::follow(router, Hook { switch: layer::switch, namespace: follow_namespace });
     Ok(())
+}
+
+#[cfg(test)]
+pub(crate) fn queued(router: &mut Router) -> usize {
+    let stack = router.own::<layer::Layer>().stack.clone();
+    let all = stack.ask(&mut router.engine, |worker| worker.queued()).unwrap();
+    all.iter().map(|(_, queued)| queued).sum()
+}
+
+#[cfg(test)]
+pub(crate) fn withdraw_all(router: &mut Router) {
+    let stack = router.own::<layer::Layer>().stack.clone();
+    stack.visit(&mut router.engine, |worker| worker.withdraw(|_| true)).unwrap();
 }
 
 fn follow_namespace(router: &mut Router, index: u32, change: Change) {

@@ -1,28 +1,28 @@
-//! Choice of local ports (RFC 6056 section 3.3.4): by a counter for the hash of the other three
-//! parts of the connection, so that ports of one peer say nothing about those of another.
+//! Selection of local ports (RFC 6056 section 3.3.4): by a counter for the hash of the other three
+//! parts of the connection, so that ports towards one peer reveal nothing about those of another.
 //!
-//! A thread takes only ports that leave its own number when they are divided by the number of
-//! threads, so two threads never choose one port.
+//! A thread uses only ports that are congruent to its number modulo the number of threads, so no
+//! two threads choose the same port.
 
 use std::ops::RangeInclusive;
 
-/// Ports by default: all that are not well known.
+/// Default range: all but the well-known ports.
 pub const DEFAULT: RangeInclusive<u16> = 1024..=u16::MAX;
-/// Ports that are tried for one connection at most.
+/// Limit of ports tried for one connection.
 const TRIES: u32 = 8192;
-/// Counters.
+/// Number of counters.
 const COUNTERS: usize = 256;
 
-/// The share of a thread.
+/// A thread's share of the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Place of the thread among those there are.
+    /// Index of the thread.
     pub place: u16,
-    /// Threads.
+    /// Number of threads.
     pub of: u16,
 }
 
-/// Counters of a thread.
+/// Port counters of a thread.
 #[derive(Debug)]
 pub struct Ports {
     next: [u16; COUNTERS],
@@ -32,28 +32,28 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Without history.
+    /// Creates it without history.
     pub fn new(share: Share) -> Self {
         Self { next: [0; COUNTERS], range: DEFAULT, share, most_tries: 0 }
     }
-    /// Takes ports of another range from now on.
+    /// Changes the port range.
     pub fn set_range(&mut self, range: RangeInclusive<u16>) {
         self.range = range;
     }
-    /// Takes another share from now on.
+    /// Changes the share of the thread.
     pub fn set_share(&mut self, share: Share) {
         self.share = share;
     }
-    /// The most tries that a port has taken so far.
+    /// The largest number of tries so far.
     pub fn most_tries(&self) -> u32 {
         self.most_tries
     }
-    /// A port for a connection whose other parts have this hash, of which `is_free` says whether it
-    /// may be taken; `None` when none was found.
+    /// Chooses a port for a connection with the given hash of its other parts; `is_free` tells
+    /// whether a port may be used. `None` if no port was found.
     pub fn choose(&mut self, hash: u64, mut is_free: impl FnMut(u16) -> bool) -> Option<u16> {
         let Share { place, of } = self.share;
         let (first, of) = (*self.range.start(), of.max(1));
-        // The lowest port of the share, and their number.
+        // The lowest port of the share, and the number of ports.
         let offset = (place + of - first % of) % of;
         let all = u32::from(*self.range.end() - first) + 1;
         let count = (all.saturating_sub(u32::from(offset))).div_ceil(u32::from(of));

@@ -1,5 +1,5 @@
-//! `session-queue`: timers, calls of applications, and what sessions send. It is off while the
-//! layer is.
+//! `session-queue`: timers, callbacks of applications, and transmission. It is disabled together
+//! with the layer.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,32 +10,33 @@ use wire::{Protocol, udp};
 use zerocopy::IntoBytes;
 
 use super::key::Key;
+use super::session::NONE;
 use super::stack::Stack;
 use super::version::{LONGEST, write_header};
 use super::visit::{Payload, Wire};
 
-/// Sessions visited in a turn at most.
+/// Limit of sessions processed per turn.
 const VISITS: usize = 256;
-/// Packets sent in a turn at most; each may be cut into many.
+/// Limit of packets sent per turn, before segmentation.
 const PACKETS: u32 = 128;
-/// Timers that fire in a turn at most.
+/// Limit of timers per turn.
 const TIMERS: usize = 256;
-/// Interface of packets of ours.
+/// Interface of the router's own packets.
 const OWN: u32 = 0;
 
 /// Name of the node.
 pub const NAME: &str = "session-queue";
 
-/// A session of datagrams that was opened from here has ended.
+/// Event: an outgoing datagram session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freed(pub SocketAddr);
 
 impl Event for Freed {}
 
-/// A peer that began a connection and did not answer in time.
+/// Event: a peer has left a connection half-open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// The table of addresses: index of the FIB.
+    /// FIB index of the address.
     pub fib: u16,
     /// The peer.
     pub peer: IpAddr,
@@ -43,14 +44,14 @@ pub struct Unfinished {
 
 impl Event for Unfinished {}
 
-/// Visits sessions.
+/// The node that processes sessions.
 #[derive(Clone)]
 pub struct Queue {
     /// State of the threads.
     pub stack: Stack,
-    /// Ports that are free again.
+    /// Events for released ports.
     pub freed: EventSender<Freed>,
-    /// Connections that were not set up.
+    /// Events for half-open connections.
     pub unfinished: EventSender<Unfinished>,
 }
 
@@ -99,12 +100,15 @@ impl Input for Queue {
         let (thread, epoch) = (intake.thread(), intake.epoch());
         let Some(mut worker) = self.stack.lend(thread) else { return };
         worker.now = intake.now();
+        if worker.visited != NONE {
+            worker.abandon();
+        }
         let again = worker.turns();
         let queued = worker.queued();
         worker.expire(TIMERS);
         let fired = worker.queued() - queued;
         let mut sender = Sender { intake, left: PACKETS, sent: 0, failed: 0 };
-        // One at a time: sending may leave some for the next turn.
+        // One session at a time: sending may leave some for the next turn.
         while sender.left > 0
             && let Some((key, out)) = worker.replies.pop()
         {
@@ -115,7 +119,9 @@ impl Input for Queue {
                 break;
             }
             if let Some(index) = worker.dequeue() {
+                worker.visited = index;
                 worker.visit(index, &mut sender);
+                worker.visited = NONE;
             }
         }
         let Sender { sent, failed, .. } = sender;
@@ -125,14 +131,14 @@ impl Input for Queue {
         if !worker.moves.is_empty() {
             self.stack.announce(&mut worker, epoch);
         }
-        // What control has no room for is said in a later turn.
+        // Events that do not fit into the queue are sent in a later turn.
         while let Some(end) = worker.freed.pop() {
             if !self.freed.send(Freed(end)) {
                 worker.freed.push(end);
                 break;
             }
         }
-        // Lost ones are counted as events.
+        // Lost events are counted by the event queue.
         worker.unfinished.drain(..).for_each(|of| {
             let _ = self.unfinished.send(of);
         });
@@ -145,7 +151,7 @@ impl Input for Queue {
     }
 }
 
-/// Packets of one turn.
+/// Transmission of one turn.
 struct Sender<'q, 'i, On> {
     intake: &'q mut Intake<'i, Queue, On>,
     left: u32,
@@ -154,7 +160,7 @@ struct Sender<'q, 'i, On> {
 }
 
 impl<On: graph::Cpu> Sender<'_, '_, On> {
-    /// Sends a packet of two headers and a payload; false if there are no buffers.
+    /// Sends a packet made of two headers and a payload; false if no buffer is free.
     fn packet(
         &mut self,
         key: &Key,

@@ -1,4 +1,4 @@
-//! Sessions: one end of a connection, with the bytes that wait in it.
+//! Sessions: one end of a connection with its FIFOs.
 
 use std::fmt;
 
@@ -12,21 +12,21 @@ use super::key::Key;
 /// No session, application part or listener.
 pub const NONE: u32 = u32::MAX;
 
-/// Names a session as long as it lives.
+/// Identifies a session during its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct SessionId {
     /// Thread.
     pub thread: u16,
-    /// Its place there.
+    /// Index on the thread.
     pub index: u32,
-    /// Uses of the place before.
+    /// Generation of the entry: how often it has been used before.
     pub generation: u32,
 }
 
-/// Reasons for which a session is not to be, or has ended.
+/// Reasons why a session has failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The peer refuses, or nothing listens.
+    /// Refused by the peer, or no listener.
     Refused,
     /// The peer does not answer.
     TimedOut,
@@ -34,7 +34,7 @@ pub enum Failure {
     Reset,
     /// The peer cannot be reached.
     Unreachable,
-    /// There is no memory, or there are as many sessions as there may be.
+    /// Out of memory, or the limit of sessions is reached.
     Full,
     /// All ports are in use.
     NoPort,
@@ -45,7 +45,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Its number in messages of the module `session`.
+    /// Its error number in messages of the module `session`.
     pub fn retval(self) -> i32 {
         match self {
             Self::Refused | Self::Reset => -2,
@@ -88,23 +88,23 @@ impl From<tcp_machine::Error> for Failure {
     }
 }
 
-/// State of a session between transport and application.
+/// State of a session as seen by the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Life {
-    /// It exists.
+    /// Created.
     Created,
-    /// Datagrams of all peers come to it.
+    /// Receives datagrams of all peers.
     Listening,
-    /// The peer has not answered.
+    /// Waiting for the peer.
     Connecting,
-    /// The application has not seen it.
+    /// Not yet accepted by the application.
     Accepting,
-    /// Bytes flow.
+    /// Connected.
     Ready,
     /// The peer has closed its direction.
     TransportClosing,
-    /// The application has closed it; the transport has not ended.
+    /// The application has closed it; the transport is still closing.
     AppClosed,
     /// Both have ended.
     Closed,
@@ -125,51 +125,51 @@ impl fmt::Display for Life {
     }
 }
 
-/// Work that waits for the next visit of a session, as bits.
+/// Pending work of a session, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending(pub u16);
 
 impl Pending {
-    /// The application is to see a session that came.
+    /// Notify the application of a new session.
     pub const ACCEPT: Self = Self(1);
-    /// The application is to see that a session that it asked for is there.
+    /// Notify the application that its session is connected.
     pub const CONNECTED: Self = Self(1 << 1);
-    /// Bytes have come.
+    /// Data has arrived.
     pub const READABLE: Self = Self(1 << 2);
-    /// There is room again.
+    /// There is space for writing again.
     pub const WRITABLE: Self = Self(1 << 3);
     /// The peer has closed its direction.
     pub const FINISHED: Self = Self(1 << 4);
-    /// The application asked to be called at this time.
+    /// The application's timer has expired.
     pub const ALARM: Self = Self(1 << 5);
     /// The transport may have something to send.
     pub const SEND: Self = Self(1 << 6);
-    /// The application has read.
+    /// The application has read data.
     pub const CONSUMED: Self = Self(1 << 7);
     /// The application has closed its direction.
     pub const SHUT: Self = Self(1 << 8);
     /// The application has closed both directions.
     pub const CLOSE: Self = Self(1 << 9);
-    /// The application wants it to end now.
+    /// The application has reset the session.
     pub const RESET: Self = Self(1 << 10);
     /// The transport has ended.
     pub const ENDED: Self = Self(1 << 11);
     /// A deadline of the transport may have passed.
     pub const TIMER: Self = Self(1 << 12);
-    /// The session becomes one in TIME_WAIT when what is due was sent.
+    /// The session enters TIME_WAIT when pending segments have been sent.
     pub const TIME_WAIT: Self = Self(1 << 13);
 
-    /// Whether any of these waits.
+    /// Whether any of these bits is set.
     #[inline(always)]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// Adds these.
+    /// Sets these bits.
     #[inline(always)]
     pub fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
-    /// Takes these out; whether any waited.
+    /// Clears these bits; returns whether any was set.
     #[inline(always)]
     pub fn take(&mut self, other: Self) -> bool {
         let was = self.has(other);
@@ -182,19 +182,21 @@ impl Pending {
 #[derive(Debug, Default)]
 #[expect(clippy::large_enum_variant, reason = "records are of one size, as are their places")]
 pub enum Inner {
-    /// The place is not used.
+    /// The entry is free.
     #[default]
     Free,
     /// TCP: a SYN was received.
     Half(HalfOpen),
     /// TCP.
     Tcp(Connection),
-    /// TCP: late segments are waited for.
+    /// TCP: in TIME_WAIT.
     Wait(TimeWait),
     /// UDP.
     Udp,
     /// Cut-through: the other end, on the same thread.
     Cut(u32),
+    /// None any more: it has ended in order, and the application has not closed the session.
+    Over,
 }
 
 /// One session.
@@ -204,58 +206,68 @@ pub struct Session {
     pub key: Key,
     /// Its transport.
     pub inner: Inner,
-    /// Bytes received.
+    /// Receive FIFO.
     pub rx: Fifo,
-    /// Bytes to send.
+    /// Transmit FIFO.
     pub tx: Fifo,
     /// Number of the application.
     pub app: u32,
-    /// The application's part, of those on the thread.
+    /// Index of the application's part on the thread.
     pub part: u32,
-    /// Listener that it came to.
+    /// The listener that accepted it.
     pub listener: u32,
     /// Namespace of the application.
     pub namespace: u32,
-    /// A word of the application's own.
+    /// The application's own value.
     pub data: u64,
     /// State.
     pub life: Life,
-    /// Work that waits.
+    /// Pending work.
     pub pending: Pending,
     /// Whether it is in the queue of the thread.
     pub is_queued: bool,
-    /// The next one there; of an unused place, the next unused one.
+    /// The next session in the queue; for a free entry, the next free entry.
     pub next: u32,
-    /// Uses of the place before.
+    /// Generation of the entry: how often it has been used before.
     pub generation: u32,
-    /// Whether the application waits for room.
+    /// Whether the application waits for space.
     pub wants_room: bool,
     /// Whether the peer has closed its direction.
     pub is_finished: bool,
     /// Why the transport has ended.
     pub failure: Option<Failure>,
-    /// When the application wants to be called.
+    /// Time of the application's timer.
     pub alarm: Time,
-    /// When the transport wants to be called though it has no deadline of its own.
+    /// Time at which the transport is to be called in addition to its own deadlines.
     pub retry: Time,
-    /// The entry in the wheel, and when it fires.
+    /// The entry in the timing wheel, and its time.
     pub timer: Option<(Handle, Time)>,
-    /// Received datagrams that had no room.
+    /// Number of received datagrams that did not fit.
     pub refused: u64,
+    /// Whether it counts among those that its application is connecting.
+    pub is_under_way: bool,
+    /// Whether datagrams have come since its place in the row of [`super::peers`] was last looked
+    /// at.
+    pub is_heard: bool,
 }
 
 impl Session {
-    /// When it is to be looked at.
+    /// The next deadline.
     pub fn deadline(&self) -> Time {
         let own = match &self.inner {
             Inner::Half(half) => half.deadline(),
             Inner::Tcp(connection) => connection.deadline(),
             Inner::Wait(wait) => wait.deadline(),
-            Inner::Free | Inner::Udp | Inner::Cut(_) => Time::NEVER,
+            Inner::Free | Inner::Udp | Inner::Cut(_) | Inner::Over => Time::NEVER,
         };
         own.min(self.alarm).min(self.retry)
     }
-    /// Whether the application is still called for it.
+    /// Whether its packets find it.
+    pub fn is_found(&self) -> bool {
+        !matches!(self.inner, Inner::Free | Inner::Cut(_) | Inner::Over)
+            && self.life != Life::Listening
+    }
+    /// Whether the application still gets calls for the session.
     pub fn is_seen(&self) -> bool {
         matches!(
             self.life,

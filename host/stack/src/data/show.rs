@@ -1,4 +1,4 @@
-//! Sessions as operators see them.
+//! Sessions and statistics for display.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use super::listeners::Listener;
 use super::session::{Inner, Life, Session, SessionId};
 use super::worker::{Refusals, Worker};
 
-/// Sessions of a thread that are shown at most.
+/// Limit of sessions shown per thread.
 const MOST: usize = 1 << 16;
 
 /// A session.
@@ -23,19 +23,19 @@ pub struct Shown {
     pub id: SessionId,
     /// Transport.
     pub transport: Transport,
-    /// Our end.
+    /// The local endpoint.
     pub local: SocketAddr,
     /// The peer.
     pub peer: SocketAddr,
-    /// State of the transport, in the words of RFC 9293 for TCP.
+    /// State of the transport, for TCP with the names of RFC 9293.
     pub state: String,
-    /// State between transport and application.
+    /// State as seen by the application.
     pub life: Life,
-    /// Bytes received that wait.
+    /// Number of bytes in the receive FIFO.
     pub rx: usize,
-    /// Bytes to send that wait.
+    /// Number of bytes in the transmit FIFO.
     pub tx: usize,
-    /// Table of its addresses: index of the FIB.
+    /// FIB index of its addresses.
     pub fib: u16,
     /// Number of the application.
     pub app: u32,
@@ -43,22 +43,22 @@ pub struct Shown {
     pub details: Vec<String>,
 }
 
-/// Totals of a thread.
+/// Statistics of a thread.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// Thread.
     pub thread: usize,
     /// Sessions.
     pub sessions: usize,
-    /// Timers that run.
+    /// Number of active timers.
     pub timers: usize,
     /// Counters of TCP.
     pub tcp: Counters,
-    /// Counts of refusals.
+    /// Counts of refused requests.
     pub refusals: Refusals,
-    /// Chunks of FIFOs in use, and that there may be.
+    /// Number of FIFO chunks in use, and their limit.
     pub chunks: (usize, usize),
-    /// Most tries for a port.
+    /// Largest number of tries for a port.
     pub port_tries: u32,
 }
 
@@ -77,6 +77,7 @@ fn state(session: &Session) -> String {
         Inner::Wait(_) => State::TimeWait.to_string(),
         Inner::Udp if session.life == Life::Listening => "LISTEN".to_owned(),
         Inner::Udp => "OPENED".to_owned(),
+        Inner::Over => State::Closed.to_string(),
         Inner::Cut(_) | Inner::Free => session.life.to_string(),
     }
 }
@@ -115,7 +116,7 @@ pub fn sessions(router: &mut Router, verbose: bool) -> Result<Vec<(usize, Vec<Sh
     })
 }
 
-/// Totals by thread.
+/// Statistics by thread.
 ///
 /// # Errors
 /// When a thread does not answer.
@@ -133,7 +134,7 @@ pub fn totals(router: &mut Router) -> Result<Vec<Totals>, NoAnswer> {
     Ok(all.into_iter().map(|(_, totals)| totals).collect())
 }
 
-/// Sets the counters of TCP to zero.
+/// Clears the TCP counters.
 ///
 /// # Errors
 /// When a thread does not answer.
@@ -145,14 +146,14 @@ pub fn clear(router: &mut Router) -> Result<(), NoAnswer> {
     })
 }
 
-/// Listeners, by number.
+/// Listeners by number.
 pub fn listeners(router: &Router) -> Vec<Listener> {
     let mut all: Vec<_> = router.own::<Layer>().listeners.current().iter().copied().collect();
     all.sort_by_key(|listener| listener.index);
     all
 }
 
-/// Resets a session of a thread, or all of them; how many there were.
+/// Resets a session of a thread, or all of them; returns their number.
 ///
 /// # Errors
 /// When a thread does not answer.

@@ -1,4 +1,4 @@
-//! The address that a connection is opened from.
+//! Source address selection for connections.
 
 use std::net::IpAddr;
 
@@ -6,11 +6,11 @@ use infra::rcu::{Epoch, Participant};
 use net::fib::{Family, Ip4, Ip6, LpmReader, TableIndex, Via};
 use net::{InterfaceIndex, Router};
 
-/// Load balances that lead to one another, at most.
+/// Limit of nested load balances.
 const DEEPEST: usize = 8;
 
-/// The address of ours to send from to `peer` in a table: of the interface of a namespace, else of
-/// the one on the way there, else the peer's own when it is one of ours.
+/// The source address for packets to `peer` in a table: an address of the namespace's interface, or
+/// of the outgoing interface, or the peer's address itself if it is local.
 pub fn towards(
     router: &Router,
     peer: IpAddr,

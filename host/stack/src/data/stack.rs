@@ -1,4 +1,4 @@
-//! The threads' parts of the stack, in the hands of nodes and of control.
+//! Access to the stack's state of each thread, for nodes and the control thread.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -11,23 +11,23 @@ use super::listeners::Listeners;
 use super::worker::Worker;
 use crate::control::Policy;
 
-/// Tries to enter a session in the directory, while another thread enters one.
+/// Attempts to change the directory while another thread changes it.
 const TRIES: usize = 16;
 
-/// State that all threads have, and that of each. Nodes have clones.
+/// State shared by all threads, and the state of each thread. Nodes have clones.
 #[derive(Clone)]
 pub struct Stack(Arc<All>);
 
 struct All {
-    /// By thread. Only that thread takes the lock, and control for threads that do not run: so it
-    /// is always free. `None` while the layer is off.
+    /// State by thread. Only that thread takes the lock, or the control thread while that thread
+    /// does not run, so the lock is always free. `None` while the layer is disabled.
     workers: Vec<Mutex<Option<Box<Worker>>>>,
     listeners: Reader<Listeners>,
     directory: ExactReader,
     policy: Policy,
 }
 
-/// A thread's part, for as long as a node works on a frame.
+/// Borrow of a thread's state, for one call of a node.
 pub struct Lent<'t>(MutexGuard<'t, Option<Box<Worker>>>);
 
 impl Deref for Lent<'_> {
@@ -46,7 +46,7 @@ impl DerefMut for Lent<'_> {
 }
 
 impl Stack {
-    /// Of so many threads, none with a part.
+    /// Creates it for the given number of threads, without their states.
     pub fn new(
         threads: usize,
         listeners: Reader<Listeners>,
@@ -64,13 +64,13 @@ impl Stack {
             Err(TryLockError::WouldBlock) => None,
         }
     }
-    /// The part of the thread that asks; `None` while the layer is off.
+    /// The state of the calling thread; `None` while the layer is disabled.
     #[inline(always)]
     pub fn lend(&self, thread: usize) -> Option<Lent<'_>> {
         self.lock(thread).filter(|part| part.is_some()).map(Lent)
     }
-    /// Gives a thread its part, or removes it: the old one. On the thread itself, or while it
-    /// does not run.
+    /// Sets or removes the state of a thread and returns the old one. Call it on the thread itself,
+    /// or while it does not run.
     pub fn replace(&self, thread: usize, part: Option<Box<Worker>>) -> Option<Box<Worker>> {
         self.lock(thread).and_then(|mut lent| std::mem::replace(&mut *lent, part))
     }
@@ -84,12 +84,12 @@ impl Stack {
     pub fn policy(&self) -> &Policy {
         &self.0.policy
     }
-    /// The thread that has the session of a key with this hash.
+    /// The thread of the session with this key hash.
     pub fn thread_of(&self, hash: u64, epoch: Epoch<'_>) -> Option<usize> {
         (self.0.directory.read(epoch).find(hash) as usize).checked_sub(1)
     }
-    /// Notes for all threads which sessions a thread has, and no longer has. What is not noted as
-    /// another thread is at it stays for the next time.
+    /// Updates the directory with sessions that a thread has added or removed. Changes that fail
+    /// because another thread is writing are kept for the next time.
     pub fn announce(&self, worker: &mut Worker, epoch: Epoch<'_>) {
         let (view, own) = (self.0.directory.read(epoch), worker.thread as u64 + 1);
         let is_noted = |(hash, is_here): &(u64, bool)| {
@@ -98,16 +98,16 @@ impl Stack {
                 false if old == own => Change::Remove,
                 false => Change::Nothing,
             };
-            // What finds no place is found by its own thread alone.
+            // A session that does not fit into the directory is found by its own thread only.
             (0..TRIES).any(|_| view.try_change(*hash, change) != Err(Missed::Busy))
         };
         let done = worker.moves.iter().take_while(|next| is_noted(next)).count();
         worker.moves.drain(..done);
     }
-    /// Does `work` on each thread's part, between two of its loops, and waits for it.
+    /// Runs `work` on each thread's state, between two of its loops, and waits for it.
     ///
     /// # Errors
-    /// When a thread does not answer; others have done it.
+    /// A thread does not answer; the others have done it.
     pub fn visit(
         &self,
         engine: &mut Engine,
@@ -120,7 +120,7 @@ impl Stack {
             }
         })
     }
-    /// Results of `look` at each thread's part, by thread.
+    /// Runs `look` on each thread's state and returns the results by thread.
     ///
     /// # Errors
     /// When a thread does not answer.

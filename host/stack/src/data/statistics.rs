@@ -1,4 +1,4 @@
-//! Statistics of sessions and of TCP, as clients read them.
+//! Statistics of sessions and TCP in the statistics segment.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::layer::Layer;
 
 /// Time between two updates.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Name of the process, and of the event that has it look at once.
+/// Name of the process.
 const PROCESS: &str = "session-queue-process";
 /// An entry and its counter.
 type Entry = (&'static str, fn(&Counters) -> u64);
@@ -43,7 +43,7 @@ struct Statistics {
     tcp: Rows<Counter>,
 }
 
-/// Adds the entries, and the process that keeps them.
+/// Adds the entries, and the process that updates them.
 pub(super) fn register(router: &mut Router) -> io::Result<()> {
     let failed = |e: Error| io::Error::other(e);
     let stats = &mut router.stats;
@@ -67,7 +67,7 @@ pub(super) fn register(router: &mut Router) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings the entries up to date, from now on or for the last time.
+/// Wakes the process to update the entries.
 pub(super) fn refresh(router: &mut Router) {
     router.processes.signal(PROCESS, 0);
 }

@@ -1,4 +1,4 @@
-//! The handle of a session in the hands of an application inside the daemon.
+//! The session handle for applications inside the daemon.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,12 @@ use super::endpoint::Transport;
 use super::session::{Inner, Life, Pending, SessionId};
 use super::worker::Worker;
 
-/// A session, for one call of its application.
+/// Bytes that all applications together may move in a turn.
+const TURN: usize = 1 << 20;
+/// Bytes that one may move however many there are.
+const LEAST: usize = 16 << 10;
+
+/// A session, for the duration of one call of its application.
 pub struct Stream<'w> {
     pub(super) worker: &'w mut Worker,
     pub(super) index: u32,
@@ -28,7 +33,16 @@ impl Turn<'_> {
     pub fn now(&self) -> f64 {
         self.worker.now
     }
-    /// The session of a name, while the application is called for it.
+    /// The thread.
+    pub fn thread(&self) -> usize {
+        self.worker.thread
+    }
+    /// Bytes that the application may move in a turn, if moving them is all it does: all of them
+    /// together take well below a millisecond.
+    pub fn share(&self) -> usize {
+        (TURN / self.worker.parts.len().max(1)).max(LEAST)
+    }
+    /// The session with the given ID, if the application still gets calls for it.
     pub fn stream(&mut self, id: SessionId) -> Option<Stream<'_>> {
         let session = self.worker.at(id.index, id.generation)?;
         let is_own = session.part == self.part && usize::from(id.thread) == self.worker.thread;
@@ -38,7 +52,7 @@ impl Turn<'_> {
         let now = self.worker.now;
         Some(Stream { worker: self.worker, index: id.index, now })
     }
-    /// The session to which all datagrams of a listener come.
+    /// The session for all datagrams of a listener.
     pub fn listening(&mut self, listener: u32) -> Option<Stream<'_>> {
         let index = self.worker.listening(listener)?;
         self.stream(self.worker.id_of(index))
@@ -55,7 +69,7 @@ impl Stream<'_> {
     fn ask(&mut self, what: Pending) {
         self.worker.queue(self.index, what);
     }
-    /// Its name.
+    /// Its ID.
     pub fn id(&self) -> SessionId {
         self.worker.id_of(self.index)
     }
@@ -74,33 +88,34 @@ impl Stream<'_> {
         let (local, peer, fib) = (session.key.local(), session.key.peer(), session.key.fib());
         Ends { transport, local, peer, fib, namespace: session.namespace }
     }
-    /// Number of the listener that it came to.
+    /// Number of the listener that accepted it.
     pub fn listener(&self) -> u32 {
         self.session().listener
     }
-    /// The word that the application keeps here: 0, or that of its request, to begin with.
+    /// The word that the application keeps here: to begin with that of its request, or 0; all ones
+    /// in sessions of all peers of a listener, which begin without a call.
     pub fn data(&self) -> u64 {
         self.session().data
     }
-    /// Sets it.
+    /// Sets the application's own value.
     pub fn set_data(&mut self, data: u64) {
         self.session_mut().data = data;
     }
-    /// Bytes to read.
+    /// Number of readable bytes.
     pub fn readable(&self) -> usize {
         self.session().rx.len()
     }
-    /// The first bytes to read that lie in one piece: all of a short message, seldom of a long one.
+    /// The first contiguous bytes: all of a short message, seldom all of a long one.
     pub fn peek(&self) -> &[u8] {
         let rx = &self.session().rx;
         rx.piece(&self.worker.chunks, rx.start())
     }
-    /// Copies bytes from a place behind the first one, which stay; how many there were.
+    /// Copies bytes from an offset without consuming them; returns their number.
     pub fn copy(&self, at: usize, to: &mut [u8]) -> usize {
         let rx = &self.session().rx;
         rx.copy(&self.worker.chunks, rx.start() + at as u64, to)
     }
-    /// Forgets the first bytes.
+    /// Consumes the first bytes.
     pub fn consume(&mut self, n: usize) {
         let Worker { sessions, chunks, .. } = &mut *self.worker;
         let session = &mut sessions[self.index as usize];
@@ -112,32 +127,38 @@ impl Stream<'_> {
             _ => self.ask(Pending::CONSUMED),
         }
     }
-    /// Whether the peer sends no more than what is there.
+    /// Whether datagrams of all peers of a listener come to it.
+    pub fn is_listening(&self) -> bool {
+        self.session().life == Life::Listening
+    }
+    /// Whether the peer has finished sending.
     pub fn is_finished(&self) -> bool {
         self.session().is_finished
     }
-    /// Bytes that [`Stream::write`] takes now.
+    /// Number of bytes that [`Stream::write`] accepts now.
     pub fn space(&self) -> usize {
         match self.session().inner {
             Inner::Cut(peer) => self.worker.sessions.get(peer as usize).map_or(0, |p| p.rx.space()),
             Inner::Udp => self.session().tx.space().saturating_sub(HEADER),
+            Inner::Over => 0,
             _ => self.session().tx.space(),
         }
     }
-    /// Bytes written that the peer has not acknowledged, or read.
+    /// Number of written bytes that the peer has not acknowledged or read.
     pub fn unsent(&self) -> usize {
         match self.session().inner {
             Inner::Cut(peer) => self.worker.sessions.get(peer as usize).map_or(0, |p| p.rx.len()),
             _ => self.session().tx.len(),
         }
     }
-    /// Writes bytes; how many were taken. Where that is less than all,
+    /// Writes bytes and returns how many were accepted. If not all were,
     /// [`Application::on_writable`](super::app::Application::on_writable) is called when there is
-    /// room. On a session of datagrams it is one, taken whole or not.
+    /// space. On a datagram session, the bytes are one datagram, accepted whole or not at all.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let inner = match self.session().inner {
             Inner::Udp => return if self.send(bytes, None) { bytes.len() } else { 0 },
             Inner::Cut(peer) => Some(peer),
+            Inner::Over => return 0,
             _ => None,
         };
         let Worker { sessions, chunks, .. } = &mut *self.worker;
@@ -150,7 +171,7 @@ impl Stream<'_> {
         let n = fifo.write(chunks, bytes);
         self.session_mut().wants_room = n < bytes.len();
         if n < bytes.len() && inner.is_none() && self.session().tx.is_empty() {
-            // No chunk, and nothing that an acknowledgment could free: it is tried again.
+            // No chunk is free, and no acknowledgment will free one: retry later.
             self.wake_in(0.001);
         }
         if n > 0 {
@@ -161,7 +182,7 @@ impl Stream<'_> {
         }
         n
     }
-    /// Sends a datagram, to the peer of the session if no other is named; whether there was room.
+    /// Sends a datagram to `to`, or to the peer of the session; returns whether it fit.
     pub fn send(&mut self, bytes: &[u8], to: Option<SocketAddr>) -> bool {
         let to = to.unwrap_or_else(|| self.session().key.peer());
         let is_sendable = matches!(self.session().inner, Inner::Udp)
@@ -180,25 +201,24 @@ impl Stream<'_> {
         }
         is_taken
     }
-    /// Takes the first datagram: copies what fits of it, forgets it, and says its length and its
-    /// sender.
+    /// Removes the first datagram and copies as much of it as fits; returns its length and sender.
     pub fn receive(&mut self, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
         let Worker { sessions, chunks, .. } = &mut *self.worker;
         let session = &mut sessions[self.index as usize];
         datagram::take(&mut session.rx, chunks, to)
     }
-    /// Sends no more: the peer learns it behind the last byte. What it sends is still read.
+    /// Finishes sending, after all written data. Data from the peer is still received.
     pub fn shut(&mut self) {
         self.ask(Pending::SHUT);
     }
-    /// Ends the session when all is sent. The application is not called for it any more.
+    /// Ends the session after all data is sent. The application gets no more calls for it.
     pub fn close(&mut self) {
         if self.session().life != Life::Closed {
             self.session_mut().life = Life::AppClosed;
             self.ask(Pending::CLOSE);
         }
     }
-    /// Ends the session now. The application is not called for it any more.
+    /// Ends the session now. The application gets no more calls for it.
     pub fn reset(&mut self) {
         self.session_mut().life = Life::AppClosed;
         self.ask(Pending::RESET);
@@ -208,15 +228,15 @@ impl Stream<'_> {
     pub fn wake(&mut self) {
         self.ask(Pending::READABLE);
     }
-    /// Asks for [`Application::on_timer`](super::app::Application::on_timer) to be called in so
-    /// many seconds; of several requests the last counts. Infinity for no call.
+    /// Asks for [`Application::on_timer`](super::app::Application::on_timer) to be called after the
+    /// given seconds, replacing any earlier request. Infinity cancels the call.
     pub fn wake_in(&mut self, seconds: f64) {
         let at = self.now + seconds;
         let at = if at.is_finite() { Time::from_us((at * 1e6) as u64) } else { Time::NEVER };
         self.session_mut().alarm = at;
         self.worker.arm(self.index);
     }
-    /// Whether an address is of the version of the session.
+    /// Whether an address has the IP version of the session.
     pub fn is_of_version(&self, address: IpAddr) -> bool {
         address.is_ipv6() == self.session().key.is_ip6()
     }

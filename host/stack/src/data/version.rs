@@ -1,4 +1,4 @@
-//! Differences between the nodes of both IP versions.
+//! Differences between the nodes for IPv4 and IPv6.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,13 +9,13 @@ use zerocopy::IntoBytes;
 
 use super::key::Key;
 
-/// Bytes of the longer header.
+/// Length of the longer IP header in bytes.
 pub const LONGEST: usize = size_of::<ip6::Header>();
 
-/// A version with nodes of transports.
+/// An IP version with transport nodes.
 pub trait HostVersion: Version {
-    /// The key of a received packet with these ports; `None` if it is to no single host or from
-    /// none.
+    /// The session key of a received packet with these ports; `None` if its source or destination
+    /// is not a unicast address.
     fn key(p: &Buffer<'_>, ports: [u16; 2], protocol: Protocol) -> Option<Key>;
 }
 
@@ -42,8 +42,8 @@ impl HostVersion for V6 {
     }
 }
 
-/// Writes the IP header of a packet of ours, `len` bytes being behind it; its length, and the sum
-/// of the pseudo header as it stands in a checksum field that is completed later.
+/// Writes the IP header of one of the router's own packets with `len` bytes of payload; returns its
+/// length, and the pseudo header sum for a checksum field that is completed later.
 pub fn write_header(
     key: &Key,
     len: usize,

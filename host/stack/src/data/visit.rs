@@ -1,6 +1,8 @@
-//! Visits of sessions with something pending: calls of their applications, and what they send.
+//! Processing of sessions with pending work: callbacks of their applications, and transmission.
 
-use tcp_machine::{Connection, Effects, Outgoing, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use tcp_machine::{Connection, Effects, Events, Outgoing, State, Time};
 
 use super::app::Application;
 use super::datagram;
@@ -11,15 +13,15 @@ use super::session::{Failure, Inner, Life, NONE, Pending};
 use super::stream::{Stream, Turn};
 use super::worker::{TIME_WAIT, Worker, time};
 
-/// Time after which sending is tried again when there were no buffers, in microseconds.
+/// Delay before sending is retried when no buffer was free, in microseconds.
 const AGAIN: u64 = 1000;
 
-/// Packets that a session sends in one visit at most; then it is the turn of others.
+/// Limit of packets that a session sends before other sessions get their turn.
 const AT_ONCE: u32 = 4;
-/// The same of datagrams, which are short.
+/// The same for datagrams, which are short.
 const DATAGRAMS: usize = 32;
 
-/// Bytes of a FIFO that a packet carries.
+/// Payload of a packet, in a FIFO.
 #[derive(Clone, Copy)]
 pub struct Payload<'a> {
     fifo: &'a Fifo,
@@ -29,7 +31,7 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// `len` bytes from position `at` on.
+    /// Creates a payload of `len` bytes at position `at`.
     pub fn new(fifo: &'a Fifo, chunks: &'a Chunks, at: u64, len: usize) -> Self {
         Self { fifo, chunks, at, len }
     }
@@ -37,7 +39,7 @@ impl<'a> Payload<'a> {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// The bytes, piece by piece; fewer if there are not so many.
+    /// Iterates over the contiguous pieces; the data may be shorter than the length.
     pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
         let (mut at, end) = (self.at, self.at + self.len as u64);
         std::iter::from_fn(move || {
@@ -49,18 +51,19 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Where packets go.
+/// Transmission of packets.
 pub trait Wire {
-    /// Sends a segment; false if there is no buffer.
+    /// Sends a segment; false if no buffer is free.
     fn segment(&mut self, key: &Key, out: &Outgoing, payload: Option<Payload<'_>>) -> bool;
-    /// Sends a datagram; false if there is no buffer.
+    /// Sends a datagram; false if no buffer is free.
     fn datagram(&mut self, key: &Key, payload: Payload<'_>) -> bool;
-    /// Packets that may still be sent now.
+    /// Number of packets that may still be sent now.
     fn budget(&self) -> u32;
 }
 
 impl Worker {
-    /// Calls the part of an application for a session; `None` without one.
+    /// Calls the part of an application for a session; `None` without one. A panic leaves the part
+    /// where it was.
     fn call<R>(
         &mut self,
         index: u32,
@@ -69,11 +72,12 @@ impl Worker {
         let part = self.sessions[index as usize].part as usize;
         let mut object = self.parts.get_mut(part)?.object.take()?;
         let now = self.now;
-        let done = work(&mut *object, &mut Stream { worker: self, index, now });
+        let mut stream = Stream { worker: self, index, now };
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut *object, &mut stream)));
         self.parts[part].object = Some(object);
-        Some(done)
+        Some(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
-    /// Gives applications their turns; whether one wants another soon.
+    /// Gives applications their turns; returns whether one wants another turn soon.
     pub fn turns(&mut self) -> bool {
         let mut again = false;
         for part in 0..self.parts.len() {
@@ -82,12 +86,31 @@ impl Worker {
                 continue;
             }
             let Some(mut object) = place.object.take() else { continue };
-            again |= object.on_turn(&mut Turn { worker: self, part: part as u32 });
+            let mut turn = Turn { worker: self, part: part as u32 };
+            let done = catch_unwind(AssertUnwindSafe(|| object.on_turn(&mut turn)));
             self.parts[part].object = Some(object);
+            again |= done.unwrap_or_else(|panic| resume_unwind(panic));
         }
         again
     }
-    /// Does what is pending for a session.
+    /// Ends the session whose visit did not end: it panics, and would again.
+    #[cold]
+    pub fn abandon(&mut self) {
+        let index = std::mem::replace(&mut self.visited, NONE);
+        let session = &self.sessions[index as usize];
+        let (part, data) = (session.part, session.data);
+        let (is_connecting, is_seen) = (session.life == Life::Connecting, session.is_seen());
+        let id = self.id_of(index);
+        self.remove(index);
+        let part = self.parts.get_mut(part as usize).filter(|_| is_seen);
+        let Some(object) = part.and_then(|part| part.object.as_mut()) else { return };
+        if is_connecting {
+            object.on_refused(data, Failure::Withdrawn);
+        } else {
+            object.on_reset(id, data, Failure::Withdrawn);
+        }
+    }
+    /// Processes the pending work of a session.
     pub fn visit(&mut self, index: u32, wire: &mut impl Wire) {
         self.tell(index);
         self.obey(index, wire);
@@ -105,8 +128,9 @@ impl Worker {
         }
         let session = &mut self.sessions[index as usize];
         if session.pending.take(Pending::ENDED) {
-            return self.end(index, wire);
+            self.end(index);
         }
+        let session = &mut self.sessions[index as usize];
         if matches!(session.inner, Inner::Free) {
             return;
         }
@@ -115,7 +139,7 @@ impl Worker {
         }
         self.arm(index);
     }
-    /// Tells the application what has happened.
+    /// Notifies the application of events.
     fn tell(&mut self, index: u32) {
         let at = index as usize;
         if self.sessions[at].pending.take(Pending::ACCEPT) {
@@ -130,11 +154,15 @@ impl Worker {
             && self.sessions[at].life == Life::Connecting
         {
             self.sessions[at].life = Life::Ready;
+            self.arrive(index);
             self.call(index, |app, stream| app.on_connected(stream));
         }
         for (what, tell) in TOLD {
             let session = &mut self.sessions[at];
-            if session.pending.has(*what) && session.is_seen() && session.life != Life::Connecting {
+            // An application that has closed is not called again.
+            let is_left = session.pending.has(Pending(Pending::CLOSE.0 | Pending::RESET.0));
+            let is_told = session.is_seen() && session.life != Life::Connecting && !is_left;
+            if session.pending.has(*what) && is_told {
                 session.pending.take(*what);
                 if *what == Pending::FINISHED {
                     session.life = Life::TransportClosing;
@@ -152,7 +180,7 @@ impl Worker {
             });
         }
     }
-    /// Does what the application has asked for.
+    /// Performs the application's requests.
     fn obey(&mut self, index: u32, wire: &mut impl Wire) {
         let now = time(self.now);
         let Self { sessions, chunks, machine, .. } = self;
@@ -177,6 +205,9 @@ impl Worker {
                 } else if pending.has(Pending::CLOSE) {
                     let unread = session.rx.len() as u32;
                     effects.add(&connection.close(machine, now, unread, &mut out));
+                    if connection.state() == State::TimeWait {
+                        effects.events |= Events::TIME_WAIT;
+                    }
                 } else {
                     if pending.has(Pending::CONSUMED) {
                         let rx = super::tcp::Received::nothing(&mut session.rx, chunks);
@@ -189,7 +220,7 @@ impl Worker {
                 if pending.has(Pending::CLOSE) {
                     session.rx.clear(chunks);
                 }
-                // A FIN may be due, whatever the effects say.
+                // A FIN may have to be sent, regardless of the effects.
                 session.pending.add(Pending::SEND);
                 self.apply(index, &effects);
             }
@@ -199,7 +230,10 @@ impl Worker {
             }
             Inner::Udp if pending.has(Pending::RESET) => self.remove(index),
             Inner::Udp => session.pending.add(Pending::SEND),
-            Inner::Free | Inner::Half(_) | Inner::Wait(_) => {}
+            Inner::Over if pending.has(Pending(Pending::CLOSE.0 | Pending::RESET.0)) => {
+                self.remove(index);
+            }
+            Inner::Free | Inner::Half(_) | Inner::Wait(_) | Inner::Over => {}
         }
     }
     fn close_cut(&mut self, index: u32, peer: u32, pending: Pending) {
@@ -219,10 +253,15 @@ impl Worker {
                 *back = NONE;
             }
             if let Some(other) = self.sessions.get_mut(peer as usize) {
-                other.failure = Some(Failure::Reset);
+                other.failure.get_or_insert(Failure::Reset);
             }
             self.queue(peer, Pending::ENDED);
-            self.remove(index);
+            if pending.has(Pending::ENDED) {
+                // It is withdrawn, which its application learns.
+                self.end(index);
+            } else {
+                self.remove(index);
+            }
         } else if pending.has(Pending::CLOSE) && is_over(self, peer) {
             if peer != NONE {
                 self.remove(peer);
@@ -230,7 +269,7 @@ impl Worker {
             self.remove(index);
         }
     }
-    /// Lets deadlines of the transport pass.
+    /// Handles expired deadlines of the transport.
     fn timer(&mut self, index: u32, wire: &mut impl Wire) {
         let now = time(self.now);
         let Self { sessions, machine, .. } = self;
@@ -314,14 +353,12 @@ impl Worker {
         let session = &mut sessions[index as usize];
         let Inner::Tcp(connection) = &mut session.inner else { return };
         if session.life != Life::AppClosed {
-            // The application has shut its direction and is still to read.
-            session.pending.add(Pending::TIME_WAIT);
+            // The application has shut its direction and is still to read: it comes here when
+            // that has closed it, unless its time is over before.
             session.is_finished = true;
-        }
-        let wait = connection.time_wait(machine, now);
-        if session.life != Life::AppClosed {
             return;
         }
+        let wait = connection.time_wait(machine, now);
         connection.release(machine);
         session.inner = Inner::Wait(wait);
         session.rx.clear(chunks);
@@ -331,9 +368,13 @@ impl Worker {
             self.remove(index);
         }
     }
-    /// Ends a session whose transport has ended.
-    fn end(&mut self, index: u32, _: &mut impl Wire) {
+    /// Ends a session whose transport has ended. In order, it is the application that ends it.
+    fn end(&mut self, index: u32) {
         let session = &mut self.sessions[index as usize];
+        let is_in_order = session.failure.is_none() && matches!(session.inner, Inner::Tcp(_));
+        if is_in_order && session.is_seen() && session.life != Life::Connecting {
+            return self.outlive(index);
+        }
         let (is_connecting, is_seen) = (session.life == Life::Connecting, session.is_seen());
         let (data, why) = (session.data, session.failure);
         let is_orderly = why.is_none();
@@ -346,7 +387,7 @@ impl Worker {
         }
         self.remove(index);
     }
-    /// Ends sessions, each with a reset: those that `is` holds for.
+    /// Resets all sessions for which `is` returns true.
     pub fn withdraw(&mut self, is: impl Fn(&super::session::Session) -> bool) {
         for index in 0..self.sessions.len() as u32 {
             if is(&self.sessions[index as usize]) {
@@ -354,7 +395,7 @@ impl Worker {
             }
         }
     }
-    /// Ends a session with a reset; whether there is one.
+    /// Resets a session; returns whether it exists.
     pub fn withdraw_at(&mut self, index: u32) -> bool {
         let session = &mut self.sessions[index as usize];
         let pending = match session.inner {
@@ -366,7 +407,7 @@ impl Worker {
         self.queue(index, pending);
         true
     }
-    /// When sending is tried again though nothing has happened.
+    /// Schedules a retry of sending.
     pub fn retry_at(&mut self, index: u32, at: Time) {
         self.sessions[index as usize].retry = at;
         self.arm(index);
@@ -375,7 +416,7 @@ impl Worker {
 
 type Tell = fn(&mut dyn Application, &mut Stream<'_>);
 
-/// Calls in their order.
+/// Notifications in their order.
 const TOLD: &[(Pending, Tell)] = &[
     (Pending::READABLE, |app, stream| app.on_readable(stream)),
     (Pending::FINISHED, |app, stream| app.on_close(stream)),
@@ -383,7 +424,7 @@ const TOLD: &[(Pending, Tell)] = &[
     (Pending::ALARM, |app, stream| app.on_timer(stream)),
 ];
 
-/// Sends what a connection has; whether there is more for which the budget was too small.
+/// Sends data of a connection; returns whether there is more than the budget allowed.
 fn send_some(
     connection: &mut Connection,
     (machine, now, budget): (&mut tcp_machine::Machine, Time, u32),

@@ -1,9 +1,10 @@
-//! All that one thread owns: sessions, their lookup, bytes, timers and the parts of applications.
+//! State owned by one thread: sessions and their lookup, FIFOs, timers, and parts of applications.
 //!
-//! Nodes put segments in and note in [`Session::pending`] what is to follow; the queue of sessions
-//! with something pending is worked off by `session-queue` ([`Worker::visit`]), which is the only
-//! place that calls applications and sends.
+//! The input nodes process segments and record further work in [`Session::pending`]; sessions with
+//! pending work are queued, and `session-queue` processes them ([`Worker::visit`]). Only that node
+//! calls applications and sends.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
@@ -14,47 +15,53 @@ use tcp_machine::{Config, Effects, Events, Machine, Outgoing, Time};
 use super::app::Application;
 use super::fifo::{Chunks, Fifo};
 use super::key::Key;
+use super::peers::Peers;
 use super::ports::{Ports, Share};
 use super::queue::Unfinished;
 use super::session::{Failure, Inner, Life, NONE, Pending, Session, SessionId};
+use super::shares::Shares;
 
-/// Sessions of a thread at most.
+/// Limit of sessions of a thread.
 pub const SESSIONS: usize = 1 << 17;
-/// Chunks of a thread: 1 GB, used as it is needed.
+/// Limit of chunks of a thread: 1 GB, allocated as needed.
 const CHUNKS: usize = 1 << 18;
-/// Connections of a thread that are being set up from outside.
+/// Limit of half-open incoming connections of a thread.
 pub const HALF_OPEN: u32 = 8192;
-/// Sessions of a thread in TIME_WAIT.
+/// Limit of sessions of a thread in TIME_WAIT.
 pub const TIME_WAIT: u32 = 1 << 15;
-/// Answers that wait to be sent, outside of sessions.
+/// Limit of queued replies that belong to no session.
 const REPLIES: usize = 1024;
-/// Length of a tick in seconds.
+/// Connections of a thread that an application is opening at a time.
+pub const UNDER_WAY: usize = 1 << 14;
+/// Timer tick in seconds.
 const TICK: f64 = 0.0005;
 
 /// The part of an application on this thread.
 pub struct Part {
     /// Number of the application.
     pub app: u32,
-    /// `None` while it is called.
+    /// The object; `None` during a call.
     pub object: Option<Box<dyn Application>>,
-    /// Whether it has turns of its own.
+    /// Whether it gets turns.
     pub has_turns: bool,
+    /// Whether it came with sessions of a thread that has ended: new ones are another part's.
+    pub is_spare: bool,
 }
 
-/// Counts of what was refused.
+/// Counts of refused requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// New sessions, for want of room.
+    /// Sessions refused at the limit.
     pub sessions: u64,
-    /// Connections being set up, for want of room.
+    /// Half-open connections refused at the limit.
     pub half_open: u64,
-    /// Answers that were not sent.
+    /// Replies that were not sent.
     pub replies: u64,
-    /// Sessions that no port was free for.
+    /// Sessions refused because no port was free.
     pub ports: u64,
 }
 
-/// A session about to be.
+/// Parameters of a new session.
 pub struct New {
     /// Common fields of its packets.
     pub key: Key,
@@ -62,74 +69,82 @@ pub struct New {
     pub inner: Inner,
     /// Number of the application.
     pub app: u32,
-    /// Listener that it came to, or [`NONE`].
+    /// The listener that accepted it, or [`NONE`].
     pub listener: u32,
     /// Namespace.
     pub namespace: u32,
     /// State.
     pub life: Life,
-    /// Bytes it keeps, received and to be sent.
+    /// Sizes of the receive and the transmit FIFO in bytes.
     pub limits: [u32; 2],
-    /// The application's word.
+    /// The application's value.
     pub data: u64,
 }
 
-/// State that a thread owns.
+/// State owned by a thread.
 pub struct Worker {
     /// Number of the thread.
     pub thread: usize,
-    /// Sessions by number, with free places.
+    /// Sessions by index, including free entries.
     pub sessions: Vec<Session>,
     free: u32,
     count: u32,
     limit: usize,
+    /// Sessions by application, and those of them that are being opened.
+    shares: [Shares; 2],
     table: Flows,
     seed: u64,
-    /// Bytes.
+    /// Chunk pool of the FIFOs.
     pub chunks: Chunks,
-    /// Parts of applications. Those with sessions from other threads come behind.
+    /// Parts of applications, with unused places.
     pub parts: Vec<Part>,
     queue: (u32, u32),
     queued: u32,
-    wheel: Wheel<(u32, u32)>,
-    /// TCP's state of the thread.
+    /// Deadlines of sessions.
+    pub(super) wheel: Wheel<(u32, u32)>,
+    /// TCP state of the thread.
     pub machine: Machine,
-    /// Ports.
+    /// Local port selection.
     pub ports: Ports,
-    /// Connections that are being set up from outside.
+    /// Number of half-open incoming connections.
     pub half_open: u32,
-    /// Sessions in TIME_WAIT.
+    /// Number of sessions in TIME_WAIT.
     pub waits: u32,
-    /// Listeners to which datagrams of all peers come, and their sessions.
-    pub listening: Vec<(u32, u32)>,
-    /// Ends of sessions of datagrams that were opened from here, for control.
+    /// Listeners for datagrams of all peers, and their sessions.
+    pub listening: HashMap<u32, u32>,
+    /// Sessions of peers by listener.
+    pub peers: Peers,
+    /// The session that is visited: of a visit that did not end, when the next one begins.
+    pub visited: u32,
+    /// Local endpoints of outgoing datagram sessions that have ended, to be reported to the control
+    /// thread.
     pub freed: Vec<SocketAddr>,
-    /// Connections that were not set up in time.
+    /// Half-open connections that have timed out, to be reported to the control thread.
     pub unfinished: Vec<Unfinished>,
-    /// Segments to send outside of sessions.
+    /// Queued segments that belong to no session.
     pub replies: Vec<(Key, Outgoing)>,
-    /// Hashes of sessions that came and went, for the directory of all threads.
+    /// Hashes of added (true) and removed sessions, for the directory.
     pub moves: Vec<(u64, bool)>,
-    /// Whether there is another thread, for which the directory is kept.
+    /// Whether there are other threads, so that the directory is needed.
     pub is_shared: bool,
-    /// Counts of refusals.
+    /// Counts of refused requests.
     pub refusals: Refusals,
-    /// Bytes of a packet at most, of layer 3.
+    /// Layer 3 MTU in bytes.
     pub mtu: u16,
-    /// Time of the frame or visit.
+    /// Current time, updated for each frame.
     pub now: f64,
 }
 
-/// A point of the router's clock.
+/// Converts seconds on the router's clock.
 pub fn time(now: f64) -> Time {
     Time::from_us((now * 1e6) as u64)
 }
 
 impl Worker {
-    /// Of a thread, without sessions.
+    /// Creates the state of one thread; it has no sessions yet.
     ///
     /// # Errors
-    /// The kernel's, when it refuses the address space.
+    /// The kernel refuses the address space.
     pub fn new(thread: usize, seed: u64, secret: [u8; 16], config: Config) -> io::Result<Self> {
         Ok(Self {
             thread,
@@ -137,6 +152,7 @@ impl Worker {
             free: NONE,
             count: 0,
             limit: SESSIONS,
+            shares: [Shares::new(), Shares::new()],
             table: Flows::new(4096)?,
             seed,
             chunks: Chunks::new(CHUNKS)?,
@@ -148,7 +164,9 @@ impl Worker {
             ports: Ports::new(Share { place: 0, of: 1 }),
             half_open: 0,
             waits: 0,
-            listening: Vec::new(),
+            listening: HashMap::new(),
+            peers: Peers::default(),
+            visited: NONE,
             freed: Vec::new(),
             unfinished: Vec::new(),
             replies: Vec::with_capacity(REPLIES),
@@ -159,94 +177,99 @@ impl Worker {
             now: 0.0,
         })
     }
-    /// Sessions there are.
+    /// Number of sessions.
     pub fn count(&self) -> usize {
         self.count as usize
     }
-    /// Sessions there may be.
+    /// Sets the limit of sessions.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.min(SESSIONS);
     }
-    /// Timers that run.
-    pub fn timers(&self) -> usize {
-        self.wheel.len()
-    }
-    /// Seed of the hashes of keys.
+    /// Seed for hashes of keys.
     pub fn seed(&self) -> u64 {
         self.seed
     }
-    /// Payload that a segment carries at most.
+    /// Maximum segment size.
     pub fn mss(&self, is_ip6: bool) -> u16 {
         self.mtu.saturating_sub(if is_ip6 { 60 } else { 40 }).max(self.machine.config.min_mss)
     }
-    /// Name of a session.
+    /// ID of a session.
     pub fn id_of(&self, index: u32) -> SessionId {
         let generation = self.sessions[index as usize].generation;
         SessionId { thread: self.thread as u16, index, generation }
     }
-    /// The session of packets.
+    /// The session with the given key.
     #[inline(always)]
     pub fn find(&self, key: &Key) -> Option<u32> {
         let is = |at: u32| self.sessions.get(at as usize).is_some_and(|s| s.key == *key);
         self.table.find(key.hash(self.seed), is)
     }
-    /// The session of a name, if it lives.
+    /// The session with the given index and generation, if it still exists.
     pub fn at(&self, index: u32, generation: u32) -> Option<&Session> {
         let session = self.sessions.get(index as usize)?;
         let is = session.generation == generation && !matches!(session.inner, Inner::Free);
         is.then_some(session)
     }
-    /// The part of an application that gets new sessions.
+    /// The part of an application for new sessions.
     pub fn part_of(&self, app: u32) -> Option<u32> {
-        self.parts.iter().position(|part| part.app == app).map(|at| at as u32)
+        let is = |part: &Part| part.app == app && !part.is_spare;
+        self.parts.iter().position(is).map(|at| at as u32)
     }
-    /// Makes a session; `None` and counted if there is no room, or no part of its application.
-    /// Those of cut-through and listeners are not found by packets.
+    /// Adds a session. At the limit, or without a part of its application, it returns `None` and
+    /// counts that. Cut-through sessions and those of listeners cannot be found by key.
     pub fn insert(&mut self, new: New) -> Option<u32> {
         let part = match self.part_of(new.app) {
             None if new.life == Life::AppClosed => NONE,
             part => part?,
         };
-        if self.count() >= self.limit {
+        let is_under_way = new.life == Life::Connecting && !matches!(new.inner, Inner::Cut(_));
+        let free = self.limit.saturating_sub(self.count());
+        if self.shares[0].left(new.app, free) == 0
+            || is_under_way && self.shares[1].of(new.app) >= UNDER_WAY
+        {
             self.refusals.sessions += 1;
             return None;
         }
-        let is_found = !matches!(new.inner, Inner::Cut(_)) && new.life != Life::Listening;
         let index = self.take_place(&new);
-        if is_found {
+        let session = &mut self.sessions[index as usize];
+        (session.inner, session.part, session.is_under_way) = (new.inner, part, is_under_way);
+        if session.is_found() {
             let hash = new.key.hash(self.seed);
             if !self.table.insert(hash, index) {
                 self.refusals.sessions += 1;
-                (self.sessions[index as usize].next, self.free) = (self.free, index);
+                let session = &mut self.sessions[index as usize];
+                session.inner = Inner::Free;
+                (session.next, self.free) = (self.free, index);
                 return None;
             }
             self.note_move(hash, true);
         }
-        let session = &mut self.sessions[index as usize];
-        (session.inner, session.part) = (new.inner, part);
         self.count += 1;
+        self.shares[0].add(new.app);
+        if is_under_way {
+            self.shares[1].add(new.app);
+        }
         let (sessions, seed) = (&self.sessions, self.seed);
         let hash = |at: u32| sessions.get(at as usize).map_or(0, |s| s.key.hash(seed));
         self.table.grow(hash, |_| ());
         Some(index)
     }
-    /// The session that takes datagrams of all peers for a listener.
+    /// The session for datagrams of all peers of a listener.
     pub fn listening(&self, listener: u32) -> Option<u32> {
-        let found = self.listening.iter().find(|(of, _)| *of == listener);
-        found.map(|(_, index)| *index)
+        self.listening.get(&listener).copied()
     }
     pub(super) fn note_move(&mut self, hash: u64, is_here: bool) {
         if self.is_shared {
             self.moves.push((hash, is_here));
         }
     }
-    /// A place with a fresh session in it, still marked as free.
+    /// Allocates an entry with a new session, still marked as free.
     fn take_place(&mut self, new: &New) -> u32 {
         let fresh = |generation| Session {
             key: new.key,
             inner: Inner::Free,
-            rx: Fifo::new(new.limits[0] as usize),
-            tx: Fifo::new(new.limits[1] as usize),
+            rx: Fifo::new(new.limits[0] as usize, new.app),
+            tx: Fifo::new(new.limits[1] as usize, new.app),
             app: new.app,
             part: NONE,
             listener: new.listener,
@@ -264,6 +287,8 @@ impl Worker {
             retry: Time::NEVER,
             timer: None,
             refused: 0,
+            is_under_way: false,
+            is_heard: false,
         };
         if self.free == NONE {
             self.sessions.push(fresh(0));
@@ -275,19 +300,19 @@ impl Worker {
         *place = fresh(place.generation.wrapping_add(1));
         index
     }
-    /// Ends a session: nothing of it remains.
+    /// Removes a session completely.
     pub fn remove(&mut self, index: u32) {
         let Self { sessions, chunks, machine, wheel, .. } = self;
         let session = &mut sessions[index as usize];
+        let is_found = session.is_found();
         let mut inner = std::mem::take(&mut session.inner);
         match &mut inner {
             Inner::Free => return,
             Inner::Half(_) => self.half_open -= 1,
             Inner::Wait(_) => self.waits -= 1,
             Inner::Tcp(connection) => connection.release(machine),
-            Inner::Udp | Inner::Cut(_) => {}
+            Inner::Udp | Inner::Cut(_) | Inner::Over => {}
         }
-        let is_found = !matches!(inner, Inner::Cut(_)) && session.life != Life::Listening;
         if matches!(inner, Inner::Udp) && session.listener == NONE {
             self.freed.push(session.key.local());
         }
@@ -299,7 +324,11 @@ impl Worker {
             wheel.stop(handle);
         }
         self.count -= 1;
-        // One in the queue is given back when it leaves it.
+        self.shares[0].sub(session.rx.app());
+        if session.is_under_way {
+            self.shares[1].sub(session.rx.app());
+        }
+        // The entry of a queued session is freed when it leaves the queue.
         if !session.is_queued {
             (session.next, self.free) = (self.free, index);
         }
@@ -309,7 +338,28 @@ impl Worker {
             self.note_move(hash, false);
         }
     }
-    /// Notes work for a session, which is visited soon.
+    /// A session that an application has asked for is there.
+    pub fn arrive(&mut self, index: u32) {
+        let session = &mut self.sessions[index as usize];
+        if std::mem::take(&mut session.is_under_way) {
+            self.shares[1].sub(session.rx.app());
+        }
+    }
+    /// Keeps a session whose transport has ended in order, with what the application has not read,
+    /// until the application closes it.
+    pub fn outlive(&mut self, index: u32) {
+        let Self { sessions, chunks, machine, .. } = self;
+        let session = &mut sessions[index as usize];
+        if let Inner::Tcp(connection) = &mut session.inner {
+            connection.release(machine);
+        }
+        (session.inner, session.is_finished) = (Inner::Over, true);
+        session.tx.clear(chunks);
+        let hash = session.key.hash(self.seed);
+        self.table.remove(hash, index);
+        self.note_move(hash, false);
+    }
+    /// Adds pending work to a session and queues it.
     #[inline(always)]
     pub fn queue(&mut self, index: u32, what: Pending) {
         let Some(session) = self.sessions.get_mut(index as usize) else { return };
@@ -328,12 +378,12 @@ impl Worker {
         self.queue.1 = index;
         self.queued += 1;
     }
-    /// Sessions in the queue.
+    /// Number of queued sessions.
     #[inline(always)]
     pub fn queued(&self) -> usize {
         self.queued as usize
     }
-    /// Takes the first session out of the queue; `None` also for one that has ended.
+    /// Takes the first session out of the queue; also `None` if that one has ended.
     pub fn dequeue(&mut self) -> Option<u32> {
         let index = self.queue.0;
         let session = self.sessions.get_mut(index as usize)?;
@@ -349,66 +399,13 @@ impl Worker {
         }
         Some(index)
     }
-    /// The other end of a cut-through session has read.
+    /// Handles space freed by the other end of a cut-through session.
     pub fn has_room(&mut self, index: u32) {
         if self.sessions.get(index as usize).is_some_and(|s| s.wants_room) {
             self.queue(index, Pending::WRITABLE);
         }
     }
-    /// Sees to it that a session is visited at its deadline.
-    pub fn arm(&mut self, index: u32) {
-        let Self { sessions, wheel, .. } = self;
-        let session = &mut sessions[index as usize];
-        let deadline = session.deadline();
-        let is_early = session.timer.is_some_and(|(_, at)| at <= deadline);
-        if is_early || deadline.is_never() {
-            return;
-        }
-        if let Some((handle, _)) = session.timer.take() {
-            wheel.stop(handle);
-        }
-        let tick = wheel.deadline_at(deadline.us() as f64 / 1e6);
-        let handle = wheel.start(tick, (index, session.generation));
-        session.timer = Some((handle, deadline));
-    }
-    /// Queues sessions whose time has come, `most` at most.
-    pub fn expire(&mut self, most: usize) {
-        if self.wheel.is_empty() {
-            return;
-        }
-        let (tick, now) = (self.wheel.tick_at(self.now), time(self.now));
-        for _ in 0..most {
-            let Some((index, generation)) = self.wheel.pop(tick) else { return };
-            let Some(session) = self.sessions.get_mut(index as usize) else { continue };
-            if session.generation != generation {
-                continue;
-            }
-            session.timer = None;
-            let mut due = Pending::default();
-            if session.alarm <= now {
-                session.alarm = Time::NEVER;
-                due.add(Pending::ALARM);
-            }
-            if session.retry <= now {
-                session.retry = Time::NEVER;
-                due.add(Pending::SEND);
-            }
-            if session.deadline() <= now {
-                due.add(Pending::TIMER);
-            }
-            if due == Pending::default() {
-                self.arm(index);
-            } else {
-                self.queue(index, due);
-            }
-        }
-    }
-    /// Seconds until the next timer.
-    pub fn until_next(&self) -> Option<f64> {
-        let next = self.wheel.next_deadline()?;
-        Some((self.wheel.seconds_at(next) - self.now).max(0.0))
-    }
-    /// Notes what the machine said about a connection.
+    /// Records the machine's effects on a connection as pending work.
     #[inline(always)]
     pub fn apply(&mut self, index: u32, effects: &Effects) {
         let Self { sessions, chunks, .. } = self;
@@ -416,7 +413,7 @@ impl Worker {
         let mut pending = Pending::default();
         if effects.acked > 0 {
             session.tx.consume(chunks, effects.acked as usize);
-            // Half of it free is worth a call.
+            // Call the application only if half of the FIFO is free.
             let is_room = session.tx.space() * 2 >= session.tx.limit();
             if session.wants_room && is_room {
                 pending.add(Pending::WRITABLE);
@@ -448,7 +445,7 @@ impl Worker {
         }
         self.arm(index);
     }
-    /// Sends a segment that belongs to no session, or counts that there was no room for it.
+    /// Queues a segment that belongs to no session, or counts it as refused.
     pub fn reply(&mut self, key: Key, out: &Outgoing) -> bool {
         let has_room = self.replies.len() < REPLIES;
         if has_room {

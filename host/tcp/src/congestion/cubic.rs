@@ -7,23 +7,23 @@ use crate::Time;
 const C: f64 = 0.4;
 /// Multiplicative decrease (section 4.6).
 const BETA: f64 = 0.7;
-/// Additive increase of the Reno-friendly region (section 4.3).
+/// Additive increase in the Reno-friendly region (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// State of CUBIC. Windows are in segments.
+/// CUBIC state. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cubic {
     /// Window before the last reduction.
     w_max: f32,
-    /// Window that Reno would have.
+    /// Estimated window of Reno.
     w_est: f32,
-    /// Time in which the window grows back to `w_max`, in seconds.
+    /// Time for growing back to `w_max`, in seconds.
     k: f32,
-    /// Window at the begin of the epoch: at the end of the reduction.
+    /// Window at the start of the epoch, after the reduction.
     cwnd_prior: f32,
-    /// Begin of congestion avoidance; none before.
+    /// Start of congestion avoidance; `None` before it.
     epoch: Option<Time>,
-    /// Part of a byte by which the window is to grow.
+    /// Pending growth of the window, a fraction of a byte.
     rest: f32,
     /// `w_max` and `epoch` before the last reduction.
     before: (f32, f32, f32, Option<Time>),
@@ -49,7 +49,7 @@ impl Cubic {
         let grown = if w_cubic(seconds) < w_est {
             (w_est - cwnd).max(0.0)
         } else {
-            // Section 4.2: the window of a round trip later, at most half as much again.
+            // Section 4.2: the window one round trip later, at most 1.5 times the current one.
             let target = w_cubic(seconds + f64::from(sample.srtt_us) / 1e6);
             (target.clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * acked
         };
@@ -80,7 +80,7 @@ impl Cubic {
 impl Controller for Cubic {
     fn on_ack(&mut self, now: Time, sample: &Sample, mss: u32, window: &mut Window) {
         if !sample.is_limited {
-            // Section 5.8: time that the application did not use does not count.
+            // Section 5.8: application-limited time does not count.
             self.epoch = None;
             return;
         }
@@ -119,17 +119,17 @@ impl Controller for Cubic {
     }
 }
 
-/// Exit from slow start when the round trip grows (RFC 9406 section 4).
+/// Exit from slow start when the round-trip time grows (RFC 9406 section 4).
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
-    /// Least round trip of the last and of this round, in microseconds.
+    /// Minimum round-trip times of the last and of this round, in microseconds.
     last: u32,
     current: u32,
-    /// Samples of this round.
+    /// Number of samples in this round.
     samples: u8,
-    /// Rounds left of conservative slow start; 0 outside of it.
+    /// Remaining rounds of conservative slow start; 0 outside of it.
     rounds: u8,
-    /// Least round trip when that began.
+    /// Minimum round-trip time when it started.
     baseline: u32,
 }
 
@@ -146,7 +146,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Bytes by which slow start may grow for a sample; ends it by `ssthresh`.
+    /// Allowed growth in slow start for a sample; sets `ssthresh` to end slow start.
     fn allowed(&mut self, sample: &Sample, window: &mut Window) -> u32 {
         if sample.is_new_round {
             (self.last, self.current, self.samples) = (self.current, u32::MAX, 0);

@@ -3,10 +3,10 @@
 use super::{Controller, Sample, Window, slow_start};
 use crate::Time;
 
-/// State of NewReno.
+/// NewReno state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// Bytes acknowledged since the window grew last.
+    /// Bytes acknowledged since the last growth of the window.
     acked: u32,
 }
 

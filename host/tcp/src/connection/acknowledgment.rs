@@ -1,5 +1,5 @@
-//! Acknowledgments of the peer (RFC 9293 section 3.10.7.4, fifth): what is delivered, round trips,
-//! windows.
+//! Acknowledgments of the peer (RFC 9293 section 3.10.7.4, fifth): delivered data, round-trip
+//! times, windows.
 
 use wire::tcp::Flags as Bits;
 
@@ -8,7 +8,7 @@ use crate::congestion::{Controller, Sample};
 use crate::flight::{Delivery, was_before};
 use crate::{Effects, Events, Machine, Segment, Seq, State, Time, Timer, Verdict};
 
-/// Duplicates that the peer has reported (RFC 2883).
+/// A duplicate reported by the peer (RFC 2883).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicate {
     pub(super) len: u32,
@@ -16,7 +16,7 @@ pub(super) struct Duplicate {
 }
 
 impl Connection {
-    /// Takes an acknowledgment between the oldest byte in flight and the last one.
+    /// Handles an acknowledgment within the bytes in flight.
     #[inline]
     pub(super) fn acknowledged(
         &mut self,
@@ -51,7 +51,7 @@ impl Connection {
         self.note_newest(&delivery);
         let is_updated = self.update_window(machine, segment, acked > 0);
         if acked > 0 || (is_updated && (self.timer == Timer::Persist || self.snd_wnd == 0)) {
-            // Sending follows, and waits again if it must.
+            // Sending follows, and starts the timer again if necessary.
             (self.timer, self.retransmit_at) = (Timer::None, Time::NEVER);
             self.set_timer(now);
         }
@@ -85,7 +85,7 @@ impl Connection {
         }
     }
 
-    /// Takes SACK blocks; returns the duplicate that the first one may be (RFC 2883 section 4).
+    /// Handles SACK blocks; returns the duplicate, if the first block is one (RFC 2883 section 4).
     fn reported(
         &mut self,
         machine: &mut Machine,
@@ -113,7 +113,7 @@ impl Connection {
         duplicate
     }
 
-    /// Measures the round trip (RFC 6298 section 3, RFC 7323 section 4); 0 if there was none.
+    /// Measures the round-trip time (RFC 6298 section 3, RFC 7323 section 4); 0 if not possible.
     #[inline]
     fn measure(
         &mut self,
@@ -130,8 +130,8 @@ impl Connection {
             (acked, delivery.newest, segment.options.timestamp)
             && self.flags.has(Flags::TIMESTAMPS)
         {
-            // Of a repetition, if the echo is that of the last transmission. An older one may be of
-            // a duplicate, and says nothing.
+            // For a retransmission, only if the echo is that of the latest transmission. An older
+            // echo may be from a duplicate.
             let age = delivery.now.wrapping_sub(sent);
             let stamp = self.stamp(now).wrapping_sub(age / 1000);
             let is_last = timestamp.echo.wrapping_sub(stamp).wrapping_add(1) <= 2;
@@ -145,8 +145,8 @@ impl Connection {
                 self.min_rtt.add(sample, now);
             }
         }
-        // Karn's algorithm: the timeout stays long until something arrives that was sent once, or
-        // a repetition after a round trip as they were before.
+        // Karn's algorithm: the timeout stays backed off until data that was sent once is
+        // delivered, or a retransmission with a normal round-trip time.
         let age = delivery.newest.map(|(sent, _)| delivery.now.wrapping_sub(sent));
         let usual = self.min_rtt.us()..=self.rtt.smoothed.saturating_mul(2);
         let is_usual = age.is_some_and(|age| usual.contains(&age));
@@ -156,7 +156,7 @@ impl Connection {
         sample
     }
 
-    /// Remembers what was sent last of all that arrived (RFC 8985 section 6.2 steps 1 to 3).
+    /// Records the latest transmission among delivered data (RFC 8985 section 6.2 steps 1 to 3).
     #[inline]
     fn note_newest(&mut self, delivery: &Delivery) {
         if let Some((sent, end)) = delivery.newest
@@ -169,8 +169,8 @@ impl Connection {
         self.rack.is_reordering_seen |= delivery.is_reordered;
     }
 
-    /// Takes the peer's window if the segment is newer than what set it last, or acknowledges more:
-    /// then the old window would begin too late. Returns whether it has changed.
+    /// Updates the peer's window if the segment is newer than the last update, or acknowledges more
+    /// data. Returns whether it has changed.
     #[inline]
     pub(super) fn update_window(
         &mut self,
@@ -190,7 +190,7 @@ impl Connection {
         self.snd_wnd_max = self.snd_wnd_max.max(self.snd_wnd);
         if before == 0 && self.snd_wnd > 0 {
             self.backoff = 0;
-            // What was sent into the closed window was dropped there.
+            // The peer has dropped data that was sent into the closed window.
             if !self.flight.is_none() && self.timer == Timer::Persist {
                 let (una, len) = (self.snd_una, self.outstanding().min(self.segment_size()));
                 machine.flights.at_mut(self.flight).lose_first(una, len, &mut self.totals);
@@ -199,7 +199,7 @@ impl Connection {
         before != self.snd_wnd
     }
 
-    /// Lets the congestion window grow.
+    /// Grows the congestion window.
     #[inline]
     fn grow(&mut self, now: Time, acked: u32, sample: u32) {
         let is_new_round = !self.snd_una.is_before(self.round_end);
@@ -217,7 +217,7 @@ impl Connection {
         self.congestion.on_ack(now, &sample, mss, &mut self.window);
     }
 
-    /// Moves on if the FIN that was sent is acknowledged; true if the connection has ended.
+    /// Changes state if our FIN is acknowledged; true if the connection has ended.
     pub(super) fn after_fin(
         &mut self,
         machine: &mut Machine,
@@ -242,8 +242,8 @@ impl Connection {
         false
     }
 
-    /// Whether the peer may have sent this acknowledgment: of something sent, and not so old that
-    /// it is of another connection (RFC 5961 section 5.2).
+    /// Whether the acknowledgment is plausible: for data that was sent, and not too old (RFC 5961
+    /// section 5.2).
     pub(super) fn is_ack_possible(&self, segment: &Segment) -> bool {
         let oldest = self.snd_una - self.snd_wnd_max.max(1);
         segment.has(Bits::ACK)

@@ -1,4 +1,4 @@
-//! Segments that arrive (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
+//! Received segments (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
 
 use wire::tcp::Flags as Bits;
 
@@ -7,14 +7,14 @@ use super::{Connection, Flags, Phase};
 use crate::segment::reset_for;
 use crate::{Effects, Error, Events, Machine, Segment, Seq, Sink, State, Time, Verdict};
 
-/// Age of a timestamp after which it says nothing: 24 days, in milliseconds (RFC 7323 section 5.5).
+/// Age after which a timestamp is invalid: 24 days, in milliseconds (RFC 7323 section 5.5).
 const OUTDATED_MS: u32 = 24 * 24 * 3600 * 1000;
-/// Challenge ACKs of a connection in a second (RFC 5961 section 7).
+/// Limit of challenge ACKs per connection and second (RFC 5961 section 7).
 const CHALLENGES: u8 = 10;
 
 impl Connection {
-    /// Takes a segment. What is to be sent in answer leaves with the next [`Connection::send`]:
-    /// call that once for all segments of a frame.
+    /// Handles a segment. Replies are sent by the next [`Connection::send`]: call it once for all
+    /// segments of a frame.
     #[inline]
     pub fn segment(
         &mut self,
@@ -34,8 +34,8 @@ impl Connection {
         effects
     }
 
-    /// Whether a segment is in order, acknowledges something that is in flight, and is nothing
-    /// else, while nothing else is going on.
+    /// Whether the fast path applies: the segment is in order, acknowledges data in flight, and
+    /// there is nothing else to do.
     #[inline(always)]
     fn is_plain(&self, segment: &Segment) -> bool {
         let is_stamp_good = match segment.options.timestamp {
@@ -79,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// Remembers the newest timestamp of a segment that acknowledgments have reached (RFC 7323
-    /// section 4.3).
+    /// Records the timestamp of a segment up to the last acknowledgment sent (RFC 7323 section
+    /// 4.3).
     #[inline]
     fn note_stamp(&mut self, now: Time, segment: &Segment) {
         if let Some(timestamp) = segment.options.timestamp
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Takes a segment in any state.
+    /// Handles a segment in any state.
     fn any(
         &mut self,
         machine: &mut Machine,
@@ -145,7 +145,7 @@ impl Connection {
         self.take_syn(&machine.config, now, segment.seq, &segment.options);
         self.measure_room(rx);
         if !has_ack {
-            // Both sides have begun at once (section 3.5, figure 7).
+            // Simultaneous open (section 3.5, figure 7).
             self.state = State::SynRcvd;
             self.snd_wnd = u32::from(segment.window);
             self.flags.set(Flags::SYN_DUE);
@@ -179,10 +179,10 @@ impl Connection {
                 effects.events |= Events::SEND;
                 return;
             }
-            // Of a simultaneous open: what counts is the acknowledgment.
+            // In a simultaneous open, only the acknowledgment matters.
             segment.flags.0 &= !Bits::SYN.0;
             segment.seq += 1;
-            segment.window >>= self.snd_shift; // that of a SYN is not scaled
+            segment.window >>= self.snd_shift; // the window of a SYN is not scaled
         }
         if !self.has_good_stamp(now, &segment, effects) || !self.is_in_window(machine, &segment) {
             return self.refuse(machine, now, &segment, effects);
@@ -217,7 +217,7 @@ impl Connection {
         self.accepted(machine, now, &segment, rx, effects);
     }
 
-    /// Fifth to eighth step, for a segment that belongs to the connection.
+    /// Fifth to eighth step, for an acceptable segment.
     fn accepted(
         &mut self,
         machine: &mut Machine,
@@ -247,7 +247,7 @@ impl Connection {
         }
         let end = segment.seq + segment.len;
         if self.flags.has(Flags::DETACHED) && segment.len > 0 && end.is_after(self.rcv_nxt) {
-            // Section 3.6.1: no application reads it, and the peer is to know.
+            // Section 3.6.1: no application will read it, so the peer gets a reset.
             effects.verdict = Verdict::ConnectionClosed;
             machine.counters.rst_unread += 1;
             self.answer_reset(segment, effects);
@@ -271,7 +271,7 @@ impl Connection {
         }
     }
 
-    /// PAWS (RFC 7323 section 5.3), and that timestamps are there (section 3.2). Resets need none.
+    /// PAWS (RFC 7323 section 5.3), and presence of timestamps (section 3.2). Resets need none.
     fn has_good_stamp(&self, now: Time, segment: &Segment, effects: &mut Effects) -> bool {
         if !self.flags.has(Flags::TIMESTAMPS) || segment.has(Bits::RST) {
             return true;
@@ -289,8 +289,8 @@ impl Connection {
         true
     }
 
-    /// Whether any of a segment is in the window. A closed window takes the next segment's
-    /// acknowledgment (MUST-66), not its data.
+    /// Whether part of a segment is in the window. With a closed window, the acknowledgment of the
+    /// next segment is accepted (MUST-66), but not its data.
     fn is_in_window(&mut self, machine: &Machine, segment: &Segment) -> bool {
         let end = segment.seq + segment.seq_len();
         let is_in = if segment.seq_len() == 0 {
@@ -305,7 +305,7 @@ impl Connection {
         is_in
     }
 
-    /// Answers a segment that cannot be of this connection, or has come before.
+    /// Handles a segment outside of the window: one of another connection, or a duplicate.
     fn refuse(
         &mut self,
         machine: &mut Machine,
@@ -320,8 +320,9 @@ impl Connection {
             let is_old = segment.seq.is_before(self.rcv_nxt);
             effects.verdict = if is_old { Verdict::SegmentOld } else { Verdict::RcvWnd };
         }
-        // A peer whose acknowledgment was lost repeats data and FINs, and is answered each time.
-        // Anything else is answered in bounds, so that no two machines can argue without end.
+        // A peer whose acknowledgment was lost retransmits data and FINs, and is answered each
+        // time. Other answers are rate-limited, so that two hosts cannot trigger each other
+        // endlessly.
         if segment.has(Bits::SYN) || segment.seq_len() == 0 {
             self.challenge(machine, now, effects);
         } else {
@@ -333,7 +334,7 @@ impl Connection {
         }
     }
 
-    /// A reset in the window (RFC 5961 section 3.2).
+    /// Handles a reset in the window (RFC 5961 section 3.2).
     fn reset(
         &mut self,
         machine: &mut Machine,
@@ -359,7 +360,7 @@ impl Connection {
         self.end(machine, error, effects);
     }
 
-    /// A challenge ACK: a peer that has restarted answers it with a reset that is right.
+    /// Sends a challenge ACK: a peer that has restarted answers it with a valid reset.
     fn challenge(&mut self, machine: &mut Machine, now: Time, effects: &mut Effects) {
         let second = (now.us() / 1_000_000) as u32;
         if self.challenges.0 != second {
@@ -373,8 +374,8 @@ impl Connection {
         }
     }
 
-    /// An ICMP error about a segment that began with `seq`. Those that are hard end a connection
-    /// that is being opened; others are only noted (RFC 5927, RFC 9293 MUST-56, SHLD-26).
+    /// Handles an ICMP error about the segment that starts at `seq`. Hard errors end a connection
+    /// that is being opened; others are only recorded (RFC 5927, RFC 9293 MUST-56, SHLD-26).
     pub fn unreachable(&mut self, machine: &mut Machine, seq: Seq, is_hard: bool) -> Effects {
         let mut effects = Effects::default();
         let is_in_flight = seq - self.snd_una < self.outstanding();
@@ -386,10 +387,10 @@ impl Connection {
         effects
     }
 
-    /// An ICMP error that a segment that began with `seq` does not fit into a packet: from now on
-    /// segments carry at most `most` bytes, options included, and what is in flight is sent again
-    /// (RFC 1191, RFC 8201). Errors about what is not in flight are ignored (RFC 5927), and
-    /// segments do not become shorter than [`crate::Config::min_mss`].
+    /// Handles an ICMP error that the segment that starts at `seq` exceeds the path MTU. From now
+    /// on segments carry at most `most` bytes, including options, and data in flight is sent again
+    /// (RFC 1191, RFC 8201). Errors about data not in flight are ignored (RFC 5927), and segments
+    /// do not become shorter than [`crate::Config::min_mss`].
     pub fn too_big(&mut self, machine: &mut Machine, seq: Seq, most: u16) -> Effects {
         let mut effects = Effects::default();
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_LEN } else { 0 };
@@ -401,7 +402,7 @@ impl Connection {
         self.mss = mss;
         machine.counters.too_big += 1;
         if !self.flight.is_none() {
-            // No sign of congestion: the window stays.
+            // This is no sign of congestion, so the window does not change.
             machine.flights.at_mut(self.flight).lose_all(self.snd_una, &mut self.totals);
             effects.events |= Events::SEND;
         }

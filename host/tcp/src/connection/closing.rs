@@ -7,8 +7,8 @@ use crate::time_wait::TimeWait;
 use crate::{Effects, Emit, Error, Events, Machine, Outgoing, Segment, Seq, State, Time, Timer};
 
 impl Connection {
-    /// Closes this direction: a FIN follows the last byte of the source. What the peer sends is
-    /// still delivered.
+    /// Finishes sending: a FIN follows the last byte of the source. Data from the peer is still
+    /// delivered.
     pub fn shut_down(&mut self, machine: &mut Machine, _: Time) -> Effects {
         let mut effects = Effects::default();
         match self.state {
@@ -22,8 +22,8 @@ impl Connection {
         effects
     }
 
-    /// Closes both directions. With `unread` bytes delivered but not read the connection is reset
-    /// (RFC 9293 SHLD-3), as it is when more data comes afterwards.
+    /// Closes both directions. If there are `unread` bytes, or more data arrives afterwards, the
+    /// connection is reset (RFC 9293 SHLD-3).
     pub fn close(
         &mut self,
         machine: &mut Machine,
@@ -43,7 +43,7 @@ impl Connection {
         effects
     }
 
-    /// Ends the connection at once, with a reset where the state asks for it.
+    /// Ends the connection at once, with a reset if the state requires it.
     pub fn abort(&mut self, machine: &mut Machine, _: Time, out: &mut impl Emit) -> Effects {
         let mut effects = Effects::default();
         if self.state == State::Closed {
@@ -68,7 +68,7 @@ impl Connection {
         effects
     }
 
-    /// Enters a state; those that end by time get their time.
+    /// Enters a state, and starts its timer if it has one.
     pub(super) fn enter(&mut self, machine: &mut Machine, now: Time, state: State) {
         self.state = state;
         let config = &machine.config;
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// A FIN was sent.
+    /// Handles that our FIN was sent.
     pub(super) fn fin_sent(&mut self, machine: &mut Machine, now: Time) {
         self.flags.set(Flags::FIN_SENT);
         match self.state {
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// The record that takes the connection's place after [`Events::TIME_WAIT`].
+    /// The record that replaces the connection after [`Events::TIME_WAIT`].
     pub fn time_wait(&self, machine: &Machine, now: Time) -> TimeWait {
         TimeWait {
             until: now + machine.config.timewait_time,
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Sequence number of the next byte that is sent: what a RST from elsewhere must have.
+    /// Sequence number of the next byte to send; an RST sent by others must have it.
     pub fn next_seq(&self) -> Seq {
         self.snd_nxt
     }

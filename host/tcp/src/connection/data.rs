@@ -5,12 +5,12 @@ use wire::tcp::Flags as Bits;
 use super::{Connection, Flags};
 use crate::{Effects, Events, Machine, Segment, Seq, Sink, State, Time, Verdict};
 
-/// Most segments received that one acknowledgment stands for.
+/// Largest number of received segments covered by one acknowledgment.
 const SEGMENTS_PER_ACK: u32 = 2;
 
 impl Connection {
-    /// Takes data that begins with the next byte expected, in a window that it fits in, while
-    /// nothing was received out of order.
+    /// Handles data that starts at the next expected byte and fits into the window, while no data
+    /// is out of order.
     #[inline]
     pub(super) fn data_in_order(
         &mut self,
@@ -34,7 +34,7 @@ impl Connection {
         self.acknowledge_soon(machine, now, segment, effects);
     }
 
-    /// Takes what is in the window of any data, and a FIN. `seq` is that of the first byte.
+    /// Handles the part of any data that is in the window, and a FIN. `seq` is the first byte.
     pub(super) fn data(
         &mut self,
         machine: &mut Machine,
@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Appends data in order, and what is kept behind it.
+    /// Appends data in order, and stored data that follows it.
     fn append(
         &mut self,
         machine: &mut Machine,
@@ -105,7 +105,7 @@ impl Connection {
             if holes.is_empty() {
                 machine.holes.give(&mut self.holes);
             }
-            // RFC 5681 section 4.2: a segment that fills a hole is acknowledged at once.
+            // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
             self.acknowledge_now(effects);
         }
         rx.deliver(next - start);
@@ -116,7 +116,7 @@ impl Connection {
         self.delivered(machine, now, rx);
     }
 
-    /// Keeps data out of order.
+    /// Stores data received out of order.
     fn insert(
         &mut self,
         machine: &mut Machine,
@@ -156,7 +156,7 @@ impl Connection {
         }
     }
 
-    /// Notes a duplicate for the next acknowledgment (RFC 2883).
+    /// Records a duplicate for the next acknowledgment (RFC 2883).
     pub(super) fn note_duplicate(&mut self, machine: &Machine, start: Seq, end: Seq) {
         if machine.config.dsack && self.flags.has(Flags::SACK) && start.is_before(end) {
             self.duplicate = (start, end);
@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN is in order.
+    /// Handles the peer's FIN in order.
     fn finished(&mut self, machine: &mut Machine, now: Time, effects: &mut Effects) {
         let next = match self.state {
             State::Established => State::CloseWait,
@@ -203,8 +203,8 @@ impl Connection {
             self.rcv_mss = segment.len.min(u32::from(self.own_mss)) as u16;
         }
         let waiting = self.rcv_nxt - self.ack_sent;
-        // A sender that has only just begun has few segments to wait with; one that pushes while
-        // nothing is sent to it may wait for the acknowledgment itself.
+        // A sender in its initial slow start depends on quick acknowledgments; so may one that sets
+        // PSH while nothing is being sent to it.
         let is_quick = is_full && self.quick > 0;
         self.quick -= u8::from(is_quick);
         let is_alone = segment.has(Bits::PSH) && !self.flags.has(Flags::INTERACTIVE);
@@ -216,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// Measures what the application takes in a round trip, and what room there is now.
+    /// Measures how much the application reads per round trip, and the current space.
     #[inline]
     fn delivered(&mut self, machine: &Machine, now: Time, rx: &impl Sink) {
         let tune = &mut self.autotune;
@@ -232,7 +232,7 @@ impl Connection {
         self.measure_room(rx);
     }
 
-    /// Room for data after the next byte expected.
+    /// Measures the space after the next expected byte.
     #[inline]
     pub(super) fn measure_room(&mut self, rx: &impl Sink) {
         let (unread, space) = (rx.unread(), rx.space());
@@ -241,7 +241,7 @@ impl Connection {
         self.autotune.step = u32::from(self.own_mss).min(whole / 2).max(1);
     }
 
-    /// The application has read: the window may open.
+    /// Handles that the application has read data: the window may open.
     pub fn consumed(&mut self, _: &mut Machine, _: Time, rx: &impl Sink) -> Effects {
         let mut effects = Effects::default();
         if !self.state.may_receive() {
@@ -251,15 +251,15 @@ impl Connection {
         let left = self.rcv_edge.beyond(self.rcv_nxt);
         let gained = self.rcv_space.saturating_sub(left);
         let small = self.autotune.step;
-        // The peer learns of it if it may be waiting: the window was small, or has doubled.
+        // Notify the peer if it may be waiting: the window was small, or has doubled.
         if gained >= small && (left < small || self.rcv_space / 2 >= left) {
             self.acknowledge_now(&mut effects);
         }
         effects
     }
 
-    /// Window for the next header; it never shrinks (RFC 9293 SHLD-14), nor does it open by small
-    /// parts (section 3.8.6.2.2).
+    /// Window for the next header; it never shrinks (RFC 9293 SHLD-14), nor opens in small steps
+    /// (section 3.8.6.2.2).
     #[inline]
     pub(super) fn announce(&mut self) -> u16 {
         let left = self.rcv_edge.beyond(self.rcv_nxt);
@@ -267,7 +267,7 @@ impl Connection {
         let is_worth_it = self.rcv_space >= left.saturating_add(small);
         let window = if is_worth_it { self.rcv_space } else { left };
         let (shift, unit) = (self.rcv_shift, 1 << self.rcv_shift);
-        // Rounded up where there is room, so that it does not seem to shrink.
+        // Rounded up if there is space, so that it does not appear to shrink.
         let is_cut = (window >> shift << shift) < left;
         let may_round = is_cut && (window >> shift << shift) + unit <= self.rcv_space;
         let shown = ((window >> shift) + u32::from(may_round)).min(0xffff);

@@ -11,16 +11,16 @@ use crate::{
     Timer, Window,
 };
 
-/// Bytes that timestamps take in each header.
+/// Length of the timestamp option in each header.
 pub(super) const TIMESTAMP_LEN: u16 = 12;
-/// Full segments of a new peer that are acknowledged at once.
+/// Number of full segments of a new connection that are acknowledged at once.
 const QUICK: u8 = 16;
-/// Retransmission timeout when the SYN had to be sent again (RFC 6298 section 5.7).
+/// Retransmission timeout after a retransmitted SYN (RFC 6298 section 5.7).
 const RTO_AFTER_SYN_US: u32 = 3_000_000;
 
 impl Connection {
-    /// Begins an active open: the SYN leaves with the next [`Connection::send`]. `mss` is the
-    /// payload that the path to the peer takes; `space` the room that the sink will ever have.
+    /// Starts an active open: the next [`Connection::send`] sends the SYN. `mss` is the largest
+    /// payload for the path to the peer; `space` the largest space that the sink will ever have.
     pub fn open(
         machine: &mut Machine,
         now: Time,
@@ -41,7 +41,7 @@ impl Connection {
         this
     }
 
-    /// The connection of a half-open record, in SYN_RCVD.
+    /// Creates the connection of a half-open record, in SYN_RCVD.
     pub(crate) fn passive(
         machine: &Machine,
         now: Time,
@@ -92,7 +92,7 @@ impl Connection {
         self.recovery.point = iss;
     }
 
-    /// Takes the peer's sequence number and the options of its SYN.
+    /// Applies the peer's sequence number and the options of its SYN.
     pub(super) fn take_syn(&mut self, config: &Config, now: Time, irs: Seq, options: &Options) {
         self.irs = irs;
         self.rcv_nxt = irs + 1;
@@ -109,7 +109,7 @@ impl Connection {
             self.flags.set(Flags::SACK);
         }
         match options.window_scale {
-            // RFC 7323 section 2.3: more than 14 is 14.
+            // RFC 7323 section 2.3: values above 14 mean 14.
             Some(shift) if config.window_scale => {
                 self.snd_shift = shift.min(14);
                 self.flags.set(Flags::SCALED);
@@ -146,7 +146,7 @@ impl Connection {
         Outgoing { segment, ahead: 0, mss: self.own_mss }
     }
 
-    /// Sends a SYN that is due; false if there was no buffer.
+    /// Sends a pending SYN; false if no buffer was free.
     pub(super) fn send_syn(
         &mut self,
         machine: &mut Machine,
@@ -181,7 +181,7 @@ impl Connection {
         self.state = State::Established;
         effects.events |= Events::CONNECTED;
         (self.timer, self.retransmit_at, self.backoff) = (Timer::None, Time::NEVER, 0);
-        // The SYN takes no byte of the source.
+        // The SYN does not consume a byte of the source.
         self.snd_una = self.iss + 1;
         (self.rack.highest, self.round_end) = (self.snd_una, self.snd_una);
         let is_syn = segment.has(Bits::SYN);
@@ -193,7 +193,7 @@ impl Connection {
         if self.flags.has(Flags::SYN_RESENT) {
             self.window.cwnd = self.segment_size();
             self.rtt.timeout = RTO_AFTER_SYN_US;
-        } else {
+        } else if !self.progress_at.is_never() {
             let sample = now.since(self.progress_at);
             self.rtt.add(sample, &machine.config);
             self.min_rtt.add(sample, now);
@@ -203,7 +203,7 @@ impl Connection {
         self.watch_peer();
     }
 
-    /// First congestion window (RFC 6928).
+    /// Initial congestion window (RFC 6928).
     pub(super) fn initial_window(&self, config: &Config) -> u32 {
         let (mss, count) = (self.segment_size(), u32::from(config.initial_cwnd.max(1)));
         (count * mss).min((count * 1460).max(2 * mss))

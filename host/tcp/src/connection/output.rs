@@ -11,9 +11,9 @@ struct Sending<'a, E> {
     machine: &'a mut Machine,
     now: Time,
     out: &'a mut E,
-    /// Segments that it may still send.
+    /// Number of segments that it may still send.
     budget: u32,
-    /// The budget or the buffers were the limit.
+    /// Whether the budget or free buffers were the limit.
     is_unfinished: bool,
 }
 
@@ -26,10 +26,10 @@ struct Part {
 }
 
 impl Connection {
-    /// Sends what is due and allowed, at most `budget` segments: retransmissions, new data, an
-    /// acknowledgment. `available` is the number of bytes that the source has, those in flight
-    /// included. Returns whether it is to be called again soon, as the budget or the buffers were
-    /// the limit.
+    /// Sends pending segments, as far as allowed and at most `budget`: retransmissions, new data,
+    /// an acknowledgment. `available` is the number of bytes in the source, including those in
+    /// flight. Returns whether to call it again soon, because the budget or free buffers were the
+    /// limit.
     #[inline]
     pub fn send(
         &mut self,
@@ -71,13 +71,13 @@ impl Connection {
         }
     }
 
-    /// Whether an acknowledgment leaves with the next [`Connection::send`].
+    /// Whether the next [`Connection::send`] sends an acknowledgment.
     #[inline]
     pub fn is_ack_due(&self) -> bool {
         self.flags.has(Flags::ACK_NOW)
     }
 
-    /// Sends new data, and the FIN behind it, as far as windows and Nagle's algorithm allow.
+    /// Sends new data and the FIN after it, as far as windows and Nagle's algorithm allow.
     #[inline]
     fn send_new<E: Emit>(&mut self, sending: &mut Sending<E>, available: u32) {
         if self.flags.has(Flags::FIN_SENT) {
@@ -113,8 +113,8 @@ impl Connection {
         }
     }
 
-    /// Takes a block for segments in flight; the window of an idle connection is outdated (RFC 5681
-    /// section 4.1).
+    /// Allocates a block for segments in flight, and restarts the window of an idle connection (RFC
+    /// 5681 section 4.1).
     fn begin_flight<E: Emit>(&mut self, sending: &mut Sending<E>) -> bool {
         if self.flight.is_none() {
             let Some(block) = sending.machine.flights.take() else {
@@ -149,15 +149,15 @@ impl Connection {
         if rest == 0 {
             return whole;
         }
-        // A short segment: only the last one, and only if nothing shorter than it is worth waiting
-        // for (Nagle's algorithm; silly window avoidance).
+        // A short segment is sent only if it is the last one and waiting is not worthwhile (Nagle's
+        // algorithm, silly window avoidance).
         let is_alone = self.outstanding() == 0 && whole == 0;
         let is_last = len == unsent;
         let may = if is_last {
             let is_free = self.settings.is_undelayed || is_alone;
             self.flags.has(Flags::FIN_QUEUED) || (is_free && !self.settings.is_corked)
         } else {
-            // The peer's window cuts it, not ours.
+            // The segment is limited by the peer's window, not by ours.
             len == window && len >= self.snd_wnd_max / 2
         };
         if may { len } else { whole }
@@ -190,7 +190,7 @@ impl Connection {
         true
     }
 
-    /// Sends again what is lost.
+    /// Retransmits lost data.
     fn send_lost<E: Emit>(&mut self, sending: &mut Sending<E>) {
         let mss = self.segment_size();
         while self.totals.lost > 0 && !sending.is_unfinished {
@@ -219,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// Sends `len` bytes of the flight again, of which the last may be the FIN.
+    /// Retransmits `len` bytes, the last of which may be the FIN.
     fn send_again<E: Emit>(&mut self, sending: &mut Sending<E>, start: Seq, len: u32) -> bool {
         let end = start + len;
         let has_fin = self.flags.has(Flags::FIN_SENT) && end == self.snd_nxt;
@@ -275,12 +275,12 @@ impl Connection {
         if self.flags.has(Flags::KEEPALIVE_DUE) {
             self.flags.clear(Flags::KEEPALIVE_DUE);
             sending.machine.counters.keepalive_probes += 1;
-            // Section 3.8.4: without data, of a number that was acknowledged.
+            // Section 3.8.4: without data, with an acknowledged sequence number.
             self.emit(sending, Part { seq: self.snd_nxt - 1, len: 0, flags: Bits::ACK });
         }
     }
 
-    /// Asks for the window with a byte, or sends the little that fits in (section 3.8.6.1).
+    /// Probes the window with one byte, or sends as much as fits (section 3.8.6.1).
     fn send_window_probe<E: Emit>(&mut self, sending: &mut Sending<E>, unsent: u32) {
         sending.machine.counters.window_probes += 1;
         if self.outstanding() > 0 {
@@ -299,14 +299,14 @@ impl Connection {
         }
     }
 
-    /// Sends an acknowledgment, with what was received out of order. Its number is in the peer's
-    /// window, even if a probe was sent beyond that, or the peer would not take it.
+    /// Sends an acknowledgment with SACK blocks. Its sequence number is in the peer's window, even
+    /// if a probe was sent beyond it, or else the peer would not accept it.
     fn send_ack<E: Emit>(&mut self, sending: &mut Sending<E>) {
         let seq = self.snd_nxt.min(self.snd_una + self.snd_wnd);
         self.emit(sending, Part { seq, len: 0, flags: Bits::ACK });
     }
 
-    /// Gives a segment away; false if the budget is spent or there is no buffer.
+    /// Emits a segment; false if the budget is spent or no buffer is free.
     #[inline]
     fn emit<E: Emit>(&mut self, sending: &mut Sending<E>, part: Part) -> bool {
         let Part { seq, len, flags } = part;
@@ -342,7 +342,7 @@ impl Connection {
         if len > 0 && self.flags.has(Flags::ACK_LATER) {
             self.flags.set(Flags::INTERACTIVE);
         }
-        // Reports leave in a segment of their own.
+        // SACK blocks are sent in a separate segment.
         let told = if is_pure || !reports {
             Flags::ACK_NOW.or(Flags::ACK_LATER)
         } else {
@@ -354,20 +354,19 @@ impl Connection {
         true
     }
 
-    /// All bytes that the source has, `available`, are urgent to the peer (RFC 9293 section 3.8.5).
+    /// Marks all `available` bytes of the source as urgent (RFC 9293 section 3.8.5).
     pub fn urge(&mut self, available: u32) {
         self.urgent_out = self.snd_una + available;
         self.flags.set(Flags::URGENT_OUT);
     }
 
-    /// Bytes up to the end of urgent data that were not delivered yet; `None` if there is none
-    /// (MUST-33).
+    /// Number of undelivered bytes up to the end of urgent data; `None` if there is none (MUST-33).
     pub fn urgent_ahead(&self) -> Option<u32> {
         let ahead = self.urgent.beyond(self.rcv_nxt);
         (self.flags.has(Flags::URGENT) && ahead > 0).then_some(ahead)
     }
 
-    /// The pointer is to the byte after the urgent data (MUST-62).
+    /// Sets the urgent pointer to the byte after the urgent data (MUST-62).
     fn mark_urgent(&mut self, segment: &mut Segment) {
         if !self.urgent_out.is_after(self.snd_una) {
             self.flags.clear(Flags::URGENT_OUT);
@@ -377,7 +376,8 @@ impl Connection {
         }
     }
 
-    /// SACK blocks, a duplicate first (RFC 2883 section 4), then the newest (RFC 2018 section 4).
+    /// Writes SACK blocks: a duplicate first (RFC 2883 section 4), then the newest (RFC 2018
+    /// section 4).
     fn report(&mut self, machine: &Machine, options: &mut Options) {
         if self.flags.has(Flags::DUPLICATE) {
             let (start, end) = self.duplicate;
@@ -387,12 +387,12 @@ impl Connection {
         if !self.holes.is_none() {
             machine.holes.at(self.holes).report(&mut options.sack);
         }
-        // Timestamps leave room for three.
+        // With timestamps, only three fit.
         options.sack.truncate(if options.timestamp.is_some() { 3 } else { 4 });
     }
 
-    /// Nothing is in flight and something is left: a timer runs until the window opens, or until
-    /// what is held back has waited long enough.
+    /// Starts a timer if nothing is in flight but data is left: until the window opens, or until
+    /// data held back has waited long enough.
     fn wait_for_window(&mut self, now: Time, available: u32) {
         let is_fin_due = self.flags.has(Flags::FIN_QUEUED) && !self.flags.has(Flags::FIN_SENT);
         if (available > 0 || is_fin_due) && self.timer != Timer::Persist {
@@ -401,7 +401,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is left to send or to be acknowledged, and nothing to be received.
+    /// Whether there is nothing to send, nothing unacknowledged, and nothing out of order.
     pub fn is_idle(&self) -> bool {
         self.state == State::Established && self.outstanding() == 0 && self.holes.is_none()
     }

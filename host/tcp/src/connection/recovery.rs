@@ -7,13 +7,13 @@ use crate::congestion::Controller;
 use crate::flight::Delivery;
 use crate::{Machine, Segment, Time, Timer};
 
-/// Segments out of order after which the next ones are not waited for (RFC 5681's DupThresh).
+/// Number of segments out of order after which earlier ones are lost (DupThresh of RFC 5681).
 const DUPLICATES: u32 = 3;
-/// Recoveries after which the reordering window is small again (RFC 8985 section 6.2).
+/// Number of recoveries after which the reordering window is small again (RFC 8985 section 6.2).
 const PERSIST: u8 = 16;
 
 impl Connection {
-    /// Takes an acknowledgment while anything is lost, out of order or probed.
+    /// Handles an acknowledgment while data is lost, out of order or being probed.
     pub(super) fn recover(
         &mut self,
         machine: &mut Machine,
@@ -42,7 +42,7 @@ impl Connection {
         }
     }
 
-    /// The peer has got something twice: the reordering window was too small (section 6.2 step 4).
+    /// Widens the reordering window: the peer has received a duplicate (section 6.2 step 4).
     fn widen(&mut self, duplicate: Duplicate) {
         self.recovery.doubtful = self.recovery.doubtful.saturating_sub(duplicate.len);
         if self.rack.duplicate_round.is_none_or(|end| !self.snd_una.is_before(end)) {
@@ -52,7 +52,7 @@ impl Connection {
         }
     }
 
-    /// Time that a segment sent before one that arrived is waited for.
+    /// Time to wait for a segment that was sent before a delivered one.
     fn reordering_window(&self) -> u32 {
         let many = DUPLICATES * self.segment_size();
         let is_sure = self.phase != Phase::Open || self.totals.sacked >= many;
@@ -63,7 +63,7 @@ impl Connection {
         (quarter * u64::from(self.rack.quarters)).min(u64::from(self.rtt.smoothed)) as u32
     }
 
-    /// Finds losses by time (RFC 8985 section 6.2 step 5).
+    /// Detects losses by time (RFC 8985 section 6.2 step 5).
     pub(super) fn detect(&mut self, machine: &mut Machine, now: Time) {
         let (Some(newest), false) = (self.rack.newest, self.flight.is_none()) else { return };
         let window = self.rack.rtt.saturating_add(self.reordering_window());
@@ -78,18 +78,18 @@ impl Connection {
         }
     }
 
-    /// Finds losses by counting duplicate ACKs (RFC 6582 section 3.2).
+    /// Detects losses by counting duplicate ACKs (RFC 6582 section 3.2).
     fn detect_without_sack(&mut self, machine: &mut Machine, acked: u32) {
         let len = self.segment_size().min(self.outstanding());
         let is_third = self.phase == Phase::Open && u32::from(self.dupacks) == DUPLICATES;
         let is_partial = self.phase == Phase::Recovery && acked > 0;
         if acked > 0 {
-            // These segments are acknowledged now: no duplicates stand for them any more.
+            // These segments are now acknowledged, so their duplicate ACKs no longer count.
             let count = acked.div_ceil(self.segment_size()).min(255) as u8;
             let is_over = self.phase != Phase::Recovery;
             self.dupacks = if is_over { 0 } else { self.dupacks.saturating_sub(count) };
         }
-        // Section 4.1: not again for what was repeated already.
+        // Section 4.1: not again for data that was already retransmitted.
         let is_new = self.snd_una.is_after(self.recovery.point);
         if len > 0 && !self.flight.is_none() && (is_partial || (is_third && is_new)) {
             let flight = machine.flights.at_mut(self.flight);
@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Begins fast recovery if something is lost.
+    /// Starts fast recovery if data is lost.
     pub(super) fn enter_recovery_if_lost(&mut self, machine: &mut Machine, now: Time) {
         if self.phase != Phase::Open || self.totals.lost == 0 {
             return;
@@ -112,7 +112,7 @@ impl Connection {
         self.flags.set(Flags::FIRST_DUE);
     }
 
-    /// Asks the controller for the window after a loss.
+    /// Lets the controller reduce the threshold after a loss.
     fn reduce_threshold(&mut self, now: Time) {
         let mss = self.segment_size();
         let flight = self.outstanding().min(self.window.cwnd).max(mss);
@@ -136,7 +136,7 @@ impl Connection {
         self.window.cwnd = pipe.saturating_add(allowed).max(mss);
     }
 
-    /// All that was in flight at the begin of a recovery has arrived.
+    /// Ends a recovery: all data that was in flight at its start is delivered.
     fn finish(&mut self) {
         if self.phase == Phase::Recovery {
             self.window.cwnd = self.window.ssthresh.max(self.segment_size());
@@ -149,8 +149,8 @@ impl Connection {
         }
     }
 
-    /// Restores the window if the originals arrived after all: the peer's timestamp is older than
-    /// the first retransmission, or it has got everything twice.
+    /// Restores the window if the original segments were delivered after all: the peer's timestamp
+    /// is older than the first retransmission, or it has received everything twice.
     fn undo_if_needless(
         &mut self,
         machine: &mut Machine,
@@ -184,7 +184,7 @@ impl Connection {
         self.set_timer(now);
     }
 
-    /// A tail loss probe may have repaired a loss that left no other trace (RFC 8985 section 7.4).
+    /// Checks whether a tail loss probe has repaired an undetected loss (RFC 8985 section 7.4).
     fn check_probe(
         &mut self,
         machine: &mut Machine,
@@ -208,11 +208,12 @@ impl Connection {
         }
     }
 
-    /// The retransmission timer has expired (RFC 6298 section 5.4 to 5.6, RFC 8985 section 6.3).
+    /// Handles expiry of the retransmission timer (RFC 6298 section 5.4 to 5.6, RFC 8985 section
+    /// 6.3).
     pub(super) fn lose_flight(&mut self, machine: &mut Machine, now: Time) {
         machine.counters.tr_events += 1;
         let mss = self.segment_size();
-        // RFC 5681 section 3.1: the threshold stays when the same is lost again.
+        // RFC 5681 section 3.1: the threshold does not change if the same data is lost again.
         if self.backoff == 0 {
             let before = (self.phase == Phase::Open).then_some(self.window);
             let flight = self.outstanding().min(self.window.cwnd).max(mss);
@@ -232,7 +233,7 @@ impl Connection {
         }
     }
 
-    /// Notes a retransmission.
+    /// Records a retransmission.
     pub(super) fn note_resent(&mut self, machine: &mut Machine, now: Time, len: u32) {
         let count = len.div_ceil(self.segment_size()).max(1);
         machine.counters.rxt_segs += u64::from(count);

@@ -1,4 +1,4 @@
-//! A connection for display.
+//! Display of a connection.
 
 use super::{Connection, Flags, Phase};
 use crate::{Algorithm, Machine, Seq, Settings, State, Time, Timer};
@@ -42,7 +42,7 @@ pub struct Details {
     pub rcv_mss: u16,
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// Bytes taken to be in the network, reported out of order, and to be sent again.
+    /// Estimated bytes in the network, bytes selectively acknowledged, and lost bytes.
     pub flight: u32,
     pub sacked: u32,
     pub lost: u32,
@@ -53,7 +53,7 @@ pub struct Details {
     pub rttvar_us: u32,
     pub min_rtt_us: u32,
     pub rto_us: u32,
-    /// Retransmissions in a row without progress.
+    /// Number of consecutive retransmissions without progress.
     pub backoff: u8,
     pub has_timestamps: bool,
     pub has_sack: bool,
@@ -61,7 +61,7 @@ pub struct Details {
     pub is_active: bool,
     pub is_fin_queued: bool,
     pub is_fin_sent: bool,
-    /// The last transmission was limited by the congestion window.
+    /// Whether the last transmission was limited by the congestion window.
     pub is_cwnd_limited: bool,
     pub ts_recent: u32,
 }
@@ -83,7 +83,7 @@ impl Connection {
         &self.settings
     }
 
-    /// Timers that run, with the time at which they expire.
+    /// Active timers with their expiry times.
     pub fn timers(&self) -> impl Iterator<Item = (Timer, Time)> {
         let idle = match self.state {
             State::Established | State::CloseWait => Timer::Keepalive,
@@ -145,8 +145,8 @@ impl Connection {
 }
 
 impl Connection {
-    /// Checks what must be true between calls, for tests and fuzz targets: `Err` says what is not.
-    /// `available` is that of the last [`Connection::send`] if that had no limit.
+    /// Checks invariants between calls, for tests and fuzz targets; `Err` is the violated one.
+    /// `available` is that of the last [`Connection::send`], if it was not limited.
     pub fn check(&self, machine: &Machine, available: Option<u32>) -> Result<(), String> {
         let broken = |is_broken: bool, why: &str| if is_broken { Err(why.into()) } else { Ok(()) };
         broken(self.snd_nxt.is_before(self.snd_una), "snd_nxt is before snd_una")?;

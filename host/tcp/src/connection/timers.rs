@@ -1,24 +1,25 @@
 //! Timers (RFC 6298 section 5, RFC 8985 section 7, RFC 9293 section 3.8.3, 3.8.4 and 3.8.6.1).
 //!
-//! Retransmission, tail loss, reordering and closed windows exclude each other: one deadline and
-//! its name. Two more are for the delayed acknowledgment, and for keepalive or the end of a state.
+//! Retransmission, tail loss, reordering and zero windows exclude each other and share one deadline
+//! with a name. Two more deadlines are for delayed acknowledgments, and for keepalive or the end of
+//! a state.
 
 use super::{Connection, Flags, Phase};
 use crate::time::us;
 use crate::{Effects, Error, Events, Machine, Settings, State, Time, Timer};
 
-/// Least time until a tail loss probe, and what is added if the peer may delay its acknowledgment.
+/// Minimum time until a tail loss probe, and the extra time for a delayed acknowledgment.
 const TAIL_MIN_US: u64 = 10_000;
 const TAIL_DELAY_US: u64 = 200_000;
-/// Time that short segments wait at most (RFC 9293 section 3.8.6.2.1: 0.1 to 1 s).
+/// Longest wait of short segments (RFC 9293 section 3.8.6.2.1: 0.1 to 1 s).
 const OVERRIDE_US: u64 = 200_000;
-/// Most doublings of a timeout.
+/// Limit of doublings of a timeout.
 const MAX_BACKOFF: u8 = 16;
 /// Longest timeout.
 const MOST_US: u64 = 60_000_000;
 
 impl Connection {
-    /// Next time at which [`Connection::timer`] is to be called; calls before it do nothing.
+    /// Time of the next call of [`Connection::timer`]; earlier calls have no effect.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.retransmit_at.min(self.ack_at).min(self.idle_at)
@@ -33,8 +34,8 @@ impl Connection {
         if self.snd_wnd > 0 { OVERRIDE_US } else { self.backed_off() }
     }
 
-    /// Restarts the timer of segments in flight (RFC 6298 section 5.1 to 5.3), or stops it. Data
-    /// that waits for a window goes on waiting.
+    /// Restarts the timer for segments in flight (RFC 6298 section 5.1 to 5.3), or stops it. Data
+    /// that waits for a window continues to wait.
     #[inline]
     pub(super) fn set_timer(&mut self, now: Time) {
         let out = self.outstanding();
@@ -66,8 +67,8 @@ impl Connection {
         }
     }
 
-    /// Acts on the deadlines that have passed. `available` as for [`Connection::send`], which is to
-    /// be called if the effects say so.
+    /// Handles expired deadlines. `available` is as for [`Connection::send`], which has to be
+    /// called if the effects say so.
     pub fn timer(&mut self, machine: &mut Machine, now: Time, available: u32) -> Effects {
         let mut effects = Effects::default();
         if now < self.deadline() {
@@ -129,12 +130,12 @@ impl Connection {
         }
     }
 
-    /// Starts the retransmission timer: what was probed once is not probed again.
+    /// Starts the retransmission timer without another tail loss probe.
     pub(super) fn set_timer_without_probe(&mut self, now: Time) {
         (self.timer, self.retransmit_at) = (Timer::Retransmit, now + self.backed_off());
     }
 
-    /// No progress for longer than the application waits.
+    /// Whether there has been no progress for longer than the user timeout.
     fn is_overdue(&self, machine: &Machine, now: Time) -> bool {
         let limit = match self.settings.user_timeout_ms {
             0 => us(machine.config.user_timeout),
@@ -164,8 +165,8 @@ impl Connection {
         (self.timer, self.retransmit_at) = (Timer::RetransmitSyn, now + self.backed_off());
     }
 
-    /// A window may stay closed as long as the peer answers (MUST-37), unless the application has
-    /// left.
+    /// Handles the persist timer. A window may stay closed as long as the peer answers (MUST-37),
+    /// unless the application has closed.
     fn persist_expired(
         &mut self,
         machine: &mut Machine,
@@ -214,13 +215,13 @@ impl Connection {
         self.end(machine, Some(Error::TimedOut), effects);
     }
 
-    /// Starts keepalive, if the application wants it.
+    /// Starts keepalive, if enabled.
     pub(super) fn watch_peer(&mut self) {
         let idle = u64::from(self.settings.keepalive_idle_s) * 1_000_000;
         self.idle_at = if idle > 0 { self.heard_at + idle } else { Time::NEVER };
     }
 
-    /// Sends a keepalive probe if the peer was silent.
+    /// Sends a keepalive probe if the peer has been silent.
     fn ask_peer(&mut self, machine: &mut Machine, now: Time, effects: &mut Effects) {
         let settings = self.settings;
         if settings.keepalive_idle_s == 0 || !self.state.is_synchronized() {
@@ -245,7 +246,7 @@ impl Connection {
         us(now - self.heard_at) >= u64::from(self.settings.user_timeout_ms) * 1000
     }
 
-    /// Changes settings. [`Connection::send`] is to be called afterwards.
+    /// Changes settings. Call [`Connection::send`] afterwards.
     pub fn set(&mut self, settings: Settings) {
         self.settings = settings;
         if matches!(self.state, State::Established | State::CloseWait) {

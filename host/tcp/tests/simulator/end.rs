@@ -406,7 +406,7 @@ impl End {
         }
     }
 
-    /// Does what is due: timers, the application, sending.
+    /// Runs due actions: timers, the application, sending.
     pub fn work(&mut self, now: Time, random: &mut Random) {
         let available = self.source.available();
         match &mut self.slot {

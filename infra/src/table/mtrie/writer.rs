@@ -342,7 +342,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         Slot { value: number | NODE, len: 0 }
     }
 
-    /// Whether a prefix ends at bounds of runs that are there, so that its leaf needs no room.
+    /// Whether a prefix ends at bounds of runs that exist, so that its leaf needs no room.
     fn has_place(&self, key: u32, len: u8) -> bool {
         let mut slot = self.slot((key >> (32 - ROOT_BITS)) as usize);
         let mut depth = 0;

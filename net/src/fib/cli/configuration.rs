@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
-use control::cli::{Cli, Command, Error, Print, Word};
+use control::cli::{Args, Cli, Command, Error, Print, Word};
 use control::configuration::{Lines, Stage};
 
 use wire::Prefix;
 
+use super::paths;
 use super::route::Route;
 use super::tables::{Ip4Table, Ip6Table, SetHash, SetIp4Hash, SetIp6Hash, SetSeed, Table, Verb};
 use crate::adjacency::Link;
 use crate::fib::Fib;
 use crate::fib::control::path::{Path, TableIndex, Target, Through};
-use crate::fib::control::routes::key;
+use crate::fib::control::routes::{FromPrefix, key};
 use crate::fib::control::source::Source;
 use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
@@ -141,6 +142,36 @@ pub(in crate::fib) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(place) = ip6.walk(router, lines) {
         lines.pause(Cursor::Ip6(place));
     }
+}
+
+/// The routes to the prefix of an `ip route` command.
+pub(in crate::fib) fn find(
+    router: &Router,
+    command: &str,
+    lines: &mut Lines<'_>,
+) -> Result<(), Error> {
+    let words = command.strip_prefix(Route::PATHS[0]).unwrap_or_default();
+    let route = Route::parse(&mut Args::new(words).in_context(router))?;
+    if route.is_del || route.count != 1 {
+        return Err(Error::new("a line of a configuration adds one route"));
+    }
+    match route.prefix {
+        Prefix::Ip4(_) => find_of::<Ip4>(router, &route, lines),
+        Prefix::Ip6(_) => find_of::<Ip6>(router, &route, lines),
+    }
+}
+
+fn find_of<F: Family>(router: &Router, route: &Route, lines: &mut Lines<'_>) -> Result<(), Error>
+where
+    Key<F>: FromPrefix,
+{
+    let table = paths::named::<F>(router, route.table)?;
+    paths::parse::<F>(router, table, &route.paths)?;
+    let key = key::<F>(route.prefix);
+    if let Some(entry) = F::tables(&router.fib).at(table).and_then(|t| t.entries.get(&key)) {
+        routes::<F>(router, route.table, key, entry, lines);
+    }
+    Ok(())
 }
 
 /// The tables of a family. One that stays only for those who look up there is deleted last.

@@ -223,14 +223,8 @@ struct SourceRow {
     priority: u8,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct SourceRows(Vec<SourceRow>);
-
-impl fmt::Display for SourceRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|r| writeln!(f, "[{}] {} prio:{}", r.id, r.name, r.priority))
-    }
+fn write_source_rows(rows: &[SourceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|r| writeln!(f, "[{}] {} prio:{}", r.id, r.name, r.priority))
 }
 
 fn sources(router: &Router, is_by_priority: bool) -> Output {
@@ -243,7 +237,7 @@ fn sources(router: &Router, is_by_priority: bool) -> Output {
     if is_by_priority {
         rows.sort_by_key(|r| r.priority);
     }
-    Output::of(SourceRows(rows))
+    Output::rows(rows, write_source_rows)
 }
 
 #[derive(Serialize)]

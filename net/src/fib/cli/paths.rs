@@ -267,6 +267,7 @@ fn target(
         "ip6-lookup-in-table" => lookup(router, Link::Ip6, number(args)?)?,
         "mpls-lookup-in-table" => lookup(router, Link::Mpls, number(args)?)?,
         word if word.strip_prefix("rx-") == Some(of.link().word()) => rx(router, args)?,
+        "l2-input-on" if of.link() == Link::Ethernet => rx(router, args)?,
         "lookup" if args.keyword("in table") => lookup(router, of.link(), number(args)?)?,
         _ => return router.parse_object(of, word, args),
     }))

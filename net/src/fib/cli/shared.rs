@@ -109,22 +109,16 @@ struct FibWalk {
     interface: Option<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct FibWalks(Vec<FibWalk>);
-
-impl fmt::Display for FibWalks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "FIB Walks: {} under way", self.0.len())?;
-        for walk in &self.0 {
-            write!(f, "  {} fib:{}", walk.family, walk.table)?;
-            match walk.interface {
-                Some(interface) => writeln!(f, " over deleted interface {interface}")?,
-                None => writeln!(f)?,
-            }
+fn write_fib_walks(rows: &[FibWalk], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "FIB Walks: {} under way", rows.len())?;
+    for walk in rows {
+        write!(f, "  {} fib:{}", walk.family, walk.table)?;
+        match walk.interface {
+            Some(interface) => writeln!(f, " over deleted interface {interface}")?,
+            None => writeln!(f)?,
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn fib_walks(router: &Router) -> Output {
@@ -133,33 +127,25 @@ fn fib_walks(router: &Router) -> Output {
         table: table.0,
         interface: over.map(|interface: crate::InterfaceIndex| interface.0),
     };
-    Output::of(FibWalks(router.fib.deferred.iter().map(walk).collect()))
+    Output::rows(router.fib.deferred.iter().map(walk), write_fib_walks)
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Dpos(Vec<Objects>);
-
-impl fmt::Display for Dpos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "DPO memory\n{:>20}{:>12}{:>14}{:>14}", "Name", "Size", "in-use", "totals")?;
-        self.0.iter().try_for_each(|objects| objects.fmt(f))
-    }
+fn write_dpos(rows: &[Objects], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "DPO memory\n{:>20}{:>12}{:>14}{:>14}", "Name", "Size", "in-use", "totals")?;
+    rows.iter().try_for_each(|objects| write!(f, "{objects}"))
 }
 
-impl Dpos {
-    fn of(router: &Router) -> Self {
-        let maps = router.fib.lists.iter().filter_map(|(_, list)| list.group);
-        let buckets: usize = maps.map(|group| router.fib.balances.group(group).len()).sum();
-        let mut all = vec![
-            Objects::new("load-balance", size_of::<u64>(), router.fib.balances.len()),
-            Objects::new("bucket", size_of::<Via>(), buckets),
-            Objects::new("adjacency", size_of::<Adjacency>(), router.adjacencies.iter().count()),
-        ];
-        let more = router.fib.more_objects.iter().map(|of| of(router));
-        all.extend(more.map(|(name, size, count)| Objects::new(name, size, count)));
-        Self(all)
-    }
+fn dpos(router: &Router) -> Output {
+    let maps = router.fib.lists.iter().filter_map(|(_, list)| list.group);
+    let buckets: usize = maps.map(|group| router.fib.balances.group(group).len()).sum();
+    let mut all = vec![
+        Objects::new("load-balance", size_of::<u64>(), router.fib.balances.len()),
+        Objects::new("bucket", size_of::<Via>(), buckets),
+        Objects::new("adjacency", size_of::<Adjacency>(), router.adjacencies.iter().count()),
+    ];
+    let more = router.fib.more_objects.iter().map(|of| of(router));
+    all.extend(more.map(|(name, size, count)| Objects::new(name, size, count)));
+    Output::rows(all, write_dpos)
 }
 
 /// A table that packets are looked up in.
@@ -171,38 +157,30 @@ struct Table {
     bytes: usize,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Tables(Vec<Table>);
-
-impl Tables {
-    fn of(router: &Router) -> Self {
-        let mut all = Vec::new();
-        Self::add::<Ip4>(router, &mut all);
-        Self::add::<Ip6>(router, &mut all);
-        let table = |(name, shape, elements, bytes)| Table { name, shape, elements, bytes };
-        all.extend(router.fib.more_tables.iter().flat_map(|of| of(router)).map(table));
-        Self(all)
-    }
-    /// The unicast tables of a family.
-    fn add<F: Family>(router: &Router, all: &mut Vec<Table>) {
-        all.extend(F::tables(&router.fib).every().map(|(_, t)| Table {
-            name: format!("{} FIB fwding table {}", F::NAME, t.name),
-            shape: t.shape(),
-            elements: t.entries.len(),
-            bytes: t.memory(),
-        }));
-    }
+fn tables(router: &Router) -> Output {
+    let mut all = unicast_tables::<Ip4>(router);
+    all.extend(unicast_tables::<Ip6>(router));
+    let table = |(name, shape, elements, bytes)| Table { name, shape, elements, bytes };
+    all.extend(router.fib.more_tables.iter().flat_map(|of| of(router)).map(table));
+    Output::rows(all, write_tables)
 }
 
-impl fmt::Display for Tables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for table in &self.0 {
-            writeln!(f, "\nTable '{}'", table.name)?;
-            writeln!(f, "    {} active elements\n    {}", table.elements, table.shape)?;
-        }
-        Ok(())
+fn unicast_tables<F: Family>(router: &Router) -> Vec<Table> {
+    let row = |(_, t): (crate::fib::TableIndex, &crate::fib::control::table::Table<F>)| Table {
+        name: format!("{} FIB fwding table {}", F::NAME, t.name),
+        shape: t.shape(),
+        elements: t.entries.len(),
+        bytes: t.memory(),
+    };
+    F::tables(&router.fib).every().map(row).collect()
+}
+
+fn write_tables(rows: &[Table], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for table in rows {
+        writeln!(f, "\nTable '{}'", table.name)?;
+        writeln!(f, "    {} active elements\n    {}", table.elements, table.shape)?;
     }
+    Ok(())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -213,6 +191,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.hold_deferred(c.disable);
         Ok::<_, control::cli::Error>(())
     });
-    cli.command(|router: &mut Router, _: DpoMemory| Ok(Output::of(Dpos::of(router))));
-    cli.command(|router: &mut Router, _: Sizes| Ok(Output::of(Tables::of(router))));
+    cli.command(|router: &mut Router, _: DpoMemory| Ok(dpos(router)));
+    cli.command(|router: &mut Router, _: Sizes| Ok(tables(router)));
 }

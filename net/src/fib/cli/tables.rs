@@ -270,28 +270,20 @@ struct Row {
     prefixes: usize,
 }
 
-/// Output of `show ip table`.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl Rows {
-    fn of<F: Family>(router: &Router, only: Option<u32>) -> Self {
-        let tables = F::tables(&router.fib).iter();
-        let tables = tables.filter(|(_, t)| only.is_none_or(|id| id == t.id));
-        let row = |(index, t): (crate::fib::TableIndex, &crate::fib::control::table::Table<F>)| {
-            Row { index: index.0, table_id: t.id, name: t.name.clone(), prefixes: t.entries.len() }
-        };
-        Self(tables.map(row).collect())
-    }
+fn tables<F: Family>(router: &Router, only: Option<u32>) -> Output {
+    let tables = F::tables(&router.fib).iter();
+    let tables = tables.filter(|(_, t)| only.is_none_or(|id| id == t.id));
+    let row = |(index, t): (crate::fib::TableIndex, &crate::fib::control::table::Table<F>)| Row {
+        index: index.0,
+        table_id: t.id,
+        name: t.name.clone(),
+        prefixes: t.entries.len(),
+    };
+    Output::rows(tables.map(row), write_rows)
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|r| writeln!(f, "[{}] table_id:{} {}", r.index, r.table_id, r.name))
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|r| writeln!(f, "[{}] table_id:{} {}", r.index, r.table_id, r.name))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -303,12 +295,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Ip4Table| c.0.carry_out::<Ip4>(router));
     cli.command(|router: &mut Router, c: Ip6Table| c.0.carry_out::<Ip6>(router));
-    cli.command(|router: &mut Router, c: ShowIp4Table| {
-        Ok(Output::of(Rows::of::<Ip4>(router, c.id)))
-    });
-    cli.command(|router: &mut Router, c: ShowIp6Table| {
-        Ok(Output::of(Rows::of::<Ip6>(router, c.id)))
-    });
+    cli.command(|router: &mut Router, c: ShowIp4Table| Ok(tables::<Ip4>(router, c.id)));
+    cli.command(|router: &mut Router, c: ShowIp6Table| Ok(tables::<Ip6>(router, c.id)));
     cli.command(|router: &mut Router, c: SetSeed| {
         router.set_flow_hash_seed(c.number);
         Ok(())

@@ -60,7 +60,7 @@ impl FromStr for RouteCounting {
 pub struct UnknownCounting;
 
 impl Router {
-    /// Adds paths to those a source has for a prefix; one that is there already takes the new
+    /// Adds paths to those a source has for a prefix; one that already exists takes the new
     /// weight and preference. Returns whether anything changed.
     ///
     /// # Errors
@@ -405,7 +405,7 @@ impl Router {
         let balance = self.balance_for(false, list).expect("lists of such entries have one");
         let tables = F::tables_mut(&mut self.fib);
         let done = tables.set_leaf(table, key, balance);
-        done.expect("another leaf for a prefix that is there needs no room");
+        done.expect("another leaf for an existing prefix needs no room");
         if let Some(e) = tables.at_mut(table).and_then(|t| t.entries.at_mut(&key)) {
             e.balance = balance;
         }

@@ -196,7 +196,7 @@ impl<F: Family> Table<F> {
         let entry = Entry { source, own, round, balance, list, number, others: None };
         self.entries.add(key, entry);
     }
-    /// Sets the path list of a source of an entry that is there; returns the one it had.
+    /// Sets the path list of a source of an existing entry; returns the previous one.
     pub fn put(&mut self, key: Key<F>, source: Source, list: u32) -> Option<u32> {
         let old = self.entries.at_mut(&key)?.put(source, list);
         *self.count_mut(source) += u32::from(old.is_none());

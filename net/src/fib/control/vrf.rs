@@ -47,7 +47,7 @@ macro_rules! gates {
 }
 
 gates! {
-    /// Adds a table that the operator calls `id`, for unicast and multicast. One that is there for
+    /// Adds a table that the operator calls `id`, for unicast and multicast. One that exists for
     /// unicast only gets its multicast part.
     ///
     /// # Errors

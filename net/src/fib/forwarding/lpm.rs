@@ -66,7 +66,7 @@ pub trait LpmWriter: Sized {
     fn reader(&self) -> Self::LpmReader;
     /// Asks for what a change of prefixes of `key` reads first, where that may be far away.
     fn fetch(&self, _: Self::Bits) {}
-    /// Sets the leaf of a prefix, not 0. A prefix that is there already needs no room.
+    /// Sets the leaf of a prefix, not 0. A prefix that already exists needs no room.
     ///
     /// # Errors
     /// [`Full`], and nothing has changed.

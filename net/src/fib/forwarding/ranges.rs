@@ -304,7 +304,7 @@ impl Writer {
             writer.relabel(set);
         } else {
             let done = self.rewrite_fork(fork, (0, u64::MAX), set);
-            done.expect("other leaves for spans that are there make no more of them");
+            done.expect("new leaves for existing spans make no more spans");
         }
     }
     /// Does without a fork all of which has become one span.

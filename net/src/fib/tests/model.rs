@@ -73,7 +73,7 @@ enum Step {
 }
 
 fn places() -> impl Strategy<Value = Place> {
-    // Nearly all that matters can happen in tables that are there.
+    // Nearly all that matters can happen in existing tables.
     prop_oneof![
         3 => prop::sample::select(vec![PLACES[0], PLACES[2]]),
         1 => prop::sample::select(PLACES.to_vec()),

@@ -12,7 +12,7 @@ use crate::router::Router;
 #[derive(Message)]
 #[details(SwInterfaceDetails)]
 pub struct SwInterfaceDump {
-    /// only this interface; default all
+    /// only this interface; all for 0 or the default, and where there is a name filter
     #[preset(4294967295)]
     pub sw_if_index: InterfaceIndex,
     /// true if `name_filter` is valid
@@ -136,7 +136,9 @@ pub(super) fn register(api: &mut Api<Router>) {
     super::module(api).dump_each(|router: &mut Router, m: SwInterfaceDump| {
         let filter = m.name_filter_valid.then(|| m.name_filter.to_ascii_lowercase());
         let mut waiting: Vec<_> = match m.sw_if_index {
-            InterfaceIndex(u32::MAX) => router.interfaces.iter().map(|i| i.index).collect(),
+            // Clients that leave fields at zero mean all, and get them from the original.
+            InterfaceIndex(0 | u32::MAX) => router.interfaces.iter().map(|i| i.index).collect(),
+            _ if filter.is_some() => router.interfaces.iter().map(|i| i.index).collect(),
             one => vec![one],
         };
         waiting.reverse();

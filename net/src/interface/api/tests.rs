@@ -94,6 +94,11 @@ fn interfaces_are_dumped_with_all_they_are() {
             name_filter: String::new(),
         };
         assert_eq!(local.dump(router, &one).len(), 1);
+        let zero = SwInterfaceDump { sw_if_index: InterfaceIndex(0), ..one };
+        assert_eq!(local.dump(router, &zero).len(), 3, "all, as clients that say nothing mean");
+        let (sw_if_index, name_filter) = (InterfaceIndex(99), "pg0.7".to_owned());
+        let named = SwInterfaceDump { sw_if_index, name_filter_valid: true, name_filter };
+        assert_eq!(local.dump(router, &named).len(), 1, "the name counts alone");
     });
 }
 

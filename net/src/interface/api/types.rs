@@ -4,7 +4,7 @@ use control::api::Alias;
 
 use super::InterfaceIndex;
 
-/// Every number is one; whether there is such an interface is for who answers to find out.
+/// Every number is accepted; handlers check whether the interface exists.
 impl Alias for InterfaceIndex {
     type Wire = u32;
     const NAME: &'static str = "interface_index";

@@ -14,6 +14,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -303,11 +304,18 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A socket at a path, where only what an earlier router left may be in the way.
+/// A socket at a path, where only the socket of an earlier router may be in the way. It is bound to
+/// that path, as programs answer to the address that packets come from.
 fn open(path: &Path) -> io::Result<(UnixDatagram, SocketFile)> {
-    let is_served =
-        |path: &Path| UnixDatagram::unbound().and_then(|probe| probe.connect(path)).is_ok();
-    let (socket, file) = SocketFile::appear(path, is_served, |path| UnixDatagram::bind(path))?;
+    if UnixDatagram::unbound().and_then(|probe| probe.connect(path)).is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    if std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
+        std::fs::remove_file(path)?;
+    }
+    let socket = UnixDatagram::bind(path)?;
+    let file = SocketFile::bound(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o770))?;
     socket.set_nonblocking(true)?;
     Ok((socket, file))
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
+use control::socket::{close_elsewhere, receive_with_many};
 use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, Names, Record};
 use infra::rcu::{Epoch, SlabReader};
 use wire::ethernet;
@@ -51,7 +52,13 @@ impl SocketRx {
     /// Reads the next packet.
     fn fill(&mut self, p: &mut Arrival<'_>, epoch: Epoch<'_>) -> Result<Next, Ended> {
         let Some(socket) = &self.socket else { return Err(Ended::Empty) };
-        let read = socket.recv(&mut self.room).map_err(|e| match e.kind() {
+        let mut strange = Vec::new();
+        let read = receive_with_many(&**socket, &mut self.room, &mut strange);
+        if !strange.is_empty() {
+            // The kernel would close them here, which takes as long as their sender likes.
+            close_elsewhere(strange);
+        }
+        let read = read.map_err(|e| match std::io::Error::from(e).kind() {
             std::io::ErrorKind::WouldBlock => Ended::Empty,
             _ => Ended::Losing(Counted::Read),
         })?;

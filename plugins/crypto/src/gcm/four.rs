@@ -1,8 +1,8 @@
-//! Four short packets at once: their blocks are enciphered in turns, so that none waits for its own
-//! last round, and their hashes are reduced together, one in each lane.
+//! AES-GCM of four short packets: their blocks are encrypted in turn, so that none waits for its
+//! own last round, and their hashes are reduced together, one in each lane.
 //!
 //! # Safety
-//! As of the module above: [`Key::crypt_four`] is the only caller of what needs the processor's
+//! As in the parent module, [`Key::crypt_four`] is the only caller of what needs the processor's
 //! extensions, and there is a key only where the processor has them.
 
 use std::arch::x86_64::*;
@@ -13,20 +13,20 @@ use super::{
 };
 use crate::cipher::Job;
 
-/// Bytes of the longest packet that is short: its blocks, those of the additional data and that of
-/// the lengths have a power each.
+/// Length of the longest short packet, in bytes: its blocks, that of the additional data and that
+/// of the lengths have a power each.
 pub const MOST: usize = GROUP * BLOCK;
-/// Packets at once.
+/// Number of packets that are processed together.
 pub const FOUR: usize = 4;
 
 impl Key {
-    /// Enciphers or deciphers four packets of at most [`MOST`] bytes in place, and notes their
+    /// Encrypts or decrypts four packets of at most [`MOST`] bytes in place, and stores their
     /// tags.
     #[inline]
     pub fn crypt_four<const SEALS: bool>(&self, jobs: &mut [Job<'_>; FOUR]) {
         let len = jobs.iter().map(|job| job.data.len()).max().unwrap_or(0);
         assert!(len <= MOST, "packets are short");
-        // SAFETY: there is a key, so the extensions are there.
+        // SAFETY: a key exists only on processors with the extensions.
         unsafe {
             match self.last {
                 10 => sized::<10, SEALS>(self, jobs, len),
@@ -47,7 +47,8 @@ fn sized<const R: usize, const SEALS: bool>(key: &Key, jobs: &mut [Job<'_>; FOUR
     }
 }
 
-/// Numbers of the blocks from the second on, as they are in blocks: at the end, in network order.
+/// Numbers of the blocks from the second one on, as in counter blocks: at the end, in network
+/// order.
 const NUMBERS: [[u32; 16]; 4] = {
     let mut all = [[0; 16]; 4];
     let mut at = 0;
@@ -60,11 +61,11 @@ const NUMBERS: [[u32; 16]; 4] = {
 
 #[target_feature(enable = "avx512f")]
 fn numbers(at: usize) -> __m512i {
-    // SAFETY: 64 bytes are read, and there are so many.
+    // SAFETY: 64 bytes are read from an array of 64.
     unsafe { _mm512_loadu_si512(NUMBERS[at].as_ptr().cast()) }
 }
 
-/// At most 16 bytes, and zeros behind.
+/// Loads at most 16 bytes, followed by zeros.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn narrow(bytes: &[u8]) -> __m128i {
@@ -76,12 +77,12 @@ fn narrow(bytes: &[u8]) -> __m128i {
 struct Hashed {
     sum: Sum,
     aad: __m128i,
-    /// That of the block of additional data.
+    /// Power for the block of additional data.
     power: __m128i,
     lengths: __m128i,
 }
 
-/// Enciphers or deciphers one of the four.
+/// Encrypts or decrypts one of the four packets.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
 #[inline]
 fn one<const SEALS: bool, const N: usize>(
@@ -108,7 +109,7 @@ fn one<const SEALS: bool, const N: usize>(
     Hashed { sum, aad, power: power(key, from - 1), lengths }
 }
 
-/// Four blocks as one value.
+/// Combines four blocks into one register.
 #[target_feature(enable = "avx512f")]
 fn lanes(blocks: [__m128i; FOUR]) -> __m512i {
     let [a, b, c, d] = blocks;
@@ -117,7 +118,7 @@ fn lanes(blocks: [__m128i; FOUR]) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-/// The sums over the lanes of each of four, one in each lane.
+/// Adds the lanes of each of four registers; each sum is in its own lane of the result.
 #[target_feature(enable = "avx512f")]
 fn folded([a, b, c, d]: [__m512i; FOUR]) -> __m512i {
     let halves = |x, y| {
@@ -129,7 +130,7 @@ fn folded([a, b, c, d]: [__m512i; FOUR]) -> __m512i {
     _mm512_xor_si512(even, _mm512_shuffle_i64x2::<0xdd>(ab, cd))
 }
 
-/// The sum of each lane, reduced.
+/// Returns the reduced sum of each lane.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 fn reduced(Sum([low, middle, high]): Sum) -> __m512i {
     let polynomial = _mm512_broadcast_i32x4(from128(POLYNOMIAL));
@@ -146,7 +147,7 @@ fn four<const R: usize, const SEALS: bool, const N: usize>(key: &Key, jobs: &mut
     let [a, b, c, d] = &*jobs;
     let nonces = [narrow(&a.nonce), narrow(&b.nonce), narrow(&c.nonce), narrow(&d.nonce)];
     let first = round_key(key, 0);
-    // The first block of each seals its tag.
+    // The first counter block of each packet encrypts its tag.
     let ones = _mm512_broadcast_i32x4(from128(1 << 120));
     let mut seal = _mm512_xor_si512(first, _mm512_xor_si512(lanes(nonces), ones));
     let mut stream = [[first; N]; FOUR];

@@ -1,12 +1,9 @@
 //! Messages about clients over IPv6: those of the module `dhcp` that programs with a client of
 //! their own use, and those of `dhcp6_ia_na_client_cp` and `dhcp6_pd_client_cp`.
 
-use std::net::Ipv6Addr;
-
 use control::api::types::{Ip6AddressWithPrefix, Ip6Prefix};
-use control::api::{Api, Fields, Message, Record, Retval, Text};
-use net::{InterfaceIndex, Router};
-use wire::Prefix;
+use control::api::{Fields, Record};
+use net::prelude::*;
 use wire::dhcp6::Lease;
 
 use super::exchange::{self, ANY_SERVER, Key, Timing};

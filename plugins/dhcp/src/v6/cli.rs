@@ -1,12 +1,7 @@
 //! Commands about clients over IPv6.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error as CliError, Line, Output, Print, hex};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
-use wire::{Ip6Prefix, Prefix};
+use control::cli::{Error as CliError, hex};
+use net::prelude::*;
 
 use super::client::{self, Client};
 use super::prefixes::{self, Consumer};
@@ -196,16 +191,6 @@ impl fmt::Display for MadeRow {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows<T>(Vec<T>);
-
-impl<T: fmt::Display> fmt::Display for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| writeln!(f, "{row}"))
-    }
-}
-
 fn clients(router: &Router, ia: Ia) -> impl Iterator<Item = (InterfaceIndex, &Client)> {
     let all = router.own::<Dhcp6>().clients.iter().filter(move |((kind, _), _)| *kind == ia);
     all.map(|((_, on), client)| (*on, client))
@@ -226,7 +211,7 @@ fn show_clients(router: &Router, ia: Ia) -> Output {
             leases: client.leases.len(),
         }
     };
-    Output::of(Rows(clients(router, ia).map(row).collect()))
+    Output::list(clients(router, ia).map(row))
 }
 
 fn show_leases(router: &Router, ia: Ia) -> Output {
@@ -241,7 +226,7 @@ fn show_leases(router: &Router, ia: Ia) -> Output {
             valid: left(held.valid_until),
         })
     });
-    Output::of(Rows(rows.collect()))
+    Output::list(rows)
 }
 
 fn show_made(router: &Router) -> Output {
@@ -251,7 +236,7 @@ fn show_made(router: &Router) -> Output {
         suffix: consumer.suffix.to_string(),
         address: consumer.made.map(|made| made.to_string()),
     };
-    Output::of(Rows(router.own::<Dhcp6>().pool.consumers.iter().map(row).collect()))
+    Output::list(router.own::<Dhcp6>().pool.consumers.iter().map(row))
 }
 
 /// The bytes of 20 digits.

@@ -1,12 +1,8 @@
 //! Clients: what is asked of servers, and what is done with their leases (RFC 8415 section 18.2).
 
-use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use control::process::{Wake, between};
+use control::process::between;
 use net::interface::Kind;
-use net::{InterfaceIndex, Router};
-use wire::IpVersion;
+use net::prelude::*;
 use wire::dhcp6::{Lease, kind, status};
 
 use super::exchange::{self, Key, Message, Timing};
@@ -347,7 +343,7 @@ fn replied(router: &mut Router, (ia, on): (Ia, InterfaceIndex), server: u32, ans
     }
 }
 
-/// Does what is due for a client.
+/// Runs due actions of a client.
 fn step(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     let now = router.now();
     let Some(client) = at(router, ia, on) else { return };

@@ -1,15 +1,11 @@
 //! Exchanges: messages of clients, sent again and again until they are answered or it is time to
 //! give up (RFC 8415 section 15).
 
-use std::time::Duration;
-
-use control::process::{Wake, between};
+use control::process::between;
 use net::interface::Kind;
-use net::{InterfaceIndex, Router, neighbor};
+use net::neighbor;
+use net::prelude::*;
 use wire::dhcp6::{self, CLIENT_PORT, Header, Lease, SERVER_PORT, SERVERS, kind};
-use wire::ethernet::{self, EtherType};
-use wire::{Ip6Prefix, MacAddr};
-use zerocopy::IntoBytes;
 
 use super::message::{Answer, MOST_LEASES, Written};
 use super::node::Lost;
@@ -176,7 +172,7 @@ pub fn stop_all(router: &mut Router, ia: Ia, on: InterfaceIndex) {
     router.own_mut::<Dhcp6>().exchanges.retain(|key, _| (key.ia, key.on) != (ia, on));
 }
 
-/// Sends what is due, and says when the next message is.
+/// Sends due messages, and returns when the next one is.
 pub fn look(router: &mut Router, ia: Ia) -> Wake {
     let all = router.own::<Dhcp6>().exchanges.keys().filter(|key| key.ia == ia);
     let all: Vec<_> = all.copied().collect();

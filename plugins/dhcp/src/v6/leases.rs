@@ -2,9 +2,8 @@
 //! 18.2.10.1).
 
 use net::address::AddressState;
-use net::{InterfaceIndex, Router};
+use net::prelude::*;
 use wire::dhcp6::{INFINITE, Lease};
-use wire::{Ip6Prefix, Prefix};
 
 use super::client::{State, at, bound, decline, restart};
 use super::message::{Given, MOST_LEASES, is_in_order};

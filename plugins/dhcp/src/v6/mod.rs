@@ -14,17 +14,9 @@ pub mod message;
 pub mod node;
 pub mod prefixes;
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
-
-use control::feature::Refused;
-use net::interface::Change;
-use net::ip::{V6, Version};
-use net::{InterfaceIndex, Parts, Router, refuse};
+use net::prelude::*;
 use wire::checksum::ip6_pseudo;
 use wire::dhcp6::CLIENT_PORT;
-use wire::{MacAddr, Protocol, ip6, udp};
-use zerocopy::IntoBytes;
 
 use super::Error;
 use super::node::{Arrived, PROXY6};

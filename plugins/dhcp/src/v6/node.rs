@@ -1,7 +1,6 @@
 //! `dhcpv6-client`: answers of servers, handed to control.
 
-use graph::{Frame, Node};
-use net::events::EventSender;
+use net::prelude::*;
 use wire::dhcp6::kind;
 
 use crate::node::{Arrived, Overflow, PROXY6, To, hand_over, source6};

@@ -1,11 +1,8 @@
 //! Prefixes that clients got, by group, and addresses that interfaces make of them (RFC 8415
 //! section 6.3).
 
-use std::net::Ipv6Addr;
-
 use control::cli::is_word;
-use net::{InterfaceIndex, Router};
-use wire::{Ip6Prefix, Prefix};
+use net::prelude::*;
 
 use super::Dhcp6;
 use crate::Error;

@@ -1,12 +1,8 @@
 //! `soft-rss config`, `soft-rss enable`, `soft-rss disable`, `soft-rss clear`, `show soft-rss`.
 
-use std::fmt;
-
-use control::cli::{Args, Cli, Command, Error, Line, Output, Print, hex};
+use control::cli::hex;
 use control::config::CpuList;
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
-use serde::Serialize;
+use net::prelude::*;
 
 use super::{Fields, KEY, Key, Plan, SoftRss};
 
@@ -144,10 +140,6 @@ struct Show {
 }
 
 #[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-#[derive(Serialize)]
 struct Row {
     interface: String,
     enabled: bool,
@@ -159,22 +151,19 @@ struct Row {
     rss_key: String,
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|row| {
-            let state = if row.enabled { "enabled" } else { "disabled" };
-            writeln!(f, "{}: {state}", row.interface)?;
-            writeln!(f, "  ipv4-type {} ipv6-type {}", row.ipv4_type, row.ipv6_type)?;
-            let threads: Vec<_> = row.threads.iter().map(ToString::to_string).collect();
-            let threads =
-                if threads.is_empty() { "all workers".to_owned() } else { threads.join(",") };
-            writeln!(f, "  l2-offset {} threads {threads}", row.l2_offset)?;
-            writeln!(f, "  rss-key {}", row.rss_key)
-        })
-    }
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let state = if row.enabled { "enabled" } else { "disabled" };
+        writeln!(f, "{}: {state}", row.interface)?;
+        writeln!(f, "  ipv4-type {} ipv6-type {}", row.ipv4_type, row.ipv6_type)?;
+        let threads: Vec<_> = row.threads.iter().map(ToString::to_string).collect();
+        let threads = if threads.is_empty() { "all workers".to_owned() } else { threads.join(",") };
+        writeln!(f, "  l2-offset {} threads {threads}", row.l2_offset)?;
+        writeln!(f, "  rss-key {}", row.rss_key)
+    })
 }
 
-fn rows(router: &Router, only: Option<InterfaceIndex>) -> Rows {
+fn rows(router: &Router, only: Option<InterfaceIndex>) -> Vec<Row> {
     let is_shown = |index: InterfaceIndex| only.is_none_or(|only| only == index);
     let row = |(index, setting): (InterfaceIndex, &SoftRss)| {
         let plan = &setting.ready.as_ref().filter(|_| is_shown(index))?.plan;
@@ -188,7 +177,7 @@ fn rows(router: &Router, only: Option<InterfaceIndex>) -> Rows {
             rss_key: hex(&plan.key),
         })
     };
-    Rows(router.settings::<SoftRss>().filter_map(row).collect())
+    router.settings::<SoftRss>().filter_map(row).collect()
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
@@ -209,5 +198,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Enable| Ok(super::enable(router, c.interface, true)?));
     cli.command(|router: &mut Router, c: Disable| Ok(super::enable(router, c.interface, false)?));
     cli.command(|router: &mut Router, c: Clear| Ok(super::clear(router, c.interface)?));
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(rows(router, c.interface))));
+    cli.command(|router: &mut Router, c: Show| {
+        Ok(Output::rows(rows(router, c.interface), write_rows))
+    });
 }

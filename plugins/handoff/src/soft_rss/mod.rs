@@ -5,12 +5,8 @@ mod cli;
 mod node;
 mod toeplitz;
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use control::feature::Refused;
-use net::interface::{AttachedAt, DEVICE_INPUT};
-use net::{Configuration, Feature, InterfaceIndex, Origin, Parts, Router, refuse};
+use net::interface::DEVICE_INPUT;
+use net::prelude::*;
 
 use crate::Error;
 pub use toeplitz::{KEY, Key, Toeplitz};

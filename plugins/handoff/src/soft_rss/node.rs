@@ -1,11 +1,8 @@
 //! `soft-rss`.
 
-use std::fmt;
-
-use graph::{Continue, Cpu, Frame, Names, Node, Record};
-use infra::rcu::SlabReader;
+use graph::Cpu;
 use net::interface::Tagged;
-use wire::ethernet::EtherType;
+use net::prelude::*;
 use wire::flow::{ip4_flow_key, ip6_flow_key};
 
 use super::{Fields, Ready, SoftRss};

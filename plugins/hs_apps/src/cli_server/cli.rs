@@ -1,33 +1,31 @@
 //! `http cli server`.
 
 use control::Secret;
-use control::cli::{Cli, Command, Error, Print};
-use control::configuration::Lines;
-use net::Router;
+use net::prelude::*;
 
 use super::{CliServer, DEFAULT_URI, NewListener, add, remove};
 
-/// Serve commands that show over HTTP, without a login: everybody who reaches the address may ask.
+/// Serve show commands over HTTP, without a login: everyone who reaches the address may use it.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("http cli server")]
 #[stage(State)]
 #[undo("http cli server uri {uri} listener del")]
 struct Serve {
-    /// end point; http://0.0.0.0/80 without
+    /// endpoint; default http://0.0.0.0/80
     uri: Option<String>,
-    /// bytes that a connection keeps each way
+    /// FIFO size of a connection in bytes, for each direction
     fifo_size: Option<u32>,
-    /// accepted: memory is taken as needed
+    /// accepted and ignored: memory is allocated as needed
     private_segment_size: Option<String>,
-    /// accepted: memory is taken as needed
+    /// accepted and ignored: memory is allocated as needed
     prealloc_fifos: Option<u32>,
     /// add or delete a listener
     listener: Option<Change>,
-    /// namespace; the default one without
+    /// namespace, if not the default one
     appns: Option<String>,
     /// its secret
     secret: Option<Secret<u64>>,
-    /// accepted: there is HTTP/1 only
+    /// accepted and ignored: only HTTP/1 is supported
     http1_only: bool,
 }
 

@@ -1,19 +1,16 @@
-//! `http cli server`: commands that show, over HTTP.
+//! `http cli server`: show commands over HTTP.
 //!
-//! Requests are checked on data-plane threads ([`site`]); commands wait in a bounded queue, and
-//! control runs a slice of one of them per turn ([`work`]).
+//! Requests are checked on data-plane threads ([`site`]). Commands are queued, up to a limit, and
+//! the control thread runs a slice of one of them per turn ([`work`]).
 
 mod cli;
 mod site;
 mod work;
 
-use std::collections::BTreeMap;
-
-use control::feature::Refusal;
 use host_stack::control::{Hook, namespaces};
 use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen, unlisten};
 use http_core::{Limits, Server};
-use net::{Parts, Router};
+use net::prelude::*;
 
 pub(crate) use cli::configuration;
 pub use site::command_of;
@@ -22,7 +19,7 @@ use work::Work;
 
 /// Name of the application.
 const APP: &str = "http_cli_server";
-/// Connections on a thread at most.
+/// Limit of connections per thread.
 const CONNECTIONS: usize = 64;
 
 /// The application, while it is attached.
@@ -31,11 +28,11 @@ struct Attached {
     namespace: String,
     secret: u64,
     fifo: Option<u32>,
-    /// Listeners by end point, as the operator wrote it.
+    /// Listeners by endpoint as configured.
     listeners: BTreeMap<String, u32>,
 }
 
-/// The state of control.
+/// State of the control thread.
 struct CliServer {
     work: Work,
     attached: Option<Attached>,
@@ -48,16 +45,16 @@ pub struct NewListener {
     pub namespace: String,
     /// Its secret.
     pub secret: u64,
-    /// Bytes that a session keeps each way.
+    /// FIFO size of a session in bytes, for each direction.
     pub fifo: Option<u32>,
-    /// The end point: `http://10.0.0.1/80`.
+    /// The endpoint: `http://10.0.0.1/80`.
     pub uri: String,
 }
 
-/// End point without another one.
+/// Default endpoint.
 pub const DEFAULT_URI: &str = "http://0.0.0.0/80";
 
-/// Reasons why something cannot be set.
+/// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// {0}
@@ -66,10 +63,10 @@ pub enum Error {
     /// {0}
     #[from]
     Uri(BadEndpoint),
-    /// {0}: there is no TLS: http:// or tcp://
+    /// {0}: TLS is not supported, use http:// or tcp://
     #[retval(-10)]
     NoTls(String),
-    /// the server listens on {0}
+    /// the server already listens on {0}
     #[retval(-17)]
     Listening(String),
     /// the server does not listen on {0}
@@ -80,7 +77,7 @@ pub enum Error {
     OtherNamespace(String),
 }
 
-/// The end point of a URI, which is TCP.
+/// Parses the TCP endpoint of a URI.
 fn endpoint(uri: &str) -> Result<Endpoint, Error> {
     if uri.starts_with("https://") || uri.starts_with("tls://") {
         return Err(Error::NoTls(uri.to_owned()));
@@ -146,7 +143,7 @@ pub fn remove(router: &mut Router, uri: &str) -> Result<(), Error> {
     let attached = router.own_mut::<CliServer>().attached.as_mut();
     let listener = attached.and_then(|attached| attached.listeners.remove(uri));
     let listener = listener.ok_or_else(|| Error::NotListening(uri.to_owned()))?;
-    // It was there a moment ago.
+    // The listener exists.
     let _ = unlisten(router, listener);
     end_if_idle(router);
     Ok(())
@@ -159,7 +156,7 @@ fn end_if_idle(router: &mut Router) {
     }
 }
 
-/// Forgets an application that was detached with the layer or its namespace.
+/// Drops an application that was detached with the session layer or its namespace.
 fn forget(router: &mut Router) {
     router.own_mut::<CliServer>().attached = None;
 }

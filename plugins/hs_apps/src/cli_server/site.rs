@@ -1,4 +1,4 @@
-//! Requests: which are commands, and which are refused.
+//! Checking of requests.
 
 use std::sync::mpsc::SyncSender;
 
@@ -7,7 +7,7 @@ use net::events::EventSender;
 
 use super::work::{Ask, Asked};
 
-/// Letters of a command at most.
+/// Longest command in bytes.
 const LONGEST: usize = 512;
 
 /// The site on one thread.
@@ -16,7 +16,7 @@ pub(super) struct CommandSite {
     told: EventSender<Asked>,
 }
 
-/// Makes the site of each thread.
+/// Creates the site of each thread.
 pub(super) fn maker(asks: SyncSender<Ask>, told: EventSender<Asked>) -> impl Fn() -> CommandSite {
     move || CommandSite { asks: asks.clone(), told: told.clone() }
 }
@@ -30,35 +30,35 @@ impl Site for CommandSite {
         let ticket = Ticket::default();
         let ask = Ask { command, ticket: ticket.clone() };
         if self.asks.try_send(ask).is_err() {
-            return Answer::Now(Response::plain(503, "too many commands wait"));
+            return Answer::Now(Response::plain(503, "too many commands are queued"));
         }
-        // A full ring means that control was notified often enough.
+        // If the queue is full, the control thread has been notified already.
         self.told.send(Asked);
         Answer::Later(ticket)
     }
 }
 
-/// The command of a request that may be answered.
+/// The command of an acceptable request.
 fn checked(request: &Request<'_>) -> Result<String, (u16, &'static str)> {
     if !matches!(request.method, Method::Get | Method::Head) {
-        return Err((405, "commands are asked for with GET"));
+        return Err((405, "use GET"));
     }
-    // Browsers say so when a page sends a request, and with any host name that a page gave them.
+    // Browsers mark requests of pages, and send the host name that the page used.
     let is_page = request.has_header("origin")
         || request.header("sec-fetch-site").is_some_and(|site| site != "none");
     if is_page {
-        return Err((403, "a web page sent this"));
+        return Err((403, "requests of web pages are refused"));
     }
     if !request.header("host").is_none_or(is_address) {
-        return Err((403, "the router is asked by its address, not by a name"));
+        return Err((403, "use the router's address instead of a name"));
     }
     if !request.query.is_empty() {
-        return Err((400, "a command has no query"));
+        return Err((400, "the query must be empty"));
     }
     command_of(request.path).map_err(|why| (403, why))
 }
 
-/// Whether a value of `Host` is an address, with or without a port.
+/// Whether a value of `Host` is an address, optionally with a port.
 fn is_address(host: &str) -> bool {
     let is_ip6 = |text: &str| {
         let inner = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
@@ -77,28 +77,28 @@ fn is_port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// The command of a path: its words between `/`.
+/// The command of a path, whose words are separated by `/`.
 ///
 /// # Errors
-/// In words, the reason why it is not run.
+/// The reason why it is not run, as text.
 pub fn command_of(path: &str) -> Result<String, &'static str> {
     if path.len() > LONGEST {
         return Err("the command is too long");
     }
     let mut words = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {
-        words.push(decoded(part).ok_or("the command has letters that it may not have")?);
+        words.push(decoded(part).ok_or("the command has invalid characters")?);
     }
     let first = words.first().map(String::as_str).unwrap_or_default();
-    // `sh`, `sho`, `show`: as the command line takes it.
+    // `sh`, `sho`, `show`: as on the command line.
     if first.len() < 2 || !"show".starts_with(first) {
-        return Err("only commands that show are run");
+        return Err("only show commands are run");
     }
     words[0] = "show".to_owned();
     Ok(words.join(" "))
 }
 
-/// A word with its `%XX`; `None` if it has letters that mean something else to a command line.
+/// Decodes `%XX` in a word; `None` if it has characters that are special on the command line.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = part.bytes();
     let mut word = String::new();

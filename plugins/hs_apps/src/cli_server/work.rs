@@ -1,30 +1,29 @@
-//! Commands on control: one at a time, a slice per turn.
+//! Commands on the control thread: one at a time, one slice per turn.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use control::cli::{Cli, Output, Run, Step};
+use control::cli::{Run, Step};
 use control::{HIDDEN, origin};
 use http_core::{Response, Ticket};
-use net::Router;
-use net::events::Event;
+use net::prelude::*;
 
 use super::CliServer;
 
-/// Commands that may wait.
+/// Limit of queued commands.
 const WAITING: usize = 16;
-/// Bytes of output at most.
+/// Limit of output in bytes.
 const MOST_OUTPUT: usize = 1 << 20;
-/// Seconds between two looks of a command that waits for something.
+/// Interval for polling a waiting command in seconds.
 const LOOK: f64 = 0.01;
-/// Commands that do not run here, though they show: they have secrets, or what others have done.
-/// Nor do those that take the name of a file.
+/// Show commands that are refused here: they show secrets or the actions of others. Commands that
+/// take a file name are refused as well.
 const REFUSED: [&str; 4] =
     ["show configuration", "show api trace", "show event-logger", "show cli"];
-/// Words that are in no command here.
+/// Words that are refused in commands.
 const WORDS: [&str; 4] = ["secrets", "file", "filename", "save"];
 
-/// There are requests.
+/// Event: requests are queued.
 #[derive(Clone, Copy)]
 pub(super) struct Asked;
 
@@ -38,17 +37,17 @@ pub(super) struct Ask {
     pub(super) ticket: Ticket,
 }
 
-/// Control's end.
+/// The control thread's side.
 pub(super) struct Work {
     cli: Cli<Router>,
     asks: Option<Receiver<Ask>>,
     waiting: VecDeque<Ask>,
     running: Option<Running>,
-    /// A turn is due already.
+    /// Whether a turn is already scheduled.
     is_due: bool,
 }
 
-/// A command that runs.
+/// The running command.
 struct Running {
     run: Run<Router>,
     output: Output,
@@ -59,7 +58,7 @@ impl Work {
     pub(super) fn new(cli: Cli<Router>) -> Self {
         Self { cli, asks: None, waiting: VecDeque::new(), running: None, is_due: false }
     }
-    /// Another queue, in place of the one there was.
+    /// Replaces the queue by a new one.
     pub(super) fn open(&mut self) -> SyncSender<Ask> {
         let (asks, taken) = sync_channel(WAITING);
         self.asks = Some(taken);
@@ -67,17 +66,17 @@ impl Work {
     }
 }
 
-/// Whether a command may run: by the path that the command line finds for it.
+/// Checks whether a command may run, by its resolved path.
 fn check(cli: &Cli<Router>, command: &str) -> Result<(), &'static str> {
-    let (path, rest) = cli.command_on(command).ok_or("there is no such command")?;
+    let (path, rest) = cli.command_on(command).ok_or("no such command")?;
     if path != "show" && !path.starts_with("show ") {
-        return Err("only commands that show are run");
+        return Err("only show commands are run");
     }
     if REFUSED.iter().any(|refused| path.starts_with(refused)) || cli.takes_file(command) {
-        return Err("this command does not run over HTTP");
+        return Err("this command is not allowed over HTTP");
     }
     if rest.split_whitespace().any(|word| WORDS.iter().any(|known| known.starts_with(word))) {
-        return Err("a word of the command is not taken over HTTP");
+        return Err("a word of the command is not allowed over HTTP");
     }
     Ok(())
 }
@@ -110,7 +109,7 @@ fn due(router: &mut Router, _: u64) {
     take(router);
 }
 
-/// Runs a slice of the current command; the time until the next.
+/// Runs a slice of the current command; returns the time until the next slice.
 fn step(router: &mut Router) -> f64 {
     let work = &mut router.own_mut::<CliServer>().work;
     let Some(mut running) = work.running.take() else { return 0.0 };
@@ -133,7 +132,7 @@ fn step(router: &mut Router) -> f64 {
     };
     let text = running.output.to_text();
     running.ticket.fill(match result {
-        _ if text.len() > MOST_OUTPUT => Response::plain(500, "there is too much to show"),
+        _ if text.len() > MOST_OUTPUT => Response::plain(500, "the output is too long"),
         _ if text.contains(HIDDEN) => Response::plain(403, "the command shows secrets"),
         Ok(()) => Response::new(200, "text/plain; charset=utf-8", text.into_bytes()),
         Err(why) => Response::plain(400, &why),

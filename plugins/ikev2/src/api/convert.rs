@@ -1,4 +1,4 @@
-//! Profiles, associations and children as messages have them.
+//! Conversion of profiles, associations and children to API messages.
 
 use control::Secret;
 use control::api::types::Address;
@@ -159,7 +159,7 @@ impl Ikev2SaTransform {
     }
 }
 
-/// What all versions of an association have.
+/// Fields common to all versions of the association message.
 struct Common {
     addrs: (Address, Address),
     keys: Ikev2Keys,

@@ -1,8 +1,7 @@
 //! Messages of the module `ikev2`.
 
 use control::Secret;
-use control::api::{Message, Text};
-use net::InterfaceIndex;
+use net::prelude::*;
 
 use super::types::*;
 
@@ -21,19 +20,19 @@ pub struct Ikev2PluginGetVersionReply {
     pub minor: u32,
 }
 
-/// Set how long the process of timers sleeps.
+/// Set the interval of the timer process.
 #[derive(Message)]
 pub struct Ikev2PluginSetSleepInterval {
     /// seconds
     pub timeout: f64,
 }
 
-/// Report how long the process of timers sleeps.
+/// Report the interval of the timer process.
 #[derive(Message)]
 #[reply(Ikev2GetSleepIntervalReply)]
 pub struct Ikev2GetSleepInterval {}
 
-/// The sleep of the process of timers.
+/// Interval of the timer process.
 #[derive(Debug, Message)]
 pub struct Ikev2GetSleepIntervalReply {
     /// seconds
@@ -102,7 +101,7 @@ pub struct Ikev2SaV3Details {
     pub sa: Ikev2SaV3,
 }
 
-/// List the children of an association.
+/// List the child SAs of an association.
 #[derive(Message)]
 #[option("vat_help", "sa_index <index>")]
 #[details(Ikev2ChildSaDetails)]
@@ -111,7 +110,7 @@ pub struct Ikev2ChildSaDump {
     pub sa_index: u32,
 }
 
-/// A child.
+/// A child SA.
 #[derive(Debug, Message)]
 pub struct Ikev2ChildSaDetails {
     /// 0
@@ -120,7 +119,7 @@ pub struct Ikev2ChildSaDetails {
     pub child_sa: Ikev2ChildSa,
 }
 
-/// List the children of an association, with their age.
+/// List the child SAs of an association, with their age.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "sa_index <index>")]
@@ -131,7 +130,7 @@ pub struct Ikev2ChildSaV2Dump {
     pub sa_index: u32,
 }
 
-/// A child and its age.
+/// A child SA and its age.
 #[derive(Debug, Message)]
 #[option("status", "in_progress")]
 #[name("ikev2_child_sa_v2_details")]
@@ -142,7 +141,7 @@ pub struct Ikev2ChildSaV2Details {
     pub child_sa: Ikev2ChildSaV2,
 }
 
-/// Report a nonce of an association.
+/// Report the nonce of one end of an association.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "initiator|responder sa_index <index>")]
@@ -163,7 +162,7 @@ pub struct Ikev2NonceGetReply {
     pub nonce: Vec<u8>,
 }
 
-/// List the traffic selectors of a child.
+/// List the traffic selectors of a child SA.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "initiator|responder sa_index <index> child_sa_index <index>")]
@@ -187,18 +186,18 @@ pub struct Ikev2TrafficSelectorDetails {
     pub ts: Ikev2Ts,
 }
 
-/// Make or delete a profile.
+/// Create or delete a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "name <profile_name> [del]")]
 pub struct Ikev2ProfileAddDel {
     /// the profile
     pub name: Text<64>,
-    /// make it, else delete it
+    /// true to create it, false to delete it
     pub is_add: bool,
 }
 
-/// Set how the ends of a profile prove their identities.
+/// Set the authentication method and credential of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option(
@@ -210,7 +209,7 @@ pub struct Ikev2ProfileSetAuth {
     pub name: Text<64>,
     /// 1 for signatures, 2 for a shared key
     pub auth_method: u8,
-    /// the key is written in base 16
+    /// true if the key is given in hexadecimal
     pub is_hex: bool,
     /// its bytes
     #[counted(data_len: u32)]
@@ -259,7 +258,7 @@ pub struct Ikev2ProfileSetTs {
     pub ts: Ikev2Ts,
 }
 
-/// Take the own private key from a file.
+/// Load the local private key from a file.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "file <absolute_file_path>")]
@@ -289,19 +288,19 @@ pub struct Ikev2SetResponder {
     pub responder: Ikev2Responder,
 }
 
-/// Set the responder of a profile by its name.
+/// Set the responder of a profile by host name.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Ikev2SetResponderHostname {
     /// the profile
     pub name: Text<64>,
-    /// its name
+    /// host name of the responder
     pub hostname: Text<64>,
     /// the interface
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Set the algorithms of IKE of a profile.
+/// Set the IKE algorithms of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<profile_name> <crypto alg> <key size> <integrity alg> <DH group>")]
@@ -312,7 +311,7 @@ pub struct Ikev2SetIkeTransforms {
     pub tr: Ikev2IkeTransforms,
 }
 
-/// Set the algorithms of ESP of a profile.
+/// Set the ESP algorithms of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<profile_name> <crypto alg> <key size> <integrity alg>")]
@@ -323,7 +322,7 @@ pub struct Ikev2SetEspTransforms {
     pub tr: Ikev2EspTransforms,
 }
 
-/// Set how long children of a profile are used.
+/// Set the lifetime of child SAs of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<profile_name> <seconds> <jitter> <handover> <max bytes>")]
@@ -332,7 +331,7 @@ pub struct Ikev2SetSaLifetime {
     pub name: Text<64>,
     /// seconds
     pub lifetime: u64,
-    /// seconds of it left to chance
+    /// random part of it, in seconds
     pub lifetime_jitter: u32,
     /// seconds for which the previous keys still receive
     pub handover: u32,
@@ -340,7 +339,7 @@ pub struct Ikev2SetSaLifetime {
     pub lifetime_maxdata: u64,
 }
 
-/// Begin an association of a profile.
+/// Initiate an association with the peer of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<profile_name>")]
@@ -354,25 +353,25 @@ pub struct Ikev2InitiateSaInit {
 #[option("status", "in_progress")]
 #[option("vat_help", "<ispi>")]
 pub struct Ikev2InitiateDelIkeSa {
-    /// SPI of the initiator, in the order of bytes of the wire
+    /// SPI of the initiator, in network byte order
     pub ispi: u64,
 }
 
-/// Delete a child.
+/// Delete a child SA.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<ispi>")]
 pub struct Ikev2InitiateDelChildSa {
-    /// SPI of the initiator, in the order of bytes of the wire
+    /// SPI of the initiator, in network byte order
     pub ispi: u32,
 }
 
-/// Replace the keys of a child.
+/// Replace the keys of a child SA.
 #[derive(Message)]
 #[option("status", "in_progress")]
 #[option("vat_help", "<ispi>")]
 pub struct Ikev2InitiateRekeyChildSa {
-    /// SPI of the initiator, in the order of bytes of the wire
+    /// SPI of the initiator, in network byte order
     pub ispi: u32,
 }
 
@@ -384,11 +383,11 @@ pub struct Ikev2ProfileSetUdpEncap {
     pub name: Text<64>,
 }
 
-/// Set the port of ESP over UDP of a profile.
+/// Set the UDP port for encapsulated ESP of a profile.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Ikev2ProfileSetIpsecUdpPort {
-    /// set it, else forget it
+    /// nonzero to set it, zero for the default
     pub is_set: u8,
     /// the port
     pub port: u16,
@@ -396,12 +395,12 @@ pub struct Ikev2ProfileSetIpsecUdpPort {
     pub name: Text<64>,
 }
 
-/// Set when silent peers are asked for signs of life.
+/// Set the interval and number of liveness checks.
 #[derive(Message)]
 #[option("status", "in_progress")]
 pub struct Ikev2ProfileSetLiveness {
     /// seconds of silence
     pub period: u32,
-    /// requests until the peer is given up
+    /// unanswered requests after which the peer is considered dead
     pub max_retries: u32,
 }

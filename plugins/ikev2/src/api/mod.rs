@@ -1,11 +1,10 @@
-//! Messages of the module `ikev2`, answered.
+//! Handlers for the messages of the module `ikev2`.
 
 mod convert;
 mod messages;
 mod types;
 
-use control::api::{Api, Retval};
-use net::Router;
+use net::prelude::*;
 
 pub use messages::*;
 pub use types::*;
@@ -17,7 +16,7 @@ use super::crypto::suite::{EspWish, IkeWish};
 use super::machine::{At, Child, Lifetime, Machine, Responder, Sa};
 use super::{Error, Ikev2, acts, initiate};
 
-/// Has something done to the child with an SPI of the initiator.
+/// Runs a request on the child SA with the given initiator SPI.
 ///
 /// # Errors
 /// [`Error::NoSa`].
@@ -34,7 +33,7 @@ pub(super) fn on_child(
     Ok(())
 }
 
-/// Deletes the association with a number of the initiator.
+/// Deletes the association with the given initiator SPI.
 ///
 /// # Errors
 /// [`Error::NoSa`].
@@ -47,7 +46,7 @@ pub(super) fn delete(router: &mut Router, spi: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets how long the process of timers sleeps.
+/// Sets the interval of the timer process.
 ///
 /// # Errors
 /// [`Error::Sleep`].

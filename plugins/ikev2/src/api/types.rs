@@ -1,4 +1,4 @@
-//! Types of messages (`ikev2_types`).
+//! Types used in messages (`ikev2_types`).
 
 use control::Secret;
 use control::api::types::Address;
@@ -28,7 +28,7 @@ pub struct Ikev2Id {
     pub kind: u8,
     /// its bytes
     pub data_len: u8,
-    /// the bytes, or an address in words
+    /// the bytes, or an address as text
     pub data: Text<64>,
 }
 
@@ -54,13 +54,13 @@ pub struct Ikev2Ts {
     pub end_addr: Address,
 }
 
-/// Proofs of identity.
+/// Authentication method and credential.
 #[derive(Clone, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2Auth {
     /// 1 for signatures, 2 for a shared key
     pub method: u8,
-    /// the key is written in base 16
+    /// nonzero if the key is given in hexadecimal
     pub hex: u8,
     /// the key, or the name of a file with certificates
     #[counted(data_len: u32)]
@@ -71,13 +71,13 @@ pub struct Ikev2Auth {
 #[derive(Clone, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2Responder {
-    /// the interface on the way to it
+    /// interface towards it
     pub sw_if_index: InterfaceIndex,
     /// its address
     pub addr: Address,
 }
 
-/// Algorithms of IKE.
+/// IKE algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2IkeTransforms {
@@ -87,13 +87,13 @@ pub struct Ikev2IkeTransforms {
     pub crypto_key_size: u32,
     /// the keyed hash
     pub integ_alg: u8,
-    /// the pseudorandom function; 0 for those that are recommended
+    /// the pseudorandom function; 0 for the recommended ones
     pub prf_alg: u8,
     /// the group
     pub dh_group: u8,
 }
 
-/// Algorithms of ESP.
+/// ESP algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2EspTransforms {
@@ -111,53 +111,53 @@ pub struct Ikev2EspTransforms {
 pub struct Ikev2Profile {
     /// its name
     pub name: Text<64>,
-    /// own identity
+    /// local identity
     pub loc_id: Ikev2Id,
-    /// the peer's
+    /// identity of the peer
     pub rem_id: Ikev2Id,
-    /// own traffic
+    /// local traffic selector
     pub loc_ts: Ikev2Ts,
-    /// the peer's
+    /// traffic selector of the peer
     pub rem_ts: Ikev2Ts,
     /// the responder
     pub responder: Ikev2Responder,
-    /// algorithms of IKE
+    /// IKE algorithms
     pub ike_ts: Ikev2IkeTransforms,
-    /// algorithms of ESP
+    /// ESP algorithms
     pub esp_ts: Ikev2EspTransforms,
-    /// seconds for which children are used
+    /// lifetime of child SAs in seconds
     pub lifetime: u64,
-    /// bytes for which children are used
+    /// lifetime of child SAs in bytes
     pub lifetime_maxdata: u64,
-    /// seconds of that left to chance
+    /// random part of the lifetime, in seconds
     pub lifetime_jitter: u32,
     /// seconds for which the previous keys still receive
     pub handover: u32,
-    /// port of ESP over UDP
+    /// UDP port for encapsulated ESP
     pub ipsec_over_udp_port: u16,
-    /// the tunnel
+    /// the protected tunnel interface
     pub tun_itf: u32,
-    /// ESP is over UDP in any case
+    /// true to always encapsulate ESP in UDP
     pub udp_encap: bool,
-    /// NAT detection is disabled
+    /// true if NAT detection is disabled
     pub natt_disabled: bool,
-    /// proofs of identity
+    /// authentication
     pub auth: Ikev2Auth,
 }
 
-/// An algorithm in use.
+/// A negotiated algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2SaTransform {
-    /// its kind
+    /// transform type
     pub transform_type: u8,
-    /// its number
+    /// transform ID
     pub transform_id: u16,
-    /// bytes of its key
+    /// key length in bytes
     pub key_len: u16,
-    /// bytes that are sent of what it makes
+    /// length of its output on the wire, in bytes
     pub key_trunc: u16,
-    /// bytes of a block
+    /// block size in bytes
     pub block_size: u16,
     /// the group
     pub dh_group: u8,
@@ -167,37 +167,37 @@ pub struct Ikev2SaTransform {
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2Keys {
-    /// for keys of children
+    /// key for deriving child SA keys
     pub sk_d: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_d_len: u8,
-    /// of the initiator's hash
+    /// integrity key of the initiator
     pub sk_ai: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_ai_len: u8,
-    /// of the responder's hash
+    /// integrity key of the responder
     pub sk_ar: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_ar_len: u8,
-    /// of the initiator's cipher
+    /// encryption key of the initiator
     pub sk_ei: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_ei_len: u8,
-    /// of the responder's cipher
+    /// encryption key of the responder
     pub sk_er: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_er_len: u8,
-    /// for the initiator's proof
+    /// authentication key of the initiator
     pub sk_pi: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_pi_len: u8,
-    /// for the responder's proof
+    /// authentication key of the responder
     pub sk_pr: Secret<[u8; 64]>,
-    /// its bytes
+    /// its length
     pub sk_pr_len: u8,
 }
 
-/// A child.
+/// A child SA.
 #[derive(Clone, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2ChildSa {
@@ -219,7 +219,7 @@ pub struct Ikev2ChildSa {
     pub esn: Ikev2SaTransform,
 }
 
-/// A child and its age.
+/// A child SA and its age.
 #[derive(Clone, Debug, PartialEq, Record)]
 #[name("ikev2_child_sa_v2")]
 #[file("plugins/ikev2/ikev2_types.api")]
@@ -244,21 +244,21 @@ pub struct Ikev2ChildSaV2 {
     pub uptime: f64,
 }
 
-/// Numbers of messages of an association.
+/// Message counts of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 #[file("plugins/ikev2/ikev2_types.api")]
 pub struct Ikev2SaStats {
-    /// signs of life
+    /// liveness checks
     pub n_keepalives: u16,
-    /// requests to replace keys
+    /// rekey requests
     pub n_rekey_req: u16,
-    /// first requests
+    /// IKE_SA_INIT requests
     pub n_sa_init_req: u16,
-    /// requests with a proof of identity
+    /// IKE_AUTH requests
     pub n_sa_auth_req: u16,
-    /// requests that came again
+    /// retransmitted requests
     pub n_retransmit: u16,
-    /// first requests that came again
+    /// retransmitted IKE_SA_INIT requests
     pub n_init_sa_retransmit: u16,
 }
 
@@ -268,7 +268,7 @@ pub struct Ikev2SaStats {
 pub struct Ikev2Sa {
     /// its number
     pub sa_index: u32,
-    /// place of its profile among all
+    /// index of its profile
     pub profile_index: u32,
     /// number of the initiator
     pub ispi: u64,

@@ -1,11 +1,8 @@
-//! `ikev2 profile`: profiles made, changed and deleted.
-
-use std::net::IpAddr;
+//! `ikev2 profile`: creates, changes and deletes profiles.
 
 use control::Secret;
-use control::cli::{Args, Command, Error, Hex, Line, Print, PrintValue, Text, is_word};
-use control::configuration::{Lines, Stage};
-use net::{InterfaceIndex, Router};
+use control::cli::{Hex, PrintValue, Text, is_word};
+use net::prelude::*;
 
 use super::super::codec::number::{auth, id};
 use super::super::codec::{Id, Selector};
@@ -26,7 +23,7 @@ pub(in super::super) const IDS: [(u8, &str); 7] = [
     (id::KEY_ID, "key-id"),
 ];
 
-/// A profile made, deleted or changed.
+/// Creation, deletion or change of a profile.
 #[derive(Debug, PartialEq)]
 pub(super) enum SetProfile {
     Add(String),
@@ -186,7 +183,7 @@ fn change(args: &mut Args<'_>) -> Result<Change, Error> {
     Err(start.unknown())
 }
 
-/// A part of a profile, by the words that set it.
+/// Parts of a profile, by the keywords that set them.
 const PARTS: [(&str, Part); 9] = [
     ("auth", Part::Auth),
     ("responder", Part::Responder),
@@ -217,7 +214,7 @@ fn part(args: &mut Args<'_>) -> Result<Part, Error> {
 
 impl Command for SetProfile {
     const PATHS: &'static [&'static str] = &["ikev2 profile"];
-    const ABOUT: &'static str = "Make, change or delete a profile";
+    const ABOUT: &'static str = "Create, change or delete a profile";
     const USAGE: &'static str = "add|del|set <name> [auth shared-key-mic string|hex <key>|\
         auth rsa-sig cert-file <file>|id local|remote <type> <identity>|\
         traffic-selector local|remote ip-range <address> - <address> [port-range <n> - <n>] \
@@ -248,7 +245,7 @@ impl Command for SetProfile {
     }
 }
 
-/// An algorithm and the bits of its key, where it names them.
+/// Prints an algorithm, and its key length if that is part of its name.
 fn print_cipher(line: &mut Line<'_>, keyword: &str, (id, bits): (u16, u16)) {
     line.word(keyword).word(name_of(CIPHERS_BY_NAME, id));
     if bits > 0 {
@@ -325,7 +322,7 @@ fn print_change(line: &mut Line<'_>, change: &Change) {
             line.word("ipsec-over-udp").word("port").word(port.unwrap_or_default());
         }
         Change::NoNatt => drop(line.word("disable").word("natt")),
-        // In no configuration.
+        // Never part of a saved configuration.
         Change::Unset(_) => (),
     }
 }
@@ -345,7 +342,7 @@ impl Print for SetProfile {
     }
 }
 
-/// The changes that make a profile what it is.
+/// The changes that turn an empty profile into `p`.
 fn changes(p: &Profile) -> Vec<Change> {
     let mut all = Vec::new();
     all.extend(p.auth.iter().map(|a| Change::Auth(a.method, a.data.clone(), a.is_hex)));

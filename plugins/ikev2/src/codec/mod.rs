@@ -1,4 +1,4 @@
-//! Messages of IKEv2 (RFC 7296 section 3): bytes to payloads and back.
+//! Codec for IKEv2 messages (RFC 7296 section 3).
 //!
 //! Nothing here trusts a length: views are bounds-checked, counts are limited, and no length from
 //! the wire decides how much is allocated.
@@ -14,65 +14,65 @@ pub use write::{Chain, message};
 
 use number::{exchange, payload};
 
-/// Bytes of the header of a message.
+/// Length of the message header in bytes.
 pub const HEADER: usize = 28;
-/// Payloads of a message at most.
+/// Limit of payloads in a message.
 pub const MOST_PAYLOADS: usize = 64;
-/// Certificates of a message at most.
+/// Limit of certificates in a message.
 pub const MOST_CERTIFICATES: usize = 8;
-/// Bytes of a nonce, at least and at most (section 3.9).
+/// Allowed nonce lengths in bytes (section 3.9).
 pub const NONCE: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// Defects of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Its length is not that of the datagram.
+    /// The length field differs from the datagram's length.
     Length,
-    /// Its version is not 2.
+    /// The version is not 2.
     Version,
-    /// A payload is cut off, or contradicts itself.
+    /// A payload is truncated or inconsistent.
     Malformed,
-    /// It has more payloads than a message may have here.
+    /// The message has more than [`MOST_PAYLOADS`] payloads.
     TooMany,
-    /// It has a payload of this kind, unknown and critical.
+    /// A payload of this unknown type is marked critical.
     Critical(u8),
 }
 
-/// Flags of a header.
+/// Header flags.
 pub mod flag {
-    /// The sender began the association.
+    /// The sender initiated the association.
     pub const INITIATOR: u8 = 0x08;
-    /// The message is an answer.
+    /// The message is a response.
     pub const RESPONSE: u8 = 0x20;
 }
 
 /// The header of a message (section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Number of the association at who began it.
+    /// SPI of the initiator.
     pub spi_i: u64,
-    /// Its number at the other end; 0 while there is none.
+    /// SPI of the responder; 0 in the first request.
     pub spi_r: u64,
-    /// Kind of the first payload.
+    /// Type of the first payload.
     pub next: u8,
     /// The exchange, one of [`exchange`].
     pub exchange: u8,
     /// Flags.
     pub flags: u8,
-    /// Number of the request.
+    /// Message ID.
     pub id: u32,
 }
 
 impl Header {
-    /// Whether this is an answer.
+    /// Whether this is a response.
     pub fn is_response(&self) -> bool {
         self.flags & flag::RESPONSE != 0
     }
-    /// Whether its sender says that it began the association.
+    /// Whether the sender claims to be the initiator of the association.
     pub fn is_from_initiator(&self) -> bool {
         self.flags & flag::INITIATOR != 0
     }
-    /// Reads the header of a message that fills a datagram.
+    /// Parses the header of a message that fills the whole datagram.
     ///
     /// # Errors
     /// [`Flaw::Length`], [`Flaw::Version`].
@@ -104,17 +104,17 @@ impl Header {
 /// A payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'a> {
-    /// Its kind, one of [`payload`].
+    /// Its type, one of [`payload`].
     pub kind: u8,
-    /// Whoever does not know it must refuse the message.
+    /// A receiver that does not support the payload must reject the message.
     pub is_critical: bool,
-    /// Kind of the one behind it.
+    /// Type of the following payload.
     pub next: u8,
     /// Its content.
     pub body: &'a [u8],
 }
 
-/// The payloads in some bytes, one after the other.
+/// Iterator over the payloads in a byte string.
 #[derive(Clone, Debug)]
 pub struct Payloads<'a> {
     next: u8,
@@ -123,7 +123,7 @@ pub struct Payloads<'a> {
 }
 
 impl<'a> Payloads<'a> {
-    /// The payloads in `bytes`, of which the first has kind `first`.
+    /// Iterates over the payloads in `bytes`; `first` is the type of the first one.
     pub fn new(first: u8, bytes: &'a [u8]) -> Self {
         Self { next: first, rest: bytes, count: 0 }
     }
@@ -138,7 +138,7 @@ impl<'a> Payloads<'a> {
         let found =
             Payload { kind: self.next, is_critical: header[1] & 0x80 != 0, next: header[0], body };
         self.rest = &self.rest[len..];
-        // What is sealed is the last one: its header names what is inside.
+        // An encrypted payload is always the last; its header names the first payload inside.
         let is_sealed = matches!(found.kind, payload::SEALED | payload::FRAGMENT);
         self.next = if is_sealed { payload::NONE } else { found.next };
         Ok(found)
@@ -161,7 +161,7 @@ impl<'a> Iterator for Payloads<'a> {
     }
 }
 
-/// Looks at the header and the chain of payloads of a message; allocates nothing.
+/// Validates the header and the payload chain of a message, without allocating.
 ///
 /// # Errors
 /// [`Flaw`].
@@ -172,7 +172,7 @@ pub fn check(bytes: &[u8]) -> Result<Header, Flaw> {
     Ok(header)
 }
 
-/// Identity of an end (section 3.5).
+/// Identity of a peer (section 3.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id {
     /// Its type.
@@ -186,7 +186,7 @@ impl Id {
         let (header, data) = body.split_first_chunk::<4>().ok_or(Flaw::Malformed)?;
         Ok(Self { kind: header[0], data: data.to_vec() })
     }
-    /// Its payload, which is also what is signed of it.
+    /// Body of the identification payload; this is also the signed part.
     pub fn body(&self) -> Vec<u8> {
         [&[self.kind, 0, 0, 0], &self.data[..]].concat()
     }
@@ -201,7 +201,7 @@ pub struct KeyExchange<'a> {
     pub public: &'a [u8],
 }
 
-/// A proof of identity (section 3.8), or a certificate (section 3.6): a type and data.
+/// Authentication data (section 3.8) or a certificate (section 3.6): a type and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typed<'a> {
     /// The method, or the encoding.
@@ -213,9 +213,9 @@ pub struct Typed<'a> {
 /// A notification (section 3.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notify<'a> {
-    /// The protocol of the association that it is about; 0 for none.
+    /// Protocol of the SA that the notification is about; 0 for none.
     pub protocol: u8,
-    /// The number of that association.
+    /// SPI of that SA.
     pub spi: &'a [u8],
     /// Its type, one of [`number::notify`].
     pub kind: u16,
@@ -232,12 +232,12 @@ impl<'a> Notify<'a> {
     }
 }
 
-/// Associations that the sender has deleted (section 3.11).
+/// SAs that the sender has deleted (section 3.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delete<'a> {
-    /// Their protocol.
+    /// Protocol of the SAs.
     pub protocol: u8,
-    /// Their numbers, 4 bytes each.
+    /// SPIs, 4 bytes each.
     pub spis: &'a [u8],
 }
 
@@ -251,25 +251,25 @@ impl<'a> Delete<'a> {
         }
         Ok(Self { protocol: header[0], spis })
     }
-    /// The numbers, one by one.
+    /// Iterates over the SPIs.
     pub fn each(&self) -> impl Iterator<Item = u32> + 'a {
         let spis = self.spis.as_chunks::<4>().0.iter();
         spis.map(|spi| u32::from_be_bytes(*spi))
     }
 }
 
-/// The part of a message that is sealed (section 3.14), or of a part of it (RFC 7383).
+/// Encrypted payload of a message (section 3.14) or of a message fragment (RFC 7383).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed<'a> {
-    /// Kind of the first payload inside.
+    /// Type of the first payload inside.
     pub first: u8,
-    /// Number of this part, and how many there are.
+    /// Fragment number and total number of fragments.
     pub part: Option<(u16, u16)>,
-    /// The bytes sealed, with initialization vector and check value.
+    /// Ciphertext with initialization vector and integrity check value.
     pub bytes: &'a [u8],
 }
 
-/// The payloads of a message, sorted.
+/// The payloads of a message by type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content<'a> {
     /// Proposals.
@@ -278,29 +278,29 @@ pub struct Content<'a> {
     pub key_exchange: Option<KeyExchange<'a>>,
     /// Nonce.
     pub nonce: Option<&'a [u8]>,
-    /// Identity of who began.
+    /// Identity of the initiator.
     pub id_i: Option<Id>,
-    /// Identity of the other end.
+    /// Identity of the responder.
     pub id_r: Option<Id>,
-    /// Proof of identity.
+    /// Authentication.
     pub auth: Option<Typed<'a>>,
-    /// Certificates, that of the sender first.
+    /// Certificates; the sender's own is first.
     pub certificates: Vec<Typed<'a>>,
-    /// Whether certificates are asked for.
+    /// Whether the sender requests certificates.
     pub wants_certificate: bool,
-    /// Traffic of who began.
+    /// Traffic selectors of the initiator.
     pub ts_i: Option<Vec<Selector>>,
-    /// Traffic of the other end.
+    /// Traffic selectors of the responder.
     pub ts_r: Option<Vec<Selector>>,
     /// Notifications.
     pub notifies: Vec<Notify<'a>>,
     /// Deletions.
     pub deletes: Vec<Delete<'a>>,
-    /// The sealed part.
+    /// Encrypted payload.
     pub sealed: Option<Sealed<'a>>,
 }
 
-/// Keeps the first of its kind.
+/// Stores a payload that may occur only once.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Flaw> {
     match place.replace(value) {
         None => Ok(()),
@@ -309,7 +309,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Flaw> {
 }
 
 impl<'a> Content<'a> {
-    /// Sorts the payloads in some bytes, of which the first has kind `first`.
+    /// Parses the payloads in `bytes`; `first` is the type of the first one.
     ///
     /// # Errors
     /// [`Flaw`].
@@ -318,8 +318,7 @@ impl<'a> Content<'a> {
         let mut flaw = Ok(());
         for found in Payloads::new(first, bytes) {
             let found = found?;
-            // Some peers announce proposals one payload too early: of several payloads that which
-            // can be read counts.
+            // Some peers name an SA payload one payload too early: the first that parses is used.
             if found.kind == payload::SA {
                 match Proposal::read_all(found.body) {
                     Ok(proposals) => content.proposals = Some(proposals),
@@ -385,17 +384,17 @@ impl<'a> Content<'a> {
             _ => Ok(()),
         }
     }
-    /// The first notification of a type.
+    /// The first notification of the given type.
     pub fn notify(&self, kind: u16) -> Option<&Notify<'a>> {
         self.notifies.iter().find(|n| n.kind == kind)
     }
-    /// The first notification that says why a request is refused (below 16384).
+    /// The first error notification (type below 16384).
     pub fn error(&self) -> Option<&Notify<'a>> {
         self.notifies.iter().find(|n| n.kind < number::notify::FIRST_STATUS)
     }
 }
 
-/// Whether this is a request that begins an association.
+/// Whether this is the first request of an association (IKE_SA_INIT).
 pub fn begins(header: &Header) -> bool {
     header.exchange == exchange::IKE_SA_INIT && !header.is_response()
 }

@@ -1,34 +1,34 @@
-//! Numbers of IKEv2 (the registry "Internet Key Exchange Version 2 (IKEv2) Parameters").
+//! Numbers from IANA's registry "Internet Key Exchange Version 2 (IKEv2) Parameters".
 
-/// Kinds of exchanges.
+/// Exchange types.
 pub mod exchange {
     /// Key exchange.
     pub const IKE_SA_INIT: u8 = 34;
-    /// Proofs of identity and the first child.
+    /// Authentication and the first child SA.
     pub const IKE_AUTH: u8 = 35;
-    /// Further associations, and new keys.
+    /// Further child SAs, and rekeying.
     pub const CREATE_CHILD_SA: u8 = 36;
-    /// Deletions and signs of life.
+    /// Deletions and liveness checks.
     pub const INFORMATIONAL: u8 = 37;
 }
 
-/// Kinds of payloads.
+/// Payload types.
 pub mod payload {
-    /// Nothing follows.
+    /// No next payload.
     pub const NONE: u8 = 0;
-    /// Proposals of an association.
+    /// Proposals (security association).
     pub const SA: u8 = 33;
     /// Public value.
     pub const KEY_EXCHANGE: u8 = 34;
-    /// Identity of who began.
+    /// Identity of the initiator.
     pub const ID_I: u8 = 35;
-    /// Identity of the other end.
+    /// Identity of the responder.
     pub const ID_R: u8 = 36;
     /// Certificate.
     pub const CERTIFICATE: u8 = 37;
     /// Request for a certificate.
     pub const CERTIFICATE_REQUEST: u8 = 38;
-    /// Proof of identity.
+    /// Authentication.
     pub const AUTH: u8 = 39;
     /// Nonce.
     pub const NONCE: u8 = 40;
@@ -36,23 +36,23 @@ pub mod payload {
     pub const NOTIFY: u8 = 41;
     /// Deletion.
     pub const DELETE: u8 = 42;
-    /// Mark of a vendor.
+    /// Vendor ID.
     pub const VENDOR: u8 = 43;
-    /// Traffic of who began.
+    /// Traffic selectors of the initiator.
     pub const TS_I: u8 = 44;
-    /// Traffic of the other end.
+    /// Traffic selectors of the responder.
     pub const TS_R: u8 = 45;
-    /// Sealed payloads.
+    /// Encrypted payloads.
     pub const SEALED: u8 = 46;
-    /// Configuration of an end.
+    /// Configuration.
     pub const CONFIGURATION: u8 = 47;
     /// A message of EAP.
     pub const EAP: u8 = 48;
-    /// A sealed part of payloads (RFC 7383).
+    /// Encrypted fragment (RFC 7383).
     pub const FRAGMENT: u8 = 53;
 }
 
-/// Protocols of associations.
+/// Protocol IDs.
 pub mod protocol {
     /// IKE itself.
     pub const IKE: u8 = 1;
@@ -62,7 +62,7 @@ pub mod protocol {
     pub const ESP: u8 = 3;
 }
 
-/// Kinds of transforms.
+/// Transform types.
 pub mod transform {
     /// Encryption.
     pub const ENCR: u8 = 1;
@@ -78,47 +78,47 @@ pub mod transform {
 
 /// Types of notifications.
 pub mod notify {
-    /// Critical payload that is not known.
+    /// Unknown critical payload.
     pub const UNSUPPORTED_CRITICAL_PAYLOAD: u16 = 1;
-    /// Syntax.
+    /// Malformed message.
     pub const INVALID_SYNTAX: u16 = 7;
     /// No proposal is acceptable.
     pub const NO_PROPOSAL_CHOSEN: u16 = 14;
-    /// Another group is wanted.
+    /// The responder requires another group.
     pub const INVALID_KE_PAYLOAD: u16 = 17;
-    /// The proof of identity is wrong.
+    /// Authentication failed.
     pub const AUTHENTICATION_FAILED: u16 = 24;
-    /// No further associations.
+    /// The responder accepts no further child SAs.
     pub const NO_ADDITIONAL_SAS: u16 = 35;
-    /// No traffic in common.
+    /// The traffic selectors have no traffic in common.
     pub const TS_UNACCEPTABLE: u16 = 38;
-    /// Not now.
+    /// The request cannot be handled now.
     pub const TEMPORARY_FAILURE: u16 = 43;
-    /// No such child.
+    /// No such child SA.
     pub const CHILD_SA_NOT_FOUND: u16 = 44;
-    /// First of those that are no errors.
+    /// First type that is not an error.
     pub const FIRST_STATUS: u16 = 16384;
-    /// The sender has no other association with this end.
+    /// The sender has no other association with the receiver.
     pub const INITIAL_CONTACT: u16 = 16384;
     /// Hash of the sender's address.
     pub const NAT_DETECTION_SOURCE_IP: u16 = 16388;
     /// Hash of the receiver's address.
     pub const NAT_DETECTION_DESTINATION_IP: u16 = 16389;
-    /// Bytes that whoever begins must send back.
+    /// Cookie that the initiator must return.
     pub const COOKIE: u16 = 16390;
     /// Transport mode.
     pub const USE_TRANSPORT_MODE: u16 = 16391;
-    /// The association that is replaced.
+    /// The SA being rekeyed.
     pub const REKEY_SA: u16 = 16393;
-    /// No padding beyond need.
+    /// The sender does not accept traffic-flow confidentiality padding.
     pub const ESP_TFC_PADDING_NOT_SUPPORTED: u16 = 16394;
-    /// Messages may come in parts (RFC 7383).
+    /// The sender supports fragmented messages (RFC 7383).
     pub const IKEV2_FRAGMENTATION_SUPPORTED: u16 = 16430;
-    /// Hashes for signatures (RFC 7427).
+    /// Hash algorithms supported for signatures (RFC 7427).
     pub const SIGNATURE_HASH_ALGORITHMS: u16 = 16431;
 }
 
-/// Methods of proofs of identity.
+/// Authentication methods.
 pub mod auth {
     /// Signature by RSA with SHA-1.
     pub const RSA: u8 = 1;
@@ -136,9 +136,9 @@ pub mod auth {
 pub mod id {
     /// IPv4 address.
     pub const IP4: u8 = 1;
-    /// Name of a host.
+    /// Fully qualified domain name.
     pub const FQDN: u8 = 2;
-    /// Name of a user.
+    /// E-mail address.
     pub const RFC822: u8 = 3;
     /// IPv6 address.
     pub const IP6: u8 = 5;
@@ -146,7 +146,7 @@ pub mod id {
     pub const DN: u8 = 9;
     /// General name, in DER.
     pub const GN: u8 = 10;
-    /// Bytes that only both ends understand.
+    /// Opaque bytes, agreed between the peers.
     pub const KEY_ID: u8 = 11;
 }
 

@@ -1,39 +1,39 @@
-//! Proposals of associations (RFC 7296 section 3.3).
+//! Proposals of SAs (RFC 7296 section 3.3).
 
 use super::Flaw;
 use super::number::transform;
 
-/// Proposals of a payload at most.
+/// Limit of proposals in a payload.
 pub const MOST_PROPOSALS: usize = 16;
-/// Transforms of a proposal at most.
+/// Limit of transforms in a proposal.
 pub const MOST_TRANSFORMS: usize = 64;
-/// Another one follows.
+/// Another proposal follows.
 const MORE: u8 = 2;
-/// Length of a key, as a short attribute.
+/// Key length attribute, in the two-byte format.
 const KEY_LENGTH: u16 = 0x8000 | 14;
 
-/// An algorithm of a kind.
+/// An algorithm and its transform type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform {
-    /// Its kind, one of [`transform`].
+    /// Its type, one of [`transform`].
     pub kind: u8,
     /// The algorithm.
     pub id: u16,
-    /// Bits of the key, where they are named.
+    /// Key length in bits, if the attribute is present.
     pub key_bits: Option<u16>,
 }
 
 impl Transform {
-    /// An algorithm without a length.
+    /// An algorithm without a key length.
     pub fn plain(kind: u8, id: u16) -> Self {
         Self { kind, id, key_bits: None }
     }
-    /// A cipher, with the bits of its key; 0 for one that does not name them.
+    /// A cipher with its key length in bits; 0 for no key length attribute.
     pub fn cipher(id: u16, bits: u16) -> Self {
         Self { kind: transform::ENCR, id, key_bits: Some(bits).filter(|bits| *bits > 0) }
     }
-    /// Reads the content of a transform; `None` for one with an attribute that is not known, which
-    /// nobody may choose (section 3.3.6).
+    /// Parses the content of a transform; `None` if it has an unknown attribute, which means that
+    /// it must not be chosen (section 3.3.6).
     fn read(body: &[u8]) -> Result<Option<Self>, Flaw> {
         let (header, mut attributes) = body.split_first_chunk::<4>().ok_or(Flaw::Malformed)?;
         let id = u16::from_be_bytes([header[2], header[3]]);
@@ -57,25 +57,25 @@ impl Transform {
     }
 }
 
-/// A proposal: algorithms of which one of each kind is to be chosen.
+/// A proposal: algorithms, of which the responder chooses one of each type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Its number.
     pub number: u8,
     /// The protocol.
     pub protocol: u8,
-    /// Number of the association at the sender; nothing in the first exchange.
+    /// SPI of the sender; empty in the first exchange.
     pub spi: Vec<u8>,
     /// The algorithms.
     pub transforms: Vec<Transform>,
 }
 
 impl Proposal {
-    /// The algorithms of a kind.
+    /// The algorithms of the given type.
     pub fn of(&self, kind: u8) -> impl Iterator<Item = &Transform> {
         self.transforms.iter().filter(move |t| t.kind == kind)
     }
-    /// Reads all of a payload.
+    /// Parses all proposals of a payload.
     ///
     /// # Errors
     /// [`Flaw`].
@@ -120,7 +120,7 @@ impl Proposal {
         let len = (out.len() - start) as u16;
         out[start + 2..start + 4].copy_from_slice(&len.to_be_bytes());
     }
-    /// The payload of some proposals.
+    /// Payload body with the given proposals.
     pub fn body(all: &[Self]) -> Vec<u8> {
         let mut out = Vec::new();
         for (at, proposal) in all.iter().enumerate() {

@@ -1,16 +1,15 @@
 //! Traffic selectors (RFC 7296 section 3.13).
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use net::prelude::*;
 
 use super::Flaw;
 
-/// Selectors of a payload at most.
+/// Limit of selectors in a payload.
 pub const MOST_SELECTORS: usize = 32;
 const IP4: u8 = 7;
 const IP6: u8 = 8;
 
-/// Some traffic: a range of addresses, a range of ports and a protocol.
+/// A traffic selector: a range of addresses, a range of ports and a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// The protocol; 0 for any.
@@ -30,11 +29,11 @@ impl fmt::Display for Selector {
 }
 
 impl Selector {
-    /// All traffic of an address.
+    /// Selects all traffic of one address.
     pub fn of(addr: IpAddr) -> Self {
         Self { protocol: 0, ports: (0, u16::MAX), addrs: (addr, addr) }
     }
-    /// The traffic that is in this and in another one.
+    /// Intersection with another selector.
     pub fn narrow(&self, other: &Self) -> Option<Self> {
         if self.addrs.0.is_ipv4() != other.addrs.0.is_ipv4() {
             return None;
@@ -48,11 +47,11 @@ impl Selector {
         let ports = (self.ports.0.max(other.ports.0), self.ports.1.min(other.ports.1));
         (addrs.0 <= addrs.1 && ports.0 <= ports.1).then_some(Self { protocol, ports, addrs })
     }
-    /// Whether all traffic of another one is in this.
+    /// Whether this selector includes all traffic of another one.
     pub fn covers(&self, other: &Self) -> bool {
         self.narrow(other) == Some(*other)
     }
-    /// Reads all of a payload. Kinds that are not known are left out.
+    /// Parses all selectors of a payload; unknown types are skipped.
     ///
     /// # Errors
     /// [`Flaw`].
@@ -86,10 +85,10 @@ impl Selector {
             _ => return Ok(None),
         };
         let port = |at: usize| u16::from_be_bytes([front[at], front[at + 1]]);
-        // The first port behind the last one means packets without ports (section 3.13.1).
+        // A first port above the last one means packets without ports (section 3.13.1).
         Ok(Some(Self { protocol: front[1], ports: (port(4), port(6)), addrs }))
     }
-    /// The payload of some selectors.
+    /// Payload body with the given selectors.
     pub fn body(all: &[Self]) -> Vec<u8> {
         let mut out = vec![all.len().min(255) as u8, 0, 0, 0];
         for one in all {

@@ -1,4 +1,4 @@
-//! Certificates (RFC 5280, RFC 4945): what is in them, and chains to those that are trusted.
+//! Certificates (RFC 5280, RFC 4945): parsing, and chains of trust.
 
 use std::net::IpAddr;
 
@@ -11,36 +11,41 @@ use super::signature::PublicKey;
 use crate::codec::Id;
 use crate::codec::number::id;
 
-/// Uses of a certificate that let it prove identities here: IKE, and those of servers and clients,
-/// which many authorities give; any, where none is named.
+/// Extended key usages accepted for IKE: IKE's own, and those of TLS servers and clients, which are
+/// what many authorities issue. A certificate without the extension is accepted too.
 const USES: [&[u8]; 4] = [
     &[0x2b, 6, 1, 5, 5, 7, 3, 17],
     &[0x2b, 6, 1, 5, 5, 8, 2, 2],
     &[0x2b, 6, 1, 5, 5, 7, 3, 1],
     &[0x2b, 6, 1, 5, 5, 7, 3, 2],
 ];
+/// Uses for which one certificate is checked at most.
+const MOST_USES: usize = 2;
+const EXTENDED_USES: &[u8] = &[0x55, 0x1d, 0x25];
 const ALT_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
 const CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Its bytes.
+    /// The whole certificate in DER.
     pub der: Vec<u8>,
-    /// Its subject's distinguished name.
+    /// Distinguished name of the subject, in DER.
     pub subject: Vec<u8>,
-    /// Other names of the subject.
+    /// Alternative names of the subject.
     pub names: Vec<Id>,
     /// The public key.
     pub key: PublicKey,
-    /// SHA-1 of the key, by which requests for certificates name authorities.
+    /// SHA-1 of the key; certificate requests identify authorities by it.
     pub key_hash: Vec<u8>,
-    /// It signs other certificates.
+    /// Whether it may sign other certificates.
     pub is_authority: bool,
+    /// Uses that it is for; none for any.
+    pub uses: Vec<Vec<u8>>,
 }
 
 impl Certificate {
-    /// Reads a certificate; `None` where it is none, or its key is of a kind that is not supported.
+    /// Parses a certificate; `None` if it is malformed or its type of key is not supported.
     pub fn read(der: &[u8]) -> Option<Self> {
         let mut inside = Reader(der).inside(SEQUENCE)?.inside(SEQUENCE)?;
         inside.take(0xa0);
@@ -58,8 +63,8 @@ impl Certificate {
         };
         let key_hash = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bits);
         let key_hash = key_hash.as_ref().to_vec();
-        let mut found =
-            Self { der: der.to_vec(), subject, names: vec![], key, key_hash, is_authority: false };
+        let (der, names, uses) = (der.to_vec(), vec![], vec![]);
+        let mut found = Self { der, subject, names, key, key_hash, is_authority: false, uses };
         while let Some(value) = inside.any() {
             if value.tag == 0xa3 {
                 found.take_extensions(Reader(value.content));
@@ -79,6 +84,12 @@ impl Certificate {
                     let flag = inside.inside(SEQUENCE).and_then(|mut of| of.take(1));
                     self.is_authority = flag.is_some_and(|flag| flag.content == [0xff]);
                 }
+                EXTENDED_USES => {
+                    let mut uses = inside.inside(SEQUENCE)?;
+                    while let Some(usage) = uses.take(OID) {
+                        self.uses.push(usage.content.to_vec());
+                    }
+                }
                 ALT_NAMES => {
                     let mut names = inside.inside(SEQUENCE)?;
                     while let Some(name) = names.any() {
@@ -97,7 +108,7 @@ impl Certificate {
         }
         Some(())
     }
-    /// Whether it is about an identity.
+    /// Whether it names the given identity.
     pub fn is_of(&self, identity: &Id) -> bool {
         match identity.kind {
             id::DN => self.subject == identity.data,
@@ -109,10 +120,10 @@ impl Certificate {
     }
 }
 
-/// All certificates in PEM.
+/// Parses all certificates of a PEM file.
 ///
 /// # Errors
-/// In words.
+/// The reason, as text.
 pub fn read_all(pem: &[u8]) -> Result<Vec<Certificate>, &'static str> {
     let mut all = Vec::new();
     for der in CertificateDer::pem_slice_iter(pem) {
@@ -123,11 +134,11 @@ pub fn read_all(pem: &[u8]) -> Result<Vec<Certificate>, &'static str> {
     Ok(all)
 }
 
-/// The certificate that the other end proves its identity with: the first of those it sent if that
-/// is trusted, else the one that is known to be its own.
+/// The key to verify the peer's signature with: that of the first certificate it sent, if that is
+/// trusted, or of a configured certificate with the peer's identity if it sent none.
 ///
 /// # Errors
-/// In words, the reason why there is none.
+/// The reason why there is none, as text.
 pub fn trusted(trusted: &[Certificate], sent: &[&[u8]], of: &Id) -> Result<PublicKey, String> {
     let own = trusted.iter().find(|c| !c.is_authority);
     let Some((first, others)) = sent.split_first() else {
@@ -137,7 +148,7 @@ pub fn trusted(trusted: &[Certificate], sent: &[&[u8]], of: &Id) -> Result<Publi
     if let Some(known) = trusted.iter().find(|c| c.der == *first) {
         return Ok(known.key.clone());
     }
-    let read = Certificate::read(first).ok_or("the peer's certificate cannot be read")?;
+    let read = Certificate::read(first).ok_or("the peer's certificate is unsupported")?;
     let anchors: Vec<_> = trusted.iter().filter(|c| c.is_authority).collect();
     if anchors.is_empty() {
         return Err("the peer's certificate is not the one that is expected".to_owned());
@@ -145,31 +156,37 @@ pub fn trusted(trusted: &[Certificate], sent: &[&[u8]], of: &Id) -> Result<Publi
     if !read.is_of(of) {
         return Err("the peer's certificate does not name its identity".to_owned());
     }
-    verify(&anchors, first, others)?;
+    verify(&anchors, &read, others)?;
     Ok(read.key)
 }
 
-fn verify(anchors: &[&Certificate], first: &[u8], others: &[&[u8]]) -> Result<(), String> {
+/// Checks a chain. It is looked through again for another use only where an authority in it is not
+/// for the first one: each time may cost a hundred signatures.
+fn verify(anchors: &[&Certificate], first: &Certificate, others: &[&[u8]]) -> Result<(), String> {
     let ders: Vec<_> = anchors.iter().map(|c| CertificateDer::from(&c.der[..])).collect();
     let roots: Vec<_> =
         ders.iter().filter_map(|der| webpki::anchor_from_trusted_cert(der).ok()).collect();
     let between: Vec<_> = others.iter().map(|der| CertificateDer::from(*der)).collect();
-    let end = CertificateDer::from(first);
+    let end = CertificateDer::from(&first.der[..]);
     let end = EndEntityCert::try_from(&end).map_err(|e| format!("certificate: {e}"))?;
     let now = UnixTime::now();
-    let mut last = String::new();
-    for usage in USES {
+    let is_its = |usage: &&[u8]| first.uses.is_empty() || first.uses.iter().any(|u| u == usage);
+    let mut last = "certificate: it is not for IKE".to_owned();
+    for usage in USES.into_iter().filter(is_its).take(MOST_USES) {
         let usage = KeyUsage::required_if_present(usage);
         let algorithms = webpki::ALL_VERIFICATION_ALGS;
         match end.verify_for_usage(algorithms, &roots, &between, now, usage, None, None) {
             Ok(_) => return Ok(()),
-            Err(e) => last = format!("certificate: {e}"),
+            Err(e @ webpki::Error::RequiredEkuNotFoundContext(_)) => {
+                last = format!("certificate: {e}");
+            }
+            Err(e) => return Err(format!("certificate: {e}")),
         }
     }
     Err(last)
 }
 
-/// An address as an identity.
+/// The identity of an address.
 pub fn id_of(addr: IpAddr) -> Id {
     match addr {
         IpAddr::V4(addr) => Id { kind: id::IP4, data: addr.octets().to_vec() },

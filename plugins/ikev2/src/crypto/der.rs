@@ -1,4 +1,4 @@
-//! DER (ITU-T X.690), as much of it as certificates and keys need: reading, bounds-checked.
+//! Bounds-checked parser for the parts of DER (ITU-T X.690) that certificates and keys use.
 
 /// SEQUENCE.
 pub const SEQUENCE: u8 = 0x30;
@@ -22,12 +22,12 @@ pub struct Value<'a> {
     pub whole: &'a [u8],
 }
 
-/// Values, one after the other.
+/// Reader of consecutive values.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next one, of any kind.
+    /// The next value, with any tag.
     pub fn any(&mut self) -> Option<Value<'a>> {
         let ([tag, first], _) = self.0.split_first_chunk::<2>()?;
         let (len, at) = match *first {
@@ -43,25 +43,25 @@ impl<'a> Reader<'a> {
         self.0 = rest;
         Some(Value { tag: *tag, content: &whole[at..], whole })
     }
-    /// The next one, which must have this tag.
+    /// The next value; `None` if it has another tag.
     pub fn take(&mut self, tag: u8) -> Option<Value<'a>> {
         let mut after = *self;
         let value = after.any().filter(|value| value.tag == tag)?;
         *self = after;
         Some(value)
     }
-    /// The content of the next one, which must have this tag, as values.
+    /// Reader of the content of the next value; `None` if it has another tag.
     pub fn inside(&mut self, tag: u8) -> Option<Self> {
         self.take(tag).map(|value| Self(value.content))
     }
-    /// The bytes of the next one, a BIT STRING of whole bytes.
+    /// Content of the next value, a BIT STRING of whole bytes.
     pub fn bits(&mut self) -> Option<&'a [u8]> {
         let (unused, bytes) = self.take(BITS)?.content.split_first()?;
         (*unused == 0).then_some(bytes)
     }
 }
 
-/// A value written.
+/// Encodes a value.
 pub fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let len = content.len();
     let mut out = vec![tag];

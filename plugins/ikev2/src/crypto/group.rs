@@ -1,7 +1,7 @@
-//! Key exchanges (RFC 7296 section 3.4): the groups that are there.
+//! Key exchange groups (RFC 7296 section 3.4).
 //!
 //! MODP groups of 2048 bits and more (RFC 3526), the curves of NIST (RFC 5903) and X25519
-//! (RFC 8031). Weaker ones must not be used any more (RFC 8247, RFC 9395).
+//! (RFC 8031). Weaker groups are deprecated (RFC 8247, RFC 9395).
 
 use std::fmt;
 
@@ -10,24 +10,25 @@ use crypto_bigint::{BoxedUint, Odd};
 use p521::elliptic_curve::sec1::ToSec1Point;
 use ring::agreement::{self, EphemeralPrivateKey, UnparsedPublicKey};
 use ring::rand::SystemRandom;
+use zeroize::Zeroizing;
 
 use super::keys::Hidden;
 
-/// The number of a group that is there.
+/// Number of a supported group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(u16);
 
-/// How a group computes.
+/// Arithmetic of a group.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Powers modulo a prime of so many bits; what is added to pi for it, and bits of exponents:
-    /// twice the strength (RFC 3526 section 8).
+    /// Exponentiation modulo a prime: its size in bits, the constant that is added to pi to get it,
+    /// and the length of exponents, twice the group's strength (RFC 3526 section 8).
     Modp {
         bits: usize,
         added: u32,
         exponent: usize,
     },
-    /// A curve of ring.
+    /// A curve implemented by ring.
     Ring(&'static agreement::Algorithm),
     P521,
 }
@@ -39,10 +40,10 @@ impl fmt::Display for Group {
 }
 
 impl Group {
-    /// All, by number.
+    /// Numbers of all supported groups.
     pub const ALL: [u16; 9] = [14, 15, 16, 17, 18, 19, 20, 21, 31];
 
-    /// The group of a number.
+    /// The group with the given number, if it is supported.
     pub fn of(number: u16) -> Option<Self> {
         Self::ALL.contains(&number).then_some(Self(number))
     }
@@ -64,7 +65,7 @@ impl Group {
             _ => Way::Ring(&agreement::ECDH_P256),
         }
     }
-    /// Bytes of a public value.
+    /// Length of a public value in bytes.
     pub fn public_len(self) -> usize {
         match self.0 {
             19 => 64,
@@ -77,17 +78,17 @@ impl Group {
             },
         }
     }
-    /// Whether computing with it takes longer than control may.
+    /// Whether its computations take too long for the control thread.
     pub fn is_slow(self) -> bool {
-        !matches!(self.way(), Way::Ring(_) | Way::Modp { bits: 2048, .. })
+        !matches!(self.0, 19 | 31)
     }
 }
 
-/// A private value, used once.
+/// An ephemeral private value.
 pub enum Private {
     /// An exponent.
     Exponent(Hidden),
-    /// A key of ring.
+    /// A key held by ring.
     Ring(Box<EphemeralPrivateKey>),
     /// A key on P-521.
     P521(Box<p521::SecretKey>),
@@ -99,13 +100,13 @@ impl fmt::Debug for Private {
     }
 }
 
-/// A private value and its public one. `None` without random numbers.
+/// Generates a private and a public value. `None` if the random generator fails.
 pub fn generate(group: Group) -> Option<(Private, Vec<u8>)> {
     match group.way() {
         Way::Modp { bits, exponent, .. } => {
             let mut secret = Hidden(vec![0; exponent / 8]);
             crypto::fill_random(&mut secret.0).then_some(())?;
-            // Never a small one.
+            // Rules out a small exponent.
             secret.0[0] |= 0x80;
             let two = BoxedUint::from_be_slice(&[2], bits as u32).ok()?;
             let public = power(group, two, &secret)?;
@@ -115,7 +116,7 @@ pub fn generate(group: Group) -> Option<(Private, Vec<u8>)> {
             let key = EphemeralPrivateKey::generate(algorithm, &SystemRandom::new()).ok()?;
             let public = key.compute_public_key().ok()?;
             let public = public.as_ref();
-            // A point comes behind the byte that says so; IKE leaves that away.
+            // Uncompressed points begin with a type byte, which IKE omits.
             let bare = if group.0 == 31 { public } else { public.get(1..)? };
             Some((Private::Ring(Box::new(key)), bare.to_vec()))
         }
@@ -129,7 +130,7 @@ pub fn generate(group: Group) -> Option<(Private, Vec<u8>)> {
 }
 
 fn p521_key() -> Option<p521::SecretKey> {
-    // The first try has a number that is too large once in 2^259 times.
+    // A random number exceeds the order with a probability of only 2^-259.
     (0..4).find_map(|_| {
         let mut bytes = Hidden(vec![0; 66]);
         crypto::fill_random(&mut bytes.0).then_some(())?;
@@ -138,7 +139,7 @@ fn p521_key() -> Option<p521::SecretKey> {
     })
 }
 
-/// The secret shared with whoever sent a public value; `None` for a value that is none.
+/// Shared secret with the sender of a public value; `None` if the value is invalid.
 pub fn agree(group: Group, private: Private, public: &[u8]) -> Option<Hidden> {
     if public.len() != group.public_len() {
         return None;
@@ -147,7 +148,7 @@ pub fn agree(group: Group, private: Private, public: &[u8]) -> Option<Hidden> {
         (Private::Exponent(secret), Way::Modp { bits, .. }) => {
             let value = BoxedUint::from_be_slice(public, bits as u32).ok()?;
             let prime = prime(group)?;
-            // 0, 1 and p - 1 have secrets that everybody knows.
+            // 0, 1 and p - 1 would make the secret predictable.
             let one = BoxedUint::one_with_precision(bits as u32);
             let last = BoxedUint::from_be_slice(&prime, bits as u32).ok()?.wrapping_sub(&one);
             (value > one && value < last).then_some(())?;
@@ -170,7 +171,7 @@ pub fn agree(group: Group, private: Private, public: &[u8]) -> Option<Hidden> {
     }
 }
 
-/// A power modulo the prime of a group, in time that does not depend on the exponent.
+/// Constant-time exponentiation modulo the prime of a group.
 fn power(group: Group, base: BoxedUint, exponent: &Hidden) -> Option<Hidden> {
     let prime = prime(group)?;
     let bits = prime.len() as u32 * 8;
@@ -178,12 +179,13 @@ fn power(group: Group, base: BoxedUint, exponent: &Hidden) -> Option<Hidden> {
     let modulus: Odd<BoxedUint> = Option::from(Odd::new(modulus))?;
     let field = BoxedMontyParams::new_vartime(modulus);
     let len = exponent.0.len() as u32 * 8;
-    let exponent = BoxedUint::from_be_slice(&exponent.0, len).ok()?;
+    let exponent = Zeroizing::new(BoxedUint::from_be_slice(&exponent.0, len).ok()?);
     let result = BoxedMontyForm::new(base, &field).pow_bounded_exp(&exponent, len).retrieve();
-    Some(Hidden(result.to_be_bytes().to_vec()))
+    let result = Zeroizing::new(result);
+    Some(Hidden(result.to_be_bytes().into_vec()))
 }
 
-/// The prime of a MODP group: 64 ones, bits of pi, 64 ones.
+/// The prime of a MODP group: 64 one bits, bits of pi, 64 one bits.
 fn prime(group: Group) -> Option<Vec<u8>> {
     let Way::Modp { bits, added, .. } = group.way() else { return None };
     let digits = PI.get(..(bits - 128) / 4)?.as_bytes();
@@ -199,7 +201,7 @@ fn prime(group: Group) -> Option<Vec<u8>> {
     Some([&[0xff; 8], &middle[..], &[0xff; 8]].concat())
 }
 
-/// Digits of pi * 2^8062, in base 16.
+/// Hexadecimal digits of pi * 2^8062.
 const PI: &str = concat!(
     "C90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DDEF9519B3",
     "CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7ED",

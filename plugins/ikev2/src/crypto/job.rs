@@ -1,55 +1,87 @@
-//! Public-key work: described, so that it may be done elsewhere, and done.
+//! Public-key computations, as jobs that another thread can run.
 
 use std::sync::Arc;
 
+use super::certificate::{Certificate, trusted};
 use super::group::{Group, Private, agree, generate};
 use super::keys::Hidden;
-use super::signature::{PrivateKey, PublicKey};
+use super::signature::PrivateKey;
+use crate::codec::Id;
 
-/// Work to be done.
+/// A public-key computation.
 #[derive(Debug)]
 pub enum Job {
-    /// Make a private value and its public one.
+    /// Generate a private and a public value.
     Generate(Group),
-    /// Share a secret with who sent a public value.
+    /// Compute the secret shared with the sender of a public value.
     Agree(Group, Private, Vec<u8>),
-    /// Both, for who answers.
+    /// Both, for the responder.
     Respond(Group, Vec<u8>),
-    /// Sign some bytes, for an end that announced hashes.
+    /// Sign some bytes, for a peer that supports the given hashes.
     Sign(Arc<PrivateKey>, Vec<u8>, Vec<u16>),
-    /// Check a signature by a method.
-    Verify(PublicKey, (u8, Vec<u8>), Vec<u8>),
+    /// Verify a signature made with an authentication method, and the certificate of its key.
+    Verify(Box<Proof>),
 }
 
-/// What became of it.
+/// A proof of identity by a signature, and what it is verified with.
+#[derive(Debug)]
+pub struct Proof {
+    /// Certificates that are trusted.
+    pub trusted: Vec<Certificate>,
+    /// Certificates that the peer sent.
+    pub sent: Vec<Vec<u8>>,
+    /// The identity.
+    pub id: Id,
+    /// The method, and the signature.
+    pub signature: (u8, Vec<u8>),
+    /// Signed bytes.
+    pub signed: Vec<u8>,
+}
+
+impl Proof {
+    /// # Errors
+    /// In words, what is wrong with it.
+    fn check(&self) -> Result<(), String> {
+        let sent: Vec<_> = self.sent.iter().map(|der| &der[..]).collect();
+        let key = trusted(&self.trusted, &sent, &self.id)?;
+        let (method, signature) = &self.signature;
+        let is_right = key.verify(*method, signature, &self.signed);
+        is_right.then_some(()).ok_or_else(|| "its signature is invalid".to_owned())
+    }
+}
+
+/// Result of a computation.
 #[derive(Debug)]
 pub enum Done {
     /// Private and public value.
     Generated(Private, Vec<u8>),
-    /// The secret.
+    /// The shared secret.
     Shared(Hidden),
     /// The public value and the secret.
     Responded(Vec<u8>, Hidden),
-    /// Method and proof.
+    /// Authentication method and signature.
     Signed(u8, Vec<u8>),
-    /// The signature is right.
+    /// The signature is valid.
     Verified,
-    /// It cannot be done, or the signature is wrong.
+    /// The proof is invalid: the reason.
+    Refused(String),
+    /// The computation failed.
     Failed,
+    /// The queue is full.
+    Busy,
 }
 
 impl Job {
-    /// Whether it takes longer than control may take at a time (2 ms).
+    /// Whether it takes longer than the control thread may run at a time (2 ms).
     pub fn is_slow(&self) -> bool {
         match self {
             Self::Generate(group) | Self::Agree(group, ..) | Self::Respond(group, _) => {
                 group.is_slow()
             }
-            Self::Sign(..) => true,
-            Self::Verify(..) => false,
+            Self::Sign(..) | Self::Verify(_) => true,
         }
     }
-    /// Does it.
+    /// Runs the computation.
     pub fn run(self) -> Done {
         let done = match self {
             Self::Generate(group) => {
@@ -62,8 +94,8 @@ impl Job {
             Self::Sign(key, signed, hashes) => {
                 key.sign(&signed, &hashes).map(|(method, proof)| Done::Signed(method, proof))
             }
-            Self::Verify(key, (method, proof), signed) => {
-                key.verify(method, &proof, &signed).then_some(Done::Verified)
+            Self::Verify(proof) => {
+                Some(proof.check().map_or_else(Done::Refused, |()| Done::Verified))
             }
         };
         done.unwrap_or(Done::Failed)

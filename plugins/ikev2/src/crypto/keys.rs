@@ -1,33 +1,17 @@
-//! Pseudorandom functions and the keys made with them (RFC 7296 sections 2.13 to 2.17).
-
-use std::fmt;
+//! Pseudorandom functions and key derivation (RFC 7296 sections 2.13 to 2.17).
 
 use aes::Aes128;
 use cmac::{Cmac, Mac as _};
 use ring::hmac;
 
+pub use ::crypto::Hidden;
+
 use super::suite::{EspSuite, Suite, integ};
-
-/// Bytes that are shown to nobody, and overwritten when they go.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Hidden(pub Vec<u8>);
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(control::HIDDEN)
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.0);
-    }
-}
 
 /// PRF_AES128_CMAC.
 pub const CMAC: u16 = 8;
 
-/// Bytes of the output of a pseudorandom function, and of keys for it.
+/// Output length of a pseudorandom function in bytes, which is also its key length.
 pub fn prf_len(id: u16) -> usize {
     match id {
         2 => 20,
@@ -45,10 +29,10 @@ pub fn cmac(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
     mac.finalize().into_bytes().into()
 }
 
-/// A pseudorandom function of some parts, one after the other.
+/// Applies a pseudorandom function to the concatenation of `parts`.
 pub fn prf(id: u16, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     if id == CMAC {
-        // Keys of another length are made fit first (RFC 4615).
+        // Keys of other lengths are hashed to 16 bytes first (RFC 4615).
         let fit = <[u8; 16]>::try_from(key).unwrap_or_else(|_| cmac(&[0; 16], &[key]));
         return cmac(&fit, parts).to_vec();
     }
@@ -63,58 +47,59 @@ pub fn prf(id: u16, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     context.sign().as_ref().to_vec()
 }
 
-/// `prf+`: as many bytes as are asked for.
-pub fn prf_plus(id: u16, key: &[u8], seed: &[&[u8]], len: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(len + 64);
-    let mut last = Vec::new();
+/// `prf+` (section 2.13): derives `len` bytes.
+pub fn prf_plus(id: u16, key: &[u8], seed: &[&[u8]], len: usize) -> Hidden {
+    // It never grows, so no copy is left behind.
+    let mut out = Hidden(Vec::with_capacity(len + 64));
+    let mut last = Hidden::default();
     for number in 1..=u8::MAX {
-        if out.len() >= len {
+        if out.0.len() >= len {
             break;
         }
         let number = [number];
-        let mut parts = vec![&last[..]];
+        let mut parts = vec![&last.0[..]];
         parts.extend(seed);
         parts.push(&number);
-        last = prf(id, key, &parts);
-        out.extend(&last);
+        last = Hidden(prf(id, key, &parts));
+        out.0.extend(&last.0);
     }
-    out.truncate(len);
+    out.0.truncate(len);
     out
 }
 
 /// Keys of an IKE association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// For keys of children.
+    /// SK_d, from which child SA keys are derived.
     pub d: Hidden,
-    /// Of the hash, of who began and of the other end.
+    /// SK_ai, the integrity key of the initiator.
     pub ai: Hidden,
-    /// The same, of the other end.
+    /// SK_ar, the integrity key of the responder.
     pub ar: Hidden,
-    /// Of the cipher, with its salt, of who began.
+    /// SK_ei, the encryption key and salt of the initiator.
     pub ei: Hidden,
-    /// The same, of the other end.
+    /// SK_er, the encryption key and salt of the responder.
     pub er: Hidden,
-    /// For the proof of identity of who began.
+    /// SK_pi, the authentication key of the initiator.
     pub pi: Hidden,
-    /// The same, of the other end.
+    /// SK_pr, the authentication key of the responder.
     pub pr: Hidden,
 }
 
-/// What keys are made of.
+/// Input of the key derivation.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// Nonces of who began and of the other end.
+    /// Nonces of the initiator and of the responder.
     pub nonces: (Vec<u8>, Vec<u8>),
-    /// Numbers of the association.
+    /// SPIs of the association.
     pub spis: (u64, u64),
-    /// The secret of the key exchange.
+    /// Shared secret of the key exchange.
     pub shared: Hidden,
 }
 
 impl Keys {
-    /// Keys of an association; `old` is the `d` of the one that it replaces, and the function that
-    /// it was made for. PRFs with keys of one length take half of each nonce (section 2.14), unless
+    /// Derives the keys of an association. `old` is SK_d of the association that it replaces, and
+    /// its PRF. PRFs with a fixed key length use half of each nonce (section 2.14), unless
     /// `is_whole`.
     pub fn new(suite: &Suite, from: &Origin, old: Option<(u16, &Hidden)>, is_whole: bool) -> Self {
         let (ni, nr) = (&from.nonces.0[..], &from.nonces.1[..]);
@@ -130,8 +115,9 @@ impl Keys {
         let p = prf_len(suite.prf);
         let a = suite.integ.and_then(integ).map_or(0, |(len, ..)| len);
         let e = suite.encr.algorithm().key + suite.encr.salt;
-        let all = prf_plus(suite.prf, &seed, &[ni, nr, &spis.0, &spis.1], 3 * p + 2 * (a + e));
-        let mut cut = Cut(&all);
+        let seed = Hidden(seed);
+        let all = prf_plus(suite.prf, &seed.0, &[ni, nr, &spis.0, &spis.1], 3 * p + 2 * (a + e));
+        let mut cut = Cut(&all.0);
         Self {
             d: cut.take(p),
             ai: cut.take(a),
@@ -154,18 +140,18 @@ impl Cut<'_> {
     }
 }
 
-/// Keys of one direction of a child.
+/// Keys for one direction of a child SA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildKey {
-    /// Of the cipher.
+    /// Encryption key.
     pub encr: Hidden,
-    /// Its salt.
+    /// Salt.
     pub salt: Hidden,
-    /// Of the hash.
+    /// Integrity key.
     pub integ: Hidden,
 }
 
-/// Keys of a child: of the direction from who began the exchange, and of the other (section 2.17).
+/// Derives the keys of a child SA, from and to the initiator of the exchange (section 2.17).
 pub fn child_keys(
     prf_id: u16,
     d: &Hidden,
@@ -176,7 +162,7 @@ pub fn child_keys(
     let (encr, salt, integ) = suite.lens();
     let shared = shared.map_or(&[][..], |shared| &shared.0);
     let len = 2 * (encr + salt + integ);
-    let all = Hidden(prf_plus(prf_id, &d.0, &[shared, nonces.0, nonces.1], len));
+    let all = prf_plus(prf_id, &d.0, &[shared, nonces.0, nonces.1], len);
     let mut cut = Cut(&all.0);
     let mut one =
         || ChildKey { encr: cut.take(encr), salt: cut.take(salt), integ: cut.take(integ) };
@@ -189,8 +175,8 @@ pub fn shared_key_proof(prf_id: u16, secret: &[u8], signed: &[u8]) -> Vec<u8> {
     prf(prf_id, &key.0, &[signed])
 }
 
-/// What an end proves its identity over: its first message, the nonce of the other end, and its
-/// identity.
+/// The bytes that one end's authentication covers: its first message, the peer's nonce, and a hash
+/// of its identity (section 2.15).
 pub fn signed(prf_id: u16, message: &[u8], nonce: &[u8], p: &Hidden, id: &[u8]) -> Vec<u8> {
     [message, nonce, &prf(prf_id, &p.0, &[id])].concat()
 }

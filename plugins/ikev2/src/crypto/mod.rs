@@ -1,4 +1,4 @@
-//! Cryptography of IKEv2: algorithms by number, keys, sealing, key exchange, signatures.
+//! Cryptography of IKEv2: algorithms, keys, encrypted payloads, key exchange, signatures.
 
 pub mod certificate;
 pub mod der;

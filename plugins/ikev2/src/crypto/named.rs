@@ -1,6 +1,6 @@
-//! Names of transforms, as commands and operators write them.
+//! Names of transforms in commands and output.
 
-/// A transform: its number and name.
+/// Number and name of a transform.
 pub type Name = (u16, &'static str);
 
 /// Ciphers.
@@ -33,7 +33,7 @@ pub const PRFS_BY_NAME: &[Name] = &[
     (8, "aes128-cmac"),
 ];
 
-/// Keyed hashes.
+/// Integrity algorithms.
 pub const MACS_BY_NAME: &[Name] = &[
     (0, "none"),
     (1, "md5-96"),
@@ -74,7 +74,7 @@ pub const GROUPS_BY_NAME: &[Name] = &[
     (31, "x25519"),
 ];
 
-/// The name of a number; the number where it has none.
+/// The name of a transform; its number if it has none.
 pub fn name_of(names: &[Name], number: u16) -> String {
     let found = names.iter().find(|(id, _)| *id == number);
     found.map_or_else(|| number.to_string(), |(_, name)| (*name).to_owned())

@@ -1,14 +1,15 @@
-//! Sealed payloads (RFC 7296 section 3.14, RFC 5282), and messages in parts (RFC 7383).
+//! Encrypted payloads (RFC 7296 section 3.14, RFC 5282) and message fragments (RFC 7383).
 
 use crypto::{CIPHERS, Cipher, MACS, MAX_IV, Mac, Mode, TAG};
 use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 use super::keys::{Hidden, cmac};
 use super::suite::{Suite, integ};
 use crate::codec::number::payload;
 use crate::codec::{Chain, HEADER, Header, message};
 
-/// One direction of an association.
+/// Encryption and integrity protection for one direction of an association.
 pub struct Seal {
     cipher: Cipher,
     salt: [u8; 4],
@@ -17,7 +18,7 @@ pub struct Seal {
 
 enum Hash {
     Hmac(Mac),
-    Cmac(Box<[u8; 16]>),
+    Cmac(Zeroizing<[u8; 16]>),
 }
 
 impl Hash {
@@ -31,14 +32,14 @@ impl Hash {
     }
 }
 
-/// Bytes behind the header of a message until what is sealed begins: the header of the payload, and
-/// the numbers of a part.
+/// Bytes between the message header and the ciphertext: the payload header, and the fragment
+/// numbers.
 fn front(part: Option<(u16, u16)>) -> usize {
     HEADER + if part.is_some() { 8 } else { 4 }
 }
 
 impl Seal {
-    /// A direction with its keys; `None` where they do not fit.
+    /// Creates one direction from its keys; `None` if their lengths are wrong.
     pub fn new(suite: &Suite, encr: &Hidden, hash: &Hidden) -> Option<Self> {
         let algorithm = suite.encr.algorithm();
         let (key, salt) = encr.0.split_at_checked(algorithm.key)?;
@@ -51,7 +52,7 @@ impl Seal {
                     let algorithm = MACS.get(number as usize)?;
                     Some(Hash::Hmac(Mac::new(*algorithm, &hash.0)))
                 }
-                None => Some(Hash::Cmac(Box::new(hash.0.as_slice().try_into().ok()?))),
+                None => Some(Hash::Cmac(Zeroizing::new(hash.0.as_slice().try_into().ok()?))),
             }
         };
         let integ = match suite.integ {
@@ -68,13 +69,13 @@ impl Seal {
             None => TAG,
         }
     }
-    /// Bytes that sealing adds to a message of `len` bytes of payloads.
+    /// Bytes that encryption adds to `len` bytes of payloads.
     fn added(&self, len: usize) -> usize {
         let algorithm = self.cipher.algorithm;
         let padded = (len + 1).next_multiple_of(algorithm.block.max(1));
         padded - len + algorithm.iv + self.icv_len()
     }
-    /// A message with payloads sealed, or one of its parts.
+    /// Encrypts payloads into a message or one of its fragments.
     pub fn seal(
         &self,
         header: &Header,
@@ -105,7 +106,7 @@ impl Seal {
         self.close(&mut out, at, &iv)?;
         Some(out)
     }
-    /// Enciphers from `at` on, where the initialization vector is, and adds the check value.
+    /// Encrypts everything behind the initialization vector at `at`, and appends the check value.
     fn close(&self, out: &mut Vec<u8>, at: usize, iv: &[u8; MAX_IV]) -> Option<()> {
         let len = self.cipher.algorithm.iv;
         let (front, data) = out.split_at_mut(at + len);
@@ -128,7 +129,7 @@ impl Seal {
         nonce[4..].copy_from_slice(iv.get(..8).unwrap_or(&[0; 8]));
         nonce
     }
-    /// The first block of a mode: the vector, or the counter block (RFC 3686).
+    /// First block of the cipher mode: the vector, or the counter block (RFC 3686).
     fn block(&self, iv: &[u8; MAX_IV]) -> [u8; MAX_IV] {
         if self.cipher.algorithm.mode != Mode::Ctr {
             return *iv;
@@ -138,8 +139,8 @@ impl Seal {
         block[15] = 1;
         block
     }
-    /// Opens the sealed payload of a message; its payloads. `None` where it is not from the other
-    /// end.
+    /// Decrypts the encrypted payload of a message and returns the payloads inside. `None` if it is
+    /// not authentic.
     pub fn open(&self, bytes: &[u8], part: Option<(u16, u16)>) -> Option<Vec<u8>> {
         let algorithm = self.cipher.algorithm;
         let (front, sealed) = bytes.split_at_checked(front(part))?;

@@ -1,4 +1,4 @@
-//! Proofs of identity by signatures (RFC 7296 section 2.15, RFC 4754, RFC 7427, RFC 8420).
+//! Authentication by signatures (RFC 7296 section 2.15, RFC 4754, RFC 7427, RFC 8420).
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use super::der::{self, INTEGER, OCTETS, OID, Reader, SEQUENCE};
 use super::keys::Hidden;
 use crate::codec::number::auth;
 
-/// Hashes for signatures (RFC 7427), as they are announced: SHA-256, SHA-384, SHA-512, and none for
-/// algorithms that hash themselves.
+/// Supported hash algorithms for signatures (RFC 7427): SHA-256, SHA-384, SHA-512, and "identity"
+/// for algorithms with a hash of their own.
 pub const HASHES: [u16; 4] = [2, 3, 4, 5];
 
 const RSA_OID: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
@@ -23,7 +23,7 @@ const P256_OID: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const P384_OID: &[u8] = &[0x2b, 0x81, 4, 0, 34];
 const ED25519_OID: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// Signatures, as DER names them, and how they are checked.
+/// Signature schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheme {
     RsaSha1,
@@ -35,7 +35,7 @@ enum Scheme {
     Pss512,
     Ecdsa256,
     Ecdsa384,
-    /// r and s in a row (RFC 4754), on P-256 and P-384.
+    /// ECDSA on P-256 with r and s concatenated (RFC 4754).
     Fixed256,
     Fixed384,
     Ed25519,
@@ -43,10 +43,10 @@ enum Scheme {
 
 const NULL: &[u8] = &[5, 0];
 const RSA_PSS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
-/// SHA-2 hashes in parameters of RSASSA-PSS.
+/// Prefix of SHA-2 object identifiers in RSASSA-PSS parameters.
 const SHA2: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
 
-/// By what follows the identifiers of RSA signatures and of ECDSA.
+/// Schemes by the rest of their object identifiers, behind the prefixes of RSA and of ECDSA.
 const NAMED: [(&[u8], Scheme); 6] = [
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11], Scheme::Rsa256),
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12], Scheme::Rsa384),
@@ -57,7 +57,7 @@ const NAMED: [(&[u8], Scheme); 6] = [
 ];
 
 impl Scheme {
-    /// The scheme that an `AlgorithmIdentifier` names.
+    /// The scheme of an `AlgorithmIdentifier`.
     fn of(identifier: &[u8]) -> Option<Self> {
         let mut inside = Reader(identifier).inside(SEQUENCE)?;
         let oid = inside.take(OID)?.content;
@@ -73,7 +73,7 @@ impl Scheme {
         }
         NAMED.iter().find(|(name, _)| *name == oid).map(|(_, scheme)| *scheme)
     }
-    /// The `AlgorithmIdentifier` of a scheme that we sign with.
+    /// The `AlgorithmIdentifier` of a scheme used for signing.
     fn identifier(self) -> Vec<u8> {
         let oid = NAMED.iter().find(|(_, scheme)| *scheme == self).map_or(&[][..], |(oid, _)| oid);
         let is_rsa = oid.starts_with(&RSA_OID[..8]);
@@ -122,7 +122,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a `SubjectPublicKeyInfo`; `None` for a kind of key that is not supported.
+    /// Parses a `SubjectPublicKeyInfo`; `None` for an unsupported type of key.
     pub fn read(info: &[u8]) -> Option<Self> {
         let mut inside = Reader(info).inside(SEQUENCE)?;
         let mut algorithm = inside.inside(SEQUENCE)?;
@@ -137,7 +137,7 @@ impl PublicKey {
         };
         Some(Self { kind, bytes: inside.bits()?.to_vec() })
     }
-    /// Whether a proof by a method is that of this key over some bytes.
+    /// Verifies a signature over `signed`, made with an authentication method.
     pub fn verify(&self, method: u8, proof: &[u8], signed: &[u8]) -> bool {
         let split = || {
             let (len, rest) = proof.split_first()?;
@@ -174,7 +174,7 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// A curve's algorithms: with a signature in DER, and with one of fixed length.
+/// Signing algorithms of a curve: with signatures in DER, and with signatures of fixed length.
 type Curve = [&'static signature::EcdsaSigningAlgorithm; 2];
 const P256: Curve =
     [&signature::ECDSA_P256_SHA256_ASN1_SIGNING, &signature::ECDSA_P256_SHA256_FIXED_SIGNING];
@@ -187,7 +187,7 @@ fn pairs(of: Curve, der: &[u8]) -> Option<[Box<EcdsaKeyPair>; 2]> {
     Some([one(of[0])?, one(of[1])?])
 }
 
-/// A key on a curve (SEC 1) within PKCS #8.
+/// Wraps an elliptic curve key (SEC 1) in PKCS #8.
 fn enclosed(sec1: &[u8]) -> Vec<u8> {
     let is_named = |oid: &[u8]| sec1.windows(oid.len()).any(|part| part == oid);
     let curve = if is_named(P384_OID) { P384_OID } else { P256_OID };
@@ -197,12 +197,12 @@ fn enclosed(sec1: &[u8]) -> Vec<u8> {
 }
 
 impl PrivateKey {
-    /// Reads a key in PEM (PKCS #8, PKCS #1 or SEC 1).
+    /// Parses a key in PEM (PKCS #8, PKCS #1 or SEC 1).
     ///
     /// # Errors
-    /// In words.
+    /// The reason, as text.
     pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
-        const NONE: &str = "no private key of RSA, ECDSA on P-256 or P-384, or Ed25519 in the file";
+        const NONE: &str = "the file has no RSA, ECDSA (P-256, P-384) or Ed25519 private key";
         let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| NONE)?;
         let der = match &key {
             PrivateKeyDer::Pkcs1(der) => {
@@ -225,8 +225,8 @@ impl PrivateKey {
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der.0).map_err(|_| NONE)?;
         Ok(Self(Pair::Ed25519(Box::new(pair))))
     }
-    /// The method and the proof over some bytes. An end that did not announce hashes gets what all
-    /// understand: RSA with SHA-1, or ECDSA as in RFC 4754.
+    /// Signs `signed`; returns the authentication method and the signature. For a peer that has
+    /// announced no hashes this is RSA with SHA-1 or ECDSA as in RFC 4754, which all support.
     pub fn sign(&self, signed: &[u8], hashes: &[u16]) -> Option<(u8, Vec<u8>)> {
         let random = SystemRandom::new();
         let named = |scheme: Scheme, proof: &[u8]| {
@@ -256,7 +256,7 @@ impl PrivateKey {
     }
 }
 
-/// The key inside of PKCS #8.
+/// The key inside a PKCS #8 structure.
 fn pkcs8(der: &[u8]) -> Option<&[u8]> {
     let mut inside = Reader(der).inside(SEQUENCE)?;
     inside.take(INTEGER)?;
@@ -275,14 +275,14 @@ fn rsa(pkcs1: &[u8]) -> Option<PrivateKey> {
     Some(PrivateKey(Pair::Rsa(Box::new(pair), Box::new(raw))))
 }
 
-/// A key of RSA in numbers, for signatures with SHA-1, which ring only checks.
+/// The numbers of an RSA key, for signing with SHA-1: ring only verifies such signatures.
 struct Raw {
     modulus: Vec<u8>,
     exponent: Hidden,
 }
 
 impl Raw {
-    /// RSASSA-PKCS1-v1_5 (RFC 8017 section 8.2), in time that does not depend on the key.
+    /// Constant-time RSASSA-PKCS1-v1_5 (RFC 8017 section 8.2).
     fn sign_sha1(&self, signed: &[u8]) -> Option<Vec<u8>> {
         const NAMED: [u8; 15] =
             [0x30, 0x21, 0x30, 0x09, 0x06, 0x05, 0x2b, 0x0e, 3, 2, 0x1a, 5, 0, 4, 0x14];

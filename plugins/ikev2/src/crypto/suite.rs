@@ -1,4 +1,4 @@
-//! Algorithms of associations: which there are, what they need, and which of a proposal is chosen.
+//! Algorithms of associations: the supported ones, their key lengths, and choice from a proposal.
 
 use crypto::{CIPHERS, CipherAlgorithm, Mode};
 
@@ -12,13 +12,13 @@ pub const NULL: u16 = 11;
 /// A cipher of IKE or ESP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encr {
-    /// Its number.
+    /// Transform ID.
     pub id: u16,
-    /// Bits of its key, as they are named; 0 for none.
+    /// Key length attribute in bits; 0 for none.
     pub bits: u16,
-    /// Its number among [`CIPHERS`].
+    /// Index in [`CIPHERS`].
     pub cipher: u32,
-    /// Bytes of salt behind the key.
+    /// Length of the salt behind the key in bytes.
     pub salt: usize,
 }
 
@@ -37,17 +37,17 @@ impl Encr {
             12 => (by_bits(1)?, 0),
             13 => (by_bits(4)?, 4),
             20 => (by_bits(7)?, 4),
-            // It has one length (RFC 7634); the original names it nevertheless.
+            // The key has a fixed length (RFC 7634), but VPP sends the attribute nevertheless.
             28 if matches!(bits, None | Some(256)) => (12, 4),
             _ => return None,
         };
         Some(Self { id, bits: bits.unwrap_or(0), cipher, salt })
     }
-    /// What it needs.
+    /// The cipher and its parameters.
     pub fn algorithm(self) -> CipherAlgorithm {
         CIPHERS[self.cipher as usize % CIPHERS.len()]
     }
-    /// Whether it authenticates as well.
+    /// Whether it provides integrity as well.
     pub fn is_aead(self) -> bool {
         self.algorithm().mode == Mode::Aead
     }
@@ -56,8 +56,8 @@ impl Encr {
     }
 }
 
-/// Bytes of a key and of the check value of a keyed hash, and its number among those of ESP; `None`
-/// for one that is not there.
+/// Key length and check value length of an integrity algorithm in bytes, and its number in ESP;
+/// `None` if it is not supported.
 pub fn integ(id: u16) -> Option<(usize, usize, Option<u32>)> {
     match id {
         2 => Some((20, 12, Some(2))),
@@ -69,7 +69,7 @@ pub fn integ(id: u16) -> Option<(usize, usize, Option<u32>)> {
     }
 }
 
-/// Bytes of the key of GMAC, as a keyed hash of ESP without encryption, and its cipher.
+/// Key length of GMAC in bytes and its cipher, for ESP with integrity but without encryption.
 pub fn gmac(id: u16) -> Option<(usize, u32)> {
     match id {
         9 => Some((16, 13)),
@@ -79,7 +79,7 @@ pub fn gmac(id: u16) -> Option<(usize, u32)> {
     }
 }
 
-/// Algorithms of an IKE association.
+/// IKE algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
     /// The cipher.
@@ -92,7 +92,7 @@ pub struct Suite {
     pub group: Group,
 }
 
-/// Algorithms of ESP.
+/// ESP algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EspSuite {
     /// The cipher.
@@ -105,7 +105,7 @@ pub struct EspSuite {
     pub group: Option<Group>,
 }
 
-/// Algorithms that are wanted for IKE; 0 for any.
+/// Configured IKE algorithms; 0 for any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IkeWish {
     /// The cipher.
@@ -120,7 +120,7 @@ pub struct IkeWish {
     pub group: u16,
 }
 
-/// Algorithms that are wanted for ESP; 0 for any.
+/// Configured ESP algorithms; 0 for any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EspWish {
     /// The cipher.
@@ -142,17 +142,17 @@ fn is_cipher_wanted((wish, bits): (u16, u16), encr: Encr) -> bool {
 const PRFS: [u16; 5] = [5, 6, 7, 2, 8];
 const MACS: [u16; 5] = [12, 13, 14, 2, 8];
 
-/// Whether a pseudorandom function is there.
+/// Whether a pseudorandom function is supported.
 pub fn has_prf(id: u16) -> bool {
     PRFS.contains(&id)
 }
 
 impl IkeWish {
-    /// What is offered: one proposal with what is wanted, or two with what is recommended
+    /// The proposals to offer: one with the configured algorithms, or two with the recommended ones
     /// (RFC 8247).
     ///
     /// # Errors
-    /// In words, an algorithm that is wanted and not there.
+    /// A configured algorithm that is not supported, as text.
     pub fn offer(&self) -> Result<Vec<Proposal>, String> {
         let of = |number, ciphers: &[(u16, u16)], macs: &[u16]| {
             let mut all: Vec<_> =
@@ -193,7 +193,7 @@ impl IkeWish {
         };
         Ok(vec![of(1, &[(encr.id, bits)], &macs)])
     }
-    /// Whether these algorithms are among those wanted.
+    /// Whether the configuration allows these algorithms.
     pub fn allows(&self, suite: &Suite) -> bool {
         is_cipher_wanted((self.encr, self.bits), suite.encr)
             && is_wanted(self.prf, suite.prf)
@@ -202,14 +202,14 @@ impl IkeWish {
     }
 }
 
-/// Whether a cipher that authenticates has a key at least as long as a cipher that is wanted.
+/// Whether an AEAD cipher has a key at least as long as the configured cipher.
 fn is_as_strong(bits: u16, encr: Encr) -> bool {
     encr.is_aead() && encr.algorithm().key * 8 >= usize::from(bits)
 }
 
 impl Suite {
-    /// The first choice of a proposal that is there and `is_good`; groups that are `preferred`
-    /// (that of a public value at hand) come first.
+    /// The first supported combination of a proposal that is `is_good`; `preferred` groups (that of
+    /// an available public value) are tried first.
     pub fn choose(
         proposal: &Proposal,
         preferred: Option<u16>,
@@ -241,7 +241,7 @@ impl Suite {
         }
         None
     }
-    /// The proposal that says that this is chosen.
+    /// The proposal that accepts these algorithms.
     pub fn accept(&self, number: u8, spi: Vec<u8>) -> Proposal {
         let mut transforms = vec![self.encr.transform()];
         transforms.push(Transform::plain(transform::PRF, self.prf));
@@ -252,18 +252,18 @@ impl Suite {
 }
 
 impl EspWish {
-    /// What is offered for a child with a number of ours; with a group, for a key exchange of its
-    /// own.
+    /// The proposals to offer for a child SA with our SPI; `group` asks for its own key exchange.
     ///
     /// # Errors
-    /// In words, an algorithm that is wanted and not there.
+    /// A configured algorithm that is not supported, as text.
     pub fn offer(&self, spi: u32, group: Option<Group>) -> Result<Vec<Proposal>, String> {
         let of = |number, ciphers: &[(u16, u16)], macs: &[u16]| {
             let mut all: Vec<_> =
                 ciphers.iter().map(|(id, bits)| Transform::cipher(*id, *bits)).collect();
             all.extend(macs.iter().map(|id| Transform::plain(transform::INTEG, *id)));
             all.extend(group.map(|group| Transform::plain(transform::GROUP, group.number())));
-            all.push(Transform::plain(transform::ESN, 0));
+            // Long numbers rather than short ones.
+            all.extend([1, 0].map(|esn| Transform::plain(transform::ESN, esn)));
             let spi = spi.to_be_bytes().to_vec();
             Proposal { number, protocol: protocol::ESP, spi, transforms: all }
         };
@@ -289,11 +289,11 @@ impl EspWish {
         };
         Ok(vec![of(1, &[(encr.id, bits)], &macs)])
     }
-    /// Whether an offer of these algorithms is taken: those wanted, or better ones.
+    /// Whether an offer of these algorithms is accepted: the configured ones, or stronger ones.
     pub fn accepts(&self, suite: &EspSuite) -> bool {
         self.allows(suite) || is_as_strong(self.bits, suite.encr)
     }
-    /// Whether these algorithms are among those wanted.
+    /// Whether the configuration allows these algorithms.
     pub fn allows(&self, suite: &EspSuite) -> bool {
         is_cipher_wanted((self.encr, self.bits), suite.encr)
             && suite.integ.is_none_or(|id| is_wanted(self.integ, id))
@@ -301,8 +301,8 @@ impl EspWish {
 }
 
 impl EspSuite {
-    /// The first choice of a proposal that is there and `is_good`. With a public value at hand its
-    /// group must be among those of the proposal; without one, no group is chosen.
+    /// The first supported combination of a proposal that is `is_good`. With a public value, its
+    /// group must be in the proposal; without one, no group is chosen.
     pub fn choose(
         proposal: &Proposal,
         group: Option<u16>,
@@ -316,8 +316,7 @@ impl EspSuite {
             (Some(group), true) => Some(Group::of(groups.find(|id| *id == group)?)?),
             _ => None,
         };
-        let esn: Vec<_> = proposal.of(transform::ESN).map(|t| t.id).collect();
-        let has_esn = !esn.is_empty() && esn.iter().all(|id| *id == 1);
+        let has_esn = proposal.of(transform::ESN).any(|t| t.id == 1);
         for encr in proposal.of(transform::ENCR).filter_map(|t| Encr::of(t.id, t.key_bits)) {
             let macs: Vec<_> = match encr.is_aead() {
                 true => vec![None],
@@ -335,7 +334,7 @@ impl EspSuite {
         }
         None
     }
-    /// The proposal that says that this is chosen.
+    /// The proposal that accepts these algorithms.
     pub fn accept(&self, number: u8, spi: u32) -> Proposal {
         let mut transforms = vec![self.encr.transform()];
         transforms.extend(self.integ.map(|id| Transform::plain(transform::INTEG, id)));
@@ -345,7 +344,7 @@ impl EspSuite {
         let spi = spi.to_be_bytes().to_vec();
         Proposal { number, protocol: protocol::ESP, spi, transforms }
     }
-    /// Bytes of the cipher's key, of its salt and of the hash's key.
+    /// Lengths of the encryption key, the salt and the integrity key in bytes.
     pub fn lens(&self) -> (usize, usize, usize) {
         let key = self.encr.algorithm().key;
         match self.integ {

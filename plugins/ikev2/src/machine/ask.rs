@@ -1,78 +1,78 @@
-//! Requests of ours: one at a time (RFC 7296 section 2.3), repeated until they are answered.
+//! Outgoing requests: one at a time (RFC 7296 section 2.3), retransmitted until answered.
 
 use crate::crypto::group::{Group, Private};
 
-/// Seconds until a request is sent again, and by how much that grows.
+/// Seconds until the first retransmission of a request.
 pub const RETRY: f64 = 2.0;
-/// Growth of it.
+/// Factor by which that grows with each retransmission.
 pub const GROWTH: f64 = 1.8;
-/// Requests sent before the other end is given up.
+/// Transmissions of a request before the peer is considered dead.
 pub const TRIES: u32 = 6;
 
-/// Something to be asked for.
+/// A pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Replace a child.
+    /// Rekey a child SA.
     RekeyChild(u32),
-    /// Delete a child.
+    /// Delete a child SA.
     DeleteChild(u32),
-    /// Replace the association.
+    /// Rekey the association.
     Rekey,
-    /// Is it alive?
+    /// Check that the peer is alive.
     Probe,
 }
 
-/// Something asked for.
+/// An outstanding request.
 #[derive(Debug)]
 pub enum Ask {
     /// Key exchange.
     Init,
-    /// Proof of identity and the first child.
+    /// Authentication and the first child SA.
     Auth,
-    /// Another child in place of one.
+    /// A child SA that replaces another one.
     RekeyChild {
-        /// The one that goes.
+        /// SPI of the replaced child SA.
         old: u32,
-        /// SPI of ours.
+        /// Our SPI.
         spi: u32,
-        /// Nonce of ours.
+        /// Our nonce.
         nonce: Vec<u8>,
-        /// A child that the other end made in place of the same one meanwhile, and the lower of
-        /// the nonces of that exchange.
+        /// Child SA with which the peer has replaced the same one at the same time, and the lower
+        /// nonce of that exchange.
         rival: Option<(u32, Vec<u8>)>,
     },
-    /// Another association in place of this one.
+    /// An association that replaces this one.
     Rekey {
-        /// Its number of ours.
+        /// Our SPI.
         spi: u64,
-        /// Nonce of ours.
+        /// Our nonce.
         nonce: Vec<u8>,
         /// The group.
         group: Group,
         /// Private value.
         private: Option<Private>,
     },
-    /// Deletion of a child, by its number of ours.
+    /// Deletion of a child SA, by our SPI.
     DeleteChild(u32),
     /// Deletion of the association.
     Delete,
-    /// A sign of life.
+    /// A liveness check.
     Probe,
 }
 
-/// A request that is not answered.
+/// An unanswered request.
 #[derive(Debug)]
 pub struct Request {
-    /// Its number.
+    /// Message ID.
     pub id: u32,
-    /// The exchange.
+    /// Exchange type.
     pub exchange: u8,
-    /// Its bytes, the same each time.
+    /// The message or its fragments; retransmissions are identical.
     pub packets: Vec<Vec<u8>>,
-    /// When it is sent again.
+    /// Time of the next retransmission.
     pub again: f64,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub tries: u32,
-    /// What is asked for.
+    /// The request itself.
     pub ask: Ask,
 }

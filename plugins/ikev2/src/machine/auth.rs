@@ -1,6 +1,6 @@
-//! IKE_AUTH of who answers (RFC 7296 sections 1.2 and 2.15).
+//! IKE_AUTH as responder (RFC 7296 sections 1.2 and 2.15).
 
-use super::prove::Right;
+use super::prove::{Right, verdict};
 use super::waiting::{Plain, Waiting};
 use super::{Machine, Sa, State};
 use crate::codec::number::{exchange, notify, payload};
@@ -8,7 +8,7 @@ use crate::codec::{Chain, Content, Id};
 use crate::crypto::job::Done;
 
 impl Machine {
-    /// The profile for an end, by the identities that it names and the algorithms in use.
+    /// The profile for a peer, by the identities that it names and the negotiated algorithms.
     fn profile_for(&self, sa: &Sa, remote: &Id, local: Option<&Id>) -> Option<String> {
         let is_for = |name: &&String| {
             self.profiles.get(*name).is_some_and(|p| {
@@ -18,15 +18,15 @@ impl Machine {
         let all = self.profiles.keys().filter(is_for);
         all.max_by_key(|name| self.profiles.get(*name).map(|p| p.closeness())).cloned()
     }
-    /// A request with the proof of who began.
+    /// Handles a request with the initiator's authentication.
     pub(super) fn take_auth(&mut self, now: f64, sa: &mut Sa, (id, plain): (u32, Plain)) {
         let Ok(content) = Content::read(plain.0, &plain.1) else { return };
         let Some(remote) = content.id_i.clone() else {
-            return self.refuse_auth(now, sa, id, "it names no identity");
+            return self.refuse_auth(now, sa, id, "it sent no identity");
         };
         let Some(profile) = self.profile_for(sa, &remote, content.id_r.as_ref()) else {
             let text = String::from_utf8_lossy(&remote.data).into_owned();
-            return self.refuse_auth(now, sa, id, &format!("no profile is for `{text}'"));
+            return self.refuse_auth(now, sa, id, &format!("no profile matches `{text}'"));
         };
         sa.profile = profile;
         sa.ids.0 = Some(remote.clone());
@@ -48,8 +48,8 @@ impl Machine {
         (id, plain): (u32, Plain),
         done: &Done,
     ) {
-        if !matches!(done, Done::Verified) {
-            return self.refuse_auth(now, sa, id, "its signature is wrong");
+        if let Err(why) = verdict(done) {
+            return self.refuse_auth(now, sa, id, why);
         }
         let asked = Content::read(plain.0, &plain.1).ok().and_then(|content| content.id_r);
         let profile = self.profiles.get(&sa.profile);
@@ -67,10 +67,10 @@ impl Machine {
             Err(why) => self.refuse_auth(now, sa, id, &why),
         }
     }
-    /// The answer with own proof and the first child.
+    /// Responds with our own authentication and the first child SA.
     pub(super) fn proved(&mut self, now: f64, sa: &mut Sa, (id, plain): (u32, Plain), done: Done) {
         let Done::Signed(method, proof) = done else {
-            return self.refuse_auth(now, sa, id, "own key signs nothing");
+            return self.refuse_auth(now, sa, id, "cannot sign with the local key");
         };
         let Ok(content) = Content::read(plain.0, &plain.1) else { return };
         if content.notify(notify::INITIAL_CONTACT).is_some() {
@@ -87,13 +87,13 @@ impl Machine {
         match self.make_child(now, sa, &content, (&nonces.0, &nonces.1), (None, None)) {
             Ok(made) => chain = super::child::joined(chain, made),
             Err(why) => {
-                self.log(format!("{}: no child: notify {why}", sa.profile));
+                self.log(format!("{}: no child SA: notify {why}", sa.profile));
                 chain.notify(why, &[]);
             }
         }
         self.respond(now, sa, (exchange::IKE_AUTH, id), &chain);
     }
-    /// The other end knows of no other association with us: those that there are go.
+    /// Deletes other associations with a peer that has announced this one as its first.
     fn replace_others(&mut self, sa: &Sa) {
         let is_same = |other: &Sa| {
             other.index != sa.index

@@ -1,12 +1,12 @@
-//! IKE_SA_INIT (RFC 7296 section 1.2): key exchange, cookies, search for translators.
+//! IKE_SA_INIT (RFC 7296 section 1.2): key exchange, cookies, NAT detection.
 
 use std::net::IpAddr;
 
 use super::ask::{Ask, RETRY, Request};
 use super::waiting::Waiting;
 use super::{
-    Ends, HALF_OPEN_COOKIES, MOST, MOST_HALF_OPEN, Machine, NATT_PORT, Noted, PORT, Profile, Sa,
-    State,
+    Ends, HALF_OPEN_COOKIES, MOST, MOST_HALF_OPEN, MOST_OF_SOURCE, Machine, NATT_PORT, Noted, PORT,
+    Profile, SOURCE_COOKIES, Sa, State, source_of,
 };
 use crate::codec::number::{exchange, notify, payload, transform};
 use crate::codec::{Chain, Content, Flaw, Header, Proposal, flag, message};
@@ -15,12 +15,12 @@ use crate::crypto::job::{Done, Job};
 use crate::crypto::signature::HASHES;
 use crate::crypto::suite::{IkeWish, Suite};
 
-/// Seconds for which an association may wait for proofs.
+/// Seconds until an unauthenticated association is deleted.
 const PATIENCE: f64 = 30.0;
-/// First messages sent for one association, with other groups or cookies.
+/// Limit of IKE_SA_INIT requests for one association, with other groups or cookies.
 const MOST_TRIES: u32 = 5;
 
-/// Hash of an address by which translators are found (section 2.23).
+/// Hash of an address and port for NAT detection (section 2.23).
 fn nat_hash(spis: (u64, u64), (addr, port): (IpAddr, u16)) -> Vec<u8> {
     let mut context = ring::digest::Context::new(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY);
     context.update(&spis.0.to_be_bytes());
@@ -38,7 +38,7 @@ fn push_nat(chain: &mut Chain, spis: (u64, u64), ends: &Ends) {
     chain.notify(notify::NAT_DETECTION_DESTINATION_IP, &nat_hash(spis, ends.remote));
 }
 
-/// Whether own address and the other end's are translated.
+/// Whether our address and the peer's address are translated.
 fn find_nat(content: &Content<'_>, spis: (u64, u64), ends: &Ends) -> (bool, bool) {
     let is = |kind: u16, end| {
         let hash = nat_hash(spis, end);
@@ -72,10 +72,10 @@ fn push_exchange(chain: &mut Chain, group: Group, public: &[u8], nonce: &[u8]) {
 }
 
 impl Machine {
-    /// Begins an association of a profile; its number.
+    /// Initiates an association with the peer of a profile and returns its index.
     ///
     /// # Errors
-    /// In words.
+    /// The reason, as text.
     pub fn initiate(&mut self, now: f64, profile: &str, ends: Ends) -> Result<u32, String> {
         let found = self.profiles.get(profile).ok_or_else(|| format!("no profile {profile}"))?;
         let offer = found.ike.offer()?;
@@ -84,14 +84,14 @@ impl Machine {
             return Err(format!("profile {profile} has no authentication"));
         }
         if self.sas.len() >= MOST {
-            return Err(format!("there are {MOST} associations already"));
+            return Err(format!("the limit of {MOST} associations is reached"));
         }
         let group = offer[0].of(transform::GROUP).find_map(|t| Group::of(t.id));
-        let group = group.ok_or("no group is offered")?;
+        let group = group.ok_or("the profile has no group to offer")?;
         let index = self.next;
         self.next += 1;
         let mut sa = Sa::new(index, true, ends, now);
-        let spi = self.new_spi(index).ok_or("there are no random numbers")?;
+        let spi = self.new_spi(index).ok_or("no random numbers are available")?;
         sa.spis = (spi, 0);
         sa.profile = profile.to_owned();
         sa.origin.nonces.0 = self.nonce();
@@ -103,7 +103,7 @@ impl Machine {
     fn begin(&mut self, now: f64, sa: &mut Sa, group: Group) {
         sa.tries += 1;
         sa.private = None;
-        // Until the answer says which, the group is all that is known of the algorithms.
+        // Until the response arrives, the group is the only algorithm that is known.
         sa.suite = None;
         sa.first_group = Some(group);
         match self.spares.remove(&group.number()) {
@@ -151,7 +151,7 @@ impl Machine {
         });
         self.send(now, sa, packets);
     }
-    /// The answer to a first message.
+    /// Handles the response to IKE_SA_INIT.
     pub(super) fn take_begun(
         &mut self,
         now: f64,
@@ -176,9 +176,10 @@ impl Machine {
             return self.take_other_group(now, sa, other.data);
         }
         if let Some(why) = content.error() {
-            // Anybody may have sent it: who is meant is still asked (section 2.21.1).
+            // The response is not authenticated: requests to the peer continue (section 2.21.1).
             let (profile, kind) = (&sa.profile, why.kind);
-            return self.log(format!("{profile}: the peer refuses to begin: notify {kind}"));
+            return self
+                .log(format!("{profile}: the peer refuses the key exchange: notify {kind}"));
         }
         let profile = self.profiles.get(&sa.profile);
         let wish = profile.map(|p| p.ike).unwrap_or_default();
@@ -222,7 +223,7 @@ impl Machine {
             self.begin(now, sa, group);
         }
     }
-    /// A first message from elsewhere.
+    /// Handles an IKE_SA_INIT request.
     pub(super) fn take_init(&mut self, now: f64, ends: Ends, header: &Header, bytes: &[u8]) {
         let node = ends.node;
         if header.spi_i == 0 || header.spi_r != 0 || header.id != 0 {
@@ -247,12 +248,13 @@ impl Machine {
         let Some(value) = content.key_exchange else {
             return self.count(node, Noted::Malformed);
         };
-        if self.profiles.is_empty() || self.by_peer.len() >= MOST_HALF_OPEN {
+        let (all, of_source) = self.half_open_of(ends.remote.0);
+        if self.profiles.is_empty() || all >= MOST_HALF_OPEN || of_source >= MOST_OF_SOURCE {
             return self.count(node, Noted::InitIgnored);
         }
         self.count(node, Noted::Init);
-        if self.by_peer.len() >= HALF_OPEN_COOKIES && !self.has_cookie(now, ends, header, &content)
-        {
+        let is_flood = all >= HALF_OPEN_COOKIES || of_source >= SOURCE_COOKIES;
+        if is_flood && !self.has_cookie(now, ends, header, &content) {
             let from = (ends.remote.0, header.spi_i, nonce);
             if let Some(cookie) = self.cookies.make(from, now, self.random) {
                 self.refuse_init(ends, header, notify::COOKIE, &cookie);
@@ -265,11 +267,11 @@ impl Machine {
         let choose = |p: &Proposal| {
             Suite::choose(p, Some(value.group), is_good).map(|suite| (p.number, suite))
         };
-        // A proposal that has the group of the value at hand spares a round.
+        // A proposal with the group of the received public value saves a round trip.
         let fits = |found: &(u8, Suite)| found.1.group.number() == value.group;
         let chosen = all.iter().filter_map(choose).find(fits);
         let Some((number, suite)) = chosen.or_else(|| all.iter().find_map(choose)) else {
-            self.log(format!("{}: no algorithms in common with the peer's", ends.remote.0));
+            self.log(format!("{}: no algorithms in common with the peer", ends.remote.0));
             return self.refuse_init(ends, header, notify::NO_PROPOSAL_CHOSEN, &[]);
         };
         if suite.group.number() != value.group {
@@ -277,6 +279,11 @@ impl Machine {
             return self.refuse_init(ends, header, notify::INVALID_KE_PAYLOAD, &group);
         }
         self.answer(now, ends, (header, bytes, &content), (number, suite));
+    }
+    /// Associations that are not proved, all and those of a source.
+    fn half_open_of(&self, addr: IpAddr) -> (usize, usize) {
+        let of_source = self.by_source.get(&source_of(addr)).copied().unwrap_or_default();
+        (self.by_peer.len(), of_source)
     }
     fn answer(
         &mut self,
@@ -306,14 +313,14 @@ impl Machine {
         if sa.has_nat_notify {
             sa.nat = find_nat(content, (header.spi_i, 0), &ends);
         }
-        self.by_peer.insert((header.spi_i, ends.remote.0), index);
+        self.note_half_open(&mut sa);
         let job = Job::Respond(suite.group, value.public.to_vec());
         self.compute(&mut sa, job, Waiting::Answer { proposal: number });
         self.sas.insert(index, sa);
     }
     pub(super) fn answer_init(&mut self, now: f64, sa: &mut Sa, proposal: u8, done: Done) {
         let (Some(suite), Done::Responded(public, shared)) = (sa.suite, done) else {
-            self.log(format!("{}: the peer's public value is none", sa.ends.remote.0));
+            self.log(format!("{}: the peer's public value is invalid", sa.ends.remote.0));
             return sa.state = State::Dead;
         };
         sa.origin.shared = shared;
@@ -352,7 +359,7 @@ impl Machine {
         let from = (ends.remote.0, header.spi_i, nonce);
         self.cookies.is_right(found.data, from, now, self.random)
     }
-    /// Refuses a first message; nothing is kept.
+    /// Refuses an IKE_SA_INIT request without keeping state.
     fn refuse_init(&mut self, ends: Ends, header: &Header, why: u16, data: &[u8]) {
         let mut chain = Chain::default();
         chain.notify(why, data);

@@ -1,4 +1,4 @@
-//! Children (RFC 7296 sections 1.3 and 2.9): negotiation, keys, and their lives.
+//! Child SAs (RFC 7296 sections 1.3 and 2.9): negotiation, keys and lifetimes.
 
 use super::sa::Child;
 use super::waiting::{Plain, Waiting};
@@ -10,25 +10,27 @@ use crate::crypto::job::{Done, Job};
 use crate::crypto::keys::{Hidden, child_keys};
 use crate::crypto::suite::EspSuite;
 
-/// Seconds for which a child that was replaced still receives: who replaced it deletes it then, and
-/// the other end forgets it a while later, deleted or not.
+/// Seconds for which a replaced child SA still receives. Then the end that replaced it deletes it;
+/// the other end removes it a while later in any case.
 pub(super) const HANDOVER: f64 = 5.0;
 pub(super) const HANDOVER_THERE: f64 = 8.0;
+/// Children of an association at most: the one that is used, and those that it replaced.
+pub(super) const MOST_CHILDREN: usize = 4;
 
-/// Traffic of a profile, own and the other end's; that of the addresses where none is named.
+/// Traffic selectors of a profile, local and remote; by default, the addresses of the two ends.
 pub(super) fn selectors(profile: &Profile, ends: &Ends) -> (Vec<Selector>, Vec<Selector>) {
     let own = profile.local_ts.unwrap_or_else(|| Selector::of(ends.local.0));
     let other = profile.remote_ts.unwrap_or_else(|| Selector::of(ends.remote.0));
     (vec![own], vec![other])
 }
 
-/// One chain behind the other.
+/// Appends payloads to a chain.
 pub(super) fn joined(mut first: Chain, second: Vec<(u8, Vec<u8>)>) -> Chain {
     second.iter().for_each(|(kind, body)| first.push(*kind, body));
     first
 }
 
-/// What is in all of the first and some of the second.
+/// Intersection of the offered selectors with the configured one.
 fn narrowed(offered: &[Selector], own: Option<&Selector>) -> Vec<Selector> {
     let Some(own) = own else { return offered.to_vec() };
     let mut all: Vec<Selector> = Vec::new();
@@ -41,7 +43,7 @@ fn narrowed(offered: &[Selector], own: Option<&Selector>) -> Vec<Selector> {
     all
 }
 
-/// A child that takes the place of another one.
+/// A new child SA.
 pub(super) struct New<'a> {
     pub(super) is_initiator: bool,
     pub(super) spis: (u32, u32),
@@ -53,7 +55,7 @@ pub(super) struct New<'a> {
 }
 
 impl Machine {
-    /// Answers an offer of a child: the payloads of the answer.
+    /// Accepts an offer of a child SA and returns the payloads of the response.
     ///
     /// # Errors
     /// The notification that refuses it.
@@ -86,10 +88,10 @@ impl Machine {
         self.add_child(now, sa, new);
         Ok(answer)
     }
-    /// The first child of an association that began here.
+    /// Installs the first child SA of an association that was initiated here.
     ///
     /// # Errors
-    /// In words.
+    /// The reason, as text.
     pub(super) fn take_first_child(
         &mut self,
         now: f64,
@@ -97,7 +99,7 @@ impl Machine {
         content: &Content<'_>,
     ) -> Result<(), String> {
         if let Some(why) = content.error() {
-            return Err(format!("the peer refuses with notify {}", why.kind));
+            return Err(format!("refused by the peer with notify {}", why.kind));
         }
         let nonces = sa.origin.nonces.clone();
         let own = sa.child_spi;
@@ -105,10 +107,10 @@ impl Machine {
         self.add_child(now, sa, new);
         Ok(())
     }
-    /// A child that the other end accepted.
+    /// Validates the peer's response to the offer of a child SA.
     ///
     /// # Errors
-    /// In words: it is not what was offered.
+    /// How the response differs from the offer, as text.
     pub(super) fn accepted<'a>(
         &self,
         sa: &Sa,
@@ -118,7 +120,7 @@ impl Machine {
     ) -> Result<New<'a>, String> {
         let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
         let chosen =
-            choose(&profile, content).ok_or("it chose algorithms that were not offered")?;
+            choose(&profile, content).ok_or("the peer chose algorithms that were not offered")?;
         let (_, spi, suite) = chosen;
         let (Some(ts_i), Some(ts_r)) = (&content.ts_i, &content.ts_r) else {
             return Err("traffic selectors are missing".to_owned());
@@ -129,13 +131,13 @@ impl Machine {
             !found.is_empty() && found.iter().all(is_in)
         };
         if !is_within(ts_i, &own_ts) || !is_within(ts_r, &other_ts) {
-            return Err("its traffic selectors are wider than those offered".to_owned());
+            return Err("the peer's traffic selectors are wider than those offered".to_owned());
         }
         let ts = (ts_i.clone(), ts_r.clone());
         let spis = (own, spi);
         Ok(New { is_initiator: true, spis, suite, nonces, shared: None, ts, replaces: None })
     }
-    /// Makes a child and has it installed.
+    /// Creates and installs a child SA.
     pub(super) fn add_child(&mut self, now: f64, sa: &mut Sa, new: New<'_>) -> u32 {
         let prf = sa.suite.map_or(0, |suite| suite.prf);
         sa.nonces = (new.nonces.0.to_vec(), new.nonces.1.to_vec());
@@ -174,6 +176,7 @@ impl Machine {
             old.is_replaced_here = new.is_initiator;
         }
         let (spi_in, spi_out) = new.spis;
+        self.child_spis.insert(spi_in);
         sa.children.push(Child {
             id,
             is_initiator: new.is_initiator,
@@ -186,17 +189,17 @@ impl Machine {
             rekey_at,
             goes_at: None,
             is_replaced_here: false,
+            is_spent: false,
         });
         id
     }
     pub(super) fn remove_child(&mut self, sa: &mut Sa, id: u32) {
-        let before = sa.children.len();
-        sa.children.retain(|child| child.id != id);
-        if sa.children.len() < before {
+        if let Some(at) = sa.children.iter().position(|child| child.id == id) {
+            self.child_spis.remove(&sa.children.remove(at).spi_in);
             self.acts.push(Act::Remove(id));
         }
     }
-    /// CREATE_CHILD_SA: another child, one in place of one, or another association.
+    /// Handles CREATE_CHILD_SA: a new child SA, or a rekeyed child SA or association.
     pub(super) fn take_create(&mut self, now: f64, sa: &mut Sa, (id, plain): (u32, Plain)) {
         let Ok(content) = Content::read(plain.0, &plain.1) else { return };
         let of = (exchange::CREATE_CHILD_SA, id);
@@ -221,7 +224,7 @@ impl Machine {
         let Some(value) = content.key_exchange else {
             return self.answer_child(now, sa, (id, plain), None);
         };
-        // The value must be of the group that is chosen, or that one is asked for.
+        // The public value must be of the chosen group; otherwise that group is requested.
         let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
         let Some((.., suite)) = choose(&profile, &content) else {
             return self.refuse(now, sa, of, notify::NO_PROPOSAL_CHOSEN);
@@ -234,14 +237,14 @@ impl Machine {
             _ => self.refuse(now, sa, of, notify::NO_PROPOSAL_CHOSEN),
         }
     }
-    /// The child that a request replaces, if it names one.
+    /// The child SA that a request replaces, if any.
     fn replaced_child(&self, sa: &Sa, content: &Content<'_>) -> Result<Option<u32>, u16> {
         let Some(named) = content.notify(notify::REKEY_SA) else {
-            // A tunnel has one child at a time.
+            // A tunnel has one child SA at a time.
             let is_first = sa.live().next().is_none();
             return is_first.then_some(None).ok_or(notify::NO_ADDITIONAL_SAS);
         };
-        // Some peers say that there is no SPI, and send it.
+        // Some peers declare an SPI length of 0 but send the SPI.
         let spi = if named.spi.is_empty() { named.data } else { named.spi };
         let spi = <[u8; 4]>::try_from(spi).map(u32::from_be_bytes);
         let spi = spi.map_err(|_| notify::INVALID_SYNTAX)?;
@@ -258,13 +261,12 @@ impl Machine {
             .request
             .as_ref()
             .is_some_and(|request| matches!(request.ask, super::ask::Ask::Rekey { .. }));
-        if is_deleted(child.id) || is_replacing {
+        if is_deleted(child.id) || is_replacing || sa.children.len() >= MOST_CHILDREN {
             return Err(notify::TEMPORARY_FAILURE);
         }
         Ok(Some(child.id))
     }
-    /// Answers a request for a child, once the secret of its own key exchange is shared, if it has
-    /// one.
+    /// Answers a request for a child SA, after its own key exchange if it has one.
     pub(super) fn answer_child(
         &mut self,
         now: f64,
@@ -302,7 +304,7 @@ impl Machine {
     }
 }
 
-/// The first proposal with algorithms that are wanted: its number, the SPI there, and these.
+/// The first acceptable proposal: its number, the peer's SPI, and the algorithms.
 fn choose(profile: &Profile, content: &Content<'_>) -> Option<(u8, u32, EspSuite)> {
     let group = content.key_exchange.map(|value| value.group);
     content.proposals.iter().flatten().find_map(|p| {

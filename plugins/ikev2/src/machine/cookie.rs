@@ -1,15 +1,15 @@
-//! Cookies (RFC 7296 section 2.6): who begins shows that it gets what is sent to its address,
-//! before anything is kept of it.
+//! Cookies (RFC 7296 section 2.6): the initiator proves that it receives at its address before any
+//! state is kept for it.
 
 use std::net::IpAddr;
 
 use ring::hmac;
 use subtle::ConstantTimeEq;
 
-/// Seconds for which a secret makes cookies; they are good for as long again.
+/// Seconds for which a secret makes cookies; the cookies are valid for as long again.
 const LIFE: f64 = 60.0;
 
-/// The secrets.
+/// The current and the previous secret.
 #[derive(Default)]
 pub struct Cookies {
     secrets: [Option<(u8, hmac::Key)>; 2],
@@ -29,7 +29,7 @@ impl Cookies {
             self.since = now;
         }
     }
-    /// The cookie of who begins with a number and a nonce.
+    /// The cookie for an initiator's address, SPI and nonce.
     pub fn make(
         &mut self,
         (addr, spi, nonce): (IpAddr, u64, &[u8]),
@@ -40,7 +40,7 @@ impl Cookies {
         let (number, key) = self.secrets[0].as_ref()?;
         Some(cookie(*number, key, (addr, spi, nonce)))
     }
-    /// Whether a cookie is one of those.
+    /// Whether a cookie is valid.
     pub fn is_right(
         &mut self,
         found: &[u8],

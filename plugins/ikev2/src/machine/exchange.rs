@@ -1,17 +1,18 @@
-//! Exchanges: messages opened and sealed, numbers, requests repeated (RFC 7296 sections 2.1 to
-//! 2.3).
+//! Exchanges: encryption and decryption of messages, message IDs and retransmissions (RFC 7296
+//! sections 2.1 to 2.3).
 
 use super::ask::{Ask, RETRY, Request, Task};
+use super::parts::{MOST_BYTES, MOST_UNPROVED, Parts};
 use super::waiting::Plain;
 use super::{AHEAD, Act, Machine, Noted, Sa, State};
 use crate::codec::number::{exchange, notify};
 use crate::codec::{Chain, Content, Header, flag};
 
-/// Bytes of payloads in a part of a message (RFC 7383 section 2.5.1), for paths of 1280 bytes.
+/// Payload bytes in a message fragment (RFC 7383 section 2.5.1), for a path MTU of 1280 bytes.
 const PART: usize = 1100;
 
 impl Machine {
-    /// Opens a message; `None` where it is not from the other end, `Some(None)` for a part of one.
+    /// Decrypts a message; `None` if it is not authentic, `Some(None)` if fragments are missing.
     pub(super) fn open(
         sa: &mut Sa,
         header: &Header,
@@ -29,12 +30,17 @@ impl Machine {
             Some(_) if !sa.takes_parts => None,
             Some(part) => {
                 let of = (header.id, header.is_response());
-                Some(sa.parts.put(of, part, sealed.first, opened))
+                let most = match sa.state {
+                    State::Established => MOST_BYTES,
+                    State::Init => MOST_UNPROVED,
+                    _ => return None,
+                };
+                Some(sa.parts.put(of, part, (sealed.first, opened), most))
             }
         }
     }
-    /// The original takes whole nonces for the keys of AES-CMAC, against section 2.14: the first
-    /// request of such an end is opened with its keys.
+    /// Retries the first encrypted request with keys from whole nonces: against section 2.14, VPP
+    /// derives its keys for AES-CMAC that way.
     fn open_anew(
         sa: &mut Sa,
         header: &Header,
@@ -53,7 +59,7 @@ impl Machine {
         }
         opened
     }
-    /// Seals payloads into a message, or several where the other end takes parts.
+    /// Encrypts payloads into a message, or into fragments if the peer supports them.
     pub(super) fn seal(sa: &Sa, header: &Header, chain: &Chain) -> Vec<Vec<u8>> {
         let Some((own, _)) = &sa.seals else { return Vec::new() };
         let plain = &chain.bytes[..];
@@ -79,7 +85,7 @@ impl Machine {
         sa.sent = now;
         self.acts.extend(packets.into_iter().map(|packet| Act::Send(sa.ends, packet)));
     }
-    /// Answers a request; the answer is kept for who asks again.
+    /// Answers a request and keeps the response for retransmitted requests.
     pub(super) fn respond(
         &mut self,
         now: f64,
@@ -97,7 +103,7 @@ impl Machine {
         chain.notify(why, &[]);
         self.respond(now, sa, of, &chain);
     }
-    /// Sends a request.
+    /// Sends a request and keeps it for retransmission.
     pub(super) fn ask(&mut self, now: f64, sa: &mut Sa, exchange: u8, chain: &Chain, ask: Ask) {
         let id = sa.next_id;
         sa.next_id += 1;
@@ -125,11 +131,12 @@ impl Machine {
             self.count(node, Noted::Retransmit);
             return self.send(now, sa, packets);
         }
-        // One that is looked at is answered soon: who asks again waits for that.
+        // A request that is being worked on is answered soon; retransmissions of it are ignored.
         if header.id - sa.expected > AHEAD || sa.waiting.is_some() || sa.state == State::Closing {
             return self.count(node, Noted::Ignored);
         }
         sa.expected = header.id.saturating_add(1);
+        sa.heard = now;
         self.carry_out(now, sa, header, plain);
         if sa.state != State::Dead {
             self.ask_next(now, sa);
@@ -173,17 +180,18 @@ impl Machine {
             self.fail(now, sa);
         }
     }
-    /// The other end's identity is not proved: nobody is answered but who asks the same again.
+    /// Ends an association whose authentication failed; only retransmitted requests are answered.
     pub(super) fn fail(&mut self, now: f64, sa: &mut Sa) {
         self.drop_children(sa);
-        self.forget_half_open(sa);
+        // Its place among those that are not proved stays taken until it goes.
         sa.state = State::Failed;
+        sa.parts = Parts::default();
         sa.request = None;
         sa.goes_at = Some(now + 10.0);
     }
     pub(super) fn take_response(&mut self, now: f64, sa: &mut Sa, header: &Header, plain: Plain) {
         let is_it = |request: &Request| {
-            // The original counts the answer with the proof anew.
+            // VPP's responses to IKE_AUTH do not repeat the message ID.
             let is_number = request.id == header.id || matches!(request.ask, Ask::Auth);
             request.exchange == header.exchange && is_number
         };
@@ -191,6 +199,7 @@ impl Machine {
             return self.count(sa.ends.node, Noted::Ignored);
         }
         let Some(request) = sa.request.take() else { return };
+        sa.heard = now;
         let Ok(content) = Content::read(plain.0, &plain.1) else {
             self.count(sa.ends.node, Noted::Malformed);
             sa.request = Some(request);
@@ -208,7 +217,7 @@ impl Machine {
             self.ask_next(now, sa);
         }
     }
-    /// Has something asked for, once nothing else is.
+    /// Queues a request; it is sent when no other request is outstanding.
     pub(super) fn demand(&mut self, now: f64, index: u32, task: Task) {
         self.drive(index, |machine, sa| {
             if machine.is_asked(now, sa, task) {
@@ -220,7 +229,7 @@ impl Machine {
             machine.ask_next(now, sa);
         });
     }
-    /// Whether the same is asked for already: it is repeated at once.
+    /// Whether the same request is outstanding already; if so, it is retransmitted at once.
     fn is_asked(&mut self, now: f64, sa: &mut Sa, task: Task) -> bool {
         let Some(request) = &sa.request else { return false };
         let is_it = match (&request.ask, task) {
@@ -235,7 +244,7 @@ impl Machine {
         }
         is_it
     }
-    /// Asks for what waits, unless something is asked for or worked on.
+    /// Sends the next queued request, unless another one is outstanding or a job is running.
     pub(super) fn ask_next(&mut self, now: f64, sa: &mut Sa) {
         while sa.request.is_none() && sa.waiting.is_none() && sa.state == State::Established {
             let Some(task) = sa.tasks.pop_front() else { return };

@@ -1,4 +1,4 @@
-//! INFORMATIONAL (RFC 7296 section 1.4): deletions and signs of life.
+//! INFORMATIONAL (RFC 7296 section 1.4): deletions and liveness checks.
 
 use super::ask::Ask;
 use super::waiting::Plain;
@@ -6,7 +6,7 @@ use super::{Machine, Noted, Sa, State};
 use crate::codec::number::{exchange, notify, payload, protocol};
 use crate::codec::{Chain, Content};
 
-/// Seconds for which a deleted association still answers who asks again.
+/// Seconds for which a deleted association still answers retransmitted requests.
 const LAST: f64 = 30.0;
 
 impl Machine {
@@ -32,7 +32,7 @@ impl Machine {
         let esp = content.deletes.iter().filter(|delete| delete.protocol == protocol::ESP);
         let mut gone = Vec::new();
         for spi in esp.flat_map(|delete| delete.each()) {
-            // Of two with one SPI there the one that was replaced goes first.
+            // If two have the same SPI at the peer, the replaced one goes first.
             let mut mine: Vec<_> = sa.children.iter().filter(|c| c.spi_out == spi).collect();
             mine.sort_by_key(|child| child.goes_at.is_none());
             if let Some((id, spi_in)) = mine.first().map(|child| (child.id, child.spi_in)) {
@@ -48,11 +48,12 @@ impl Machine {
         }
         self.respond(now, sa, of, &chain);
     }
-    /// Deletes an association and says so; nothing else is asked for any more.
+    /// Deletes an association and notifies the peer; queued requests are dropped.
     pub(super) fn say_delete(&mut self, now: f64, sa: &mut Sa) {
         if !matches!(sa.state, State::Established | State::Replaced) {
             return sa.state = State::Dead;
         }
+        self.forget_rekey(sa);
         let mut chain = Chain::default();
         chain.push(payload::DELETE, &[protocol::IKE, 0, 0, 0]);
         self.ask(now, sa, exchange::INFORMATIONAL, &chain, Ask::Delete);
@@ -60,8 +61,8 @@ impl Machine {
     }
     fn close(&mut self, now: f64, sa: &mut Sa) {
         self.drop_children(sa);
+        self.forget_rekey(sa);
         sa.tasks.clear();
-        sa.waiting = None;
         if !matches!(sa.request.as_ref().map(|request| &request.ask), Some(Ask::Delete)) {
             sa.request = None;
         }

@@ -1,5 +1,5 @@
-//! The state machine of IKEv2 (RFC 7296), without input and output: messages and time come in,
-//! messages and acts go out. Public-key work is an act as well, whose result comes in later.
+//! State machine of IKEv2 (RFC 7296), without I/O: it takes messages and the time, and returns
+//! actions. A public-key computation is an action too; its result is passed in later.
 
 mod ask;
 mod auth;
@@ -17,12 +17,17 @@ mod sa;
 mod time;
 mod waiting;
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+
+use net::prelude::*;
 
 pub use profile::{At, Auth, Lifetime, Profile, Responder, on_wire};
 pub use sa::{Child, Ends, NATT_PORT, PORT, Sa, State, Stats};
+
+use ask::{Ask, Task};
+use cookie::Cookies;
+use waiting::Waiting;
 
 use crate::codec::{Content, Flaw, Header, begins};
 use crate::crypto::certificate::Certificate;
@@ -31,92 +36,93 @@ use crate::crypto::job::{Done, Job};
 use crate::crypto::keys::ChildKey;
 use crate::crypto::signature::PrivateKey;
 use crate::crypto::suite::EspSuite;
-use ask::Task;
-use cookie::Cookies;
-use waiting::Waiting;
 
-/// Associations that are not proved yet from which on cookies are asked for, and at most.
+/// Number of unauthenticated associations from which on cookies are required.
 const HALF_OPEN_COOKIES: usize = 100;
+/// Limit of unauthenticated associations.
+pub const MOST_HALF_OPEN: usize = 4096;
+/// The same for one source.
+const SOURCE_COOKIES: usize = 8;
 /// At most.
-const MOST_HALF_OPEN: usize = 4096;
-/// Associations at most.
+const MOST_OF_SOURCE: usize = 64;
+/// Limit of associations.
 pub const MOST: usize = 65536;
-/// Numbers that requests may be ahead: some peers, the original among them, do not count from 0.
+/// How far the ID of a request may be ahead: some peers, VPP among them, do not count from 0.
 const AHEAD: u32 = 8;
 
-/// What is counted at the node that a message came by.
+/// Events counted at the node that received the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// A message that is none.
+    /// A malformed message.
     Malformed,
-    /// A first request came again.
+    /// A retransmitted IKE_SA_INIT request.
     InitRetransmit,
-    /// A first request that is not for us.
+    /// An ignored IKE_SA_INIT request.
     InitIgnored,
-    /// A request came again.
+    /// A retransmitted request.
     Retransmit,
-    /// A request that nobody sent us.
+    /// An ignored request, such as one of an unknown association.
     Ignored,
-    /// Keys are to be replaced.
+    /// A rekey request.
     Rekey,
-    /// An association begins.
+    /// An IKE_SA_INIT request.
     Init,
-    /// An identity is proved.
+    /// An IKE_AUTH request.
     Auth,
-    /// A sign of life.
+    /// A liveness check.
     Keepalive,
 }
 
-/// A child, for who installs it.
+/// Parameters for installing a child SA.
 #[derive(Clone, Debug)]
 pub struct Install {
-    /// Its number.
+    /// Number of the child SA.
     pub child: u32,
     /// Profile.
     pub profile: String,
     /// Ends of the IKE association.
     pub ends: Ends,
-    /// Whether ESP is over UDP.
+    /// Whether ESP is encapsulated in UDP.
     pub has_udp: bool,
-    /// SPIs of what comes in and of what goes out.
+    /// Inbound and outbound SPI.
     pub spis: (u32, u32),
     /// Algorithms.
     pub suite: EspSuite,
-    /// Keys of what comes in and of what goes out.
+    /// Inbound and outbound keys.
     pub keys: (ChildKey, ChildKey),
-    /// The child whose place it takes.
+    /// The child SA that it replaces.
     pub replaces: Option<u32>,
-    /// Whether the other end has it already, so that packets may be sealed with it at once.
+    /// Whether the peer has already installed it, so that it can send at once.
     pub is_ready: bool,
 }
 
-/// Something to be done for the machine.
+/// An action that the state machine asks for.
 #[derive(Debug)]
 pub enum Act {
     /// Send a message.
     Send(Ends, Vec<u8>),
-    /// Send a byte by which a translator knows that it is still needed (RFC 3948).
+    /// Send a NAT keepalive (RFC 3948).
     Keepalive(Ends),
-    /// Do public-key work for an association.
-    Compute(u32, Job),
-    /// Install a child.
+    /// Run a public-key computation for an association; the source of an unauthenticated one.
+    Compute(u32, Job, Option<IpAddr>),
+    /// Install a child SA.
     Install(Box<Install>),
-    /// A child goes.
+    /// Remove a child SA.
     Remove(u32),
-    /// Count at the node of these ends.
+    /// Count an event at the given node.
     Count(usize, Noted),
-    /// Something an operator should know.
+    /// Write a line to the log.
     Log(String),
 }
 
-/// Settings of all associations.
+/// Settings for all associations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Whether ends that are silent are asked.
+    /// Whether silent peers are checked.
     pub asks_silent: bool,
-    /// Seconds of silence.
+    /// Seconds of silence before a check.
     pub period: u32,
-    /// How often they are asked.
+    /// Number of checks.
     pub retries: u32,
 }
 
@@ -126,34 +132,46 @@ impl Default for Settings {
     }
 }
 
-/// The machine: all associations.
+/// The state machine of all associations.
 pub struct Machine {
     /// Profiles by name.
     pub profiles: BTreeMap<String, Profile>,
     /// Settings.
     pub settings: Settings,
-    /// Own private key.
+    /// Local private key.
     pub key: Option<Arc<PrivateKey>>,
-    /// Own certificate, and those between it and an authority.
+    /// Local certificate, and those between it and an authority.
     pub certificates: Vec<Certificate>,
     sas: BTreeMap<u32, Sa>,
     by_spi: HashMap<u64, u32>,
-    /// Associations that are not proved, by number and address of who began them.
+    /// Unauthenticated associations, by SPI and address of the initiator.
     by_peer: HashMap<(u64, IpAddr), u32>,
+    /// How many of these there are by source.
+    by_source: HashMap<IpAddr, usize>,
+    /// Numbers of ours of all children.
+    child_spis: HashSet<u32>,
     next: u32,
     next_child: u32,
     cookies: Cookies,
-    /// Values made ahead for first messages, by group.
+    /// Key exchange values generated in advance, by group.
     spares: HashMap<u16, (Private, Vec<u8>)>,
     acts: Vec<Act>,
     random: fn(&mut [u8]) -> bool,
 }
 
-/// Numbers of no associations: of values made ahead for a group.
+/// The part of an address that stands for its host: of IPv6, that of its network.
+pub fn source_of(addr: IpAddr) -> IpAddr {
+    match addr {
+        IpAddr::V4(_) => addr,
+        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// First job number that is no association's: jobs that generate values in advance.
 const SPARE: u32 = 0xffff_0000;
 
 impl Machine {
-    /// A machine without associations, and a source of random bytes.
+    /// Creates a machine without associations; `random` fills in random bytes.
     pub fn new(random: fn(&mut [u8]) -> bool) -> Self {
         Self {
             profiles: BTreeMap::new(),
@@ -163,6 +181,8 @@ impl Machine {
             sas: BTreeMap::new(),
             by_spi: HashMap::new(),
             by_peer: HashMap::new(),
+            by_source: HashMap::new(),
+            child_spis: HashSet::new(),
             next: 0,
             next_child: 0,
             cookies: Cookies::default(),
@@ -171,23 +191,27 @@ impl Machine {
             random,
         }
     }
-    /// What is to be done, in order.
+    /// Takes the pending actions, in order.
     pub fn take_acts(&mut self) -> Vec<Act> {
         std::mem::take(&mut self.acts)
     }
-    /// All associations, the youngest first.
+    /// All associations, the newest first.
     pub fn sas(&self) -> impl Iterator<Item = &Sa> {
         self.sas.values().rev().filter(|sa| sa.is_shown())
     }
-    /// The association of a number.
+    /// The association with the given index.
     pub fn sa(&self, index: u32) -> Option<&Sa> {
         self.sas.get(&index).filter(|sa| sa.is_shown())
     }
-    /// Whether there is nothing to look after.
+    /// Associations whose other end has proved nothing yet.
+    pub fn half_open(&self) -> usize {
+        self.by_peer.len()
+    }
+    /// Whether there are no associations and no pending work.
     pub fn is_idle(&self) -> bool {
         self.sas.is_empty()
     }
-    /// Takes a message.
+    /// Handles a received message.
     pub fn receive(&mut self, now: f64, ends: Ends, bytes: &[u8]) {
         let Ok(header) = Header::read(bytes) else {
             return self.count(ends.node, Noted::Malformed);
@@ -222,7 +246,6 @@ impl Machine {
         let Some(plain) = Self::open(sa, header, bytes, &content) else {
             return self.count(ends.node, Noted::Ignored);
         };
-        sa.heard = now;
         sa.ends.node = ends.node;
         let Some(plain) = plain else { return };
         match header.is_response() {
@@ -233,24 +256,30 @@ impl Machine {
             }
         }
     }
-    /// Has a value made ahead for a group whose values take long, so that an association begins at
+    /// Generates a key exchange value in advance for a slow group, so that associations start at
     /// once.
     pub fn prepare(&mut self, group: Group) {
         let number = group.number();
         if group.is_slow() && !self.spares.contains_key(&number) {
-            self.acts.push(Act::Compute(SPARE | u32::from(number), Job::Generate(group)));
+            self.acts.push(Act::Compute(SPARE | u32::from(number), Job::Generate(group), None));
         }
     }
-    /// Answers go to where a new request came from: who began may move to the other port, and a
-    /// translator may change its mind (section 2.23).
+    /// Responses follow the source of new requests: the initiator may change to the other port, and
+    /// a NAT may change its mapping (section 2.23). An unauthenticated association keeps its
+    /// address.
     fn follow(sa: &mut Sa, ends: &Ends, header: &Header) {
         let is_same = sa.ends.remote.0 == ends.remote.0;
         let may_move = sa.nat.1 && !sa.nat.0;
-        if header.id >= sa.expected && !sa.is_initiator && (is_same || may_move) {
-            (sa.ends.local.1, sa.ends.remote) = (ends.local.1, ends.remote);
+        if header.id < sa.expected || sa.is_initiator || !(is_same || may_move) {
+            return;
+        }
+        let to = (ends.local.1, ends.remote);
+        match sa.state {
+            State::Init if !is_same => sa.proved_from = Some(to),
+            _ => (sa.ends.local.1, sa.ends.remote) = to,
         }
     }
-    /// Public-key work of an association is done.
+    /// Handles the result of a public-key computation.
     pub fn done(&mut self, now: f64, index: u32, done: Done) {
         if index >= SPARE {
             if let Done::Generated(private, public) = done {
@@ -260,7 +289,10 @@ impl Machine {
         }
         self.drive(index, |machine, sa| {
             let Some(waiting) = sa.waiting.take() else { return };
-            machine.go_on(now, sa, waiting, done);
+            match done {
+                Done::Busy => machine.put_off(now, sa, waiting),
+                done => machine.go_on(now, sa, waiting, done),
+            }
             machine.ask_next(now, sa);
         });
     }
@@ -279,7 +311,7 @@ impl Machine {
             Waiting::ReplaceAnswer(id, plain) => self.answer_rekey(now, sa, (id, plain), done),
         }
     }
-    /// Lets `work` at an association; one that it leaves dead goes.
+    /// Runs `work` on an association and removes the association if it is dead afterwards.
     fn drive(&mut self, index: u32, work: impl FnOnce(&mut Self, &mut Sa)) {
         let Some(mut sa) = self.sas.remove(&index) else { return };
         work(self, &mut sa);
@@ -292,16 +324,41 @@ impl Machine {
     fn bury(&mut self, sa: &mut Sa) {
         self.drop_children(sa);
         self.by_spi.remove(&sa.own_spi());
+        self.forget_rekey(sa);
         self.forget_half_open(sa);
     }
     fn drop_children(&mut self, sa: &mut Sa) {
-        self.acts.extend(sa.children.drain(..).map(|child| Act::Remove(child.id)));
+        for child in sa.children.drain(..) {
+            self.child_spis.remove(&child.spi_in);
+            self.acts.push(Act::Remove(child.id));
+        }
     }
-    fn forget_half_open(&mut self, sa: &Sa) {
-        if !sa.is_initiator {
-            let key = (sa.spis.0, sa.ends.remote.0);
-            if self.by_peer.get(&key) == Some(&sa.index) {
-                self.by_peer.remove(&key);
+    fn note_half_open(&mut self, sa: &mut Sa) {
+        let key = (sa.spis.0, sa.ends.remote.0);
+        sa.half_open = Some(key);
+        self.by_peer.insert(key, sa.index);
+        *self.by_source.entry(source_of(key.1)).or_default() += 1;
+    }
+    fn forget_half_open(&mut self, sa: &mut Sa) {
+        let Some(key) = sa.half_open.take() else { return };
+        self.by_peer.remove(&key);
+        if let Entry::Occupied(mut of) = self.by_source.entry(source_of(key.1)) {
+            *of.get_mut() -= 1;
+            if *of.get() == 0 {
+                of.remove();
+            }
+        }
+    }
+    /// Forgets a replacement that is under way, and its number.
+    fn forget_rekey(&mut self, sa: &mut Sa) {
+        let asked = sa.request.take_if(|r| matches!(r.ask, Ask::Rekey { .. })).map(|r| r.ask);
+        let answered = match sa.waiting.take() {
+            Some(Waiting::Replaced(ask, _)) => Some(ask),
+            _ => None,
+        };
+        for ask in [asked, answered].into_iter().flatten() {
+            if let Ask::Rekey { spi, .. } = ask {
+                self.by_spi.remove(&spi);
             }
         }
     }
@@ -313,9 +370,11 @@ impl Machine {
     }
     fn compute(&mut self, sa: &mut Sa, job: Job, waiting: Waiting) {
         sa.waiting = Some(waiting);
-        self.acts.push(Act::Compute(sa.index, job));
+        let is_stranger = sa.state == State::Init && !sa.is_initiator;
+        let from = is_stranger.then(|| source_of(sa.ends.remote.0));
+        self.acts.push(Act::Compute(sa.index, job, from));
     }
-    /// A number for an association that no other one has here.
+    /// A new SPI for an association, unique among ours.
     fn new_spi(&mut self, index: u32) -> Option<u64> {
         for _ in 0..8 {
             let mut bytes = [0; 8];
@@ -328,11 +387,18 @@ impl Machine {
         }
         None
     }
-    /// A number for a child.
+    /// A new SPI for a child SA.
     fn new_child_spi(&mut self) -> u32 {
-        let mut bytes = [0; 4];
-        let _ = (self.random)(&mut bytes);
-        u32::from_be_bytes(bytes) | 0x8000_0000
+        let mut spi = 0;
+        for _ in 0..8 {
+            let mut bytes = [0; 4];
+            let _ = (self.random)(&mut bytes);
+            spi = u32::from_be_bytes(bytes) | 0x8000_0000;
+            if !self.child_spis.contains(&spi) {
+                break;
+            }
+        }
+        spi
     }
     fn nonce(&mut self) -> Vec<u8> {
         let mut nonce = vec![0; 32];
@@ -345,33 +411,54 @@ impl Machine {
             Some((sa.index, child.id))
         })
     }
-    /// The association and the child whose SPI of who began it is this one.
+    /// The association and the child SA with the given initiator SPI.
     pub fn child_of_spi(&self, spi: u32) -> Option<(u32, u32)> {
         let by = |spi: u32| self.find_child(|child| child.spis().0 == spi);
         by(spi.swap_bytes()).or_else(|| by(spi))
     }
-    /// The association whose number of who began it is this one, in either order of bytes.
+    /// The association with the given initiator SPI, in either byte order.
     pub fn sa_of_spi(&self, spi: u64) -> Option<u32> {
         let by = |spi: u64| self.sas().find(|sa| sa.spis.0 == spi).map(|sa| sa.index);
         by(spi.swap_bytes()).or_else(|| by(spi))
     }
-    /// Has a child be replaced.
+    /// Rekeys a child SA.
     pub fn rekey_child(&mut self, now: f64, (index, child): (u32, u32)) {
         self.demand(now, index, Task::RekeyChild(child));
     }
-    /// Has a child be deleted.
+    /// Deletes a child SA.
     pub fn delete_child(&mut self, now: f64, (index, child): (u32, u32)) {
         self.demand(now, index, Task::DeleteChild(child));
     }
-    /// Has an association be replaced.
+    /// Deletes a child that could not be installed, so that the other end knows.
+    pub fn reject_child(&mut self, now: f64, child: u32) {
+        let of = self.sas().find(|sa| sa.children.iter().any(|c| c.id == child));
+        if let Some(index) = of.map(|sa| sa.index) {
+            self.delete_child(now, (index, child));
+        }
+    }
+    /// Rekeys child SAs whose sequence numbers or bytes are nearly used up.
+    pub fn replace_spent(&mut self, now: f64, spent: &[u32]) {
+        if spent.is_empty() {
+            return;
+        }
+        for child in self.sas.values_mut().flat_map(|sa| &mut sa.children) {
+            if !child.is_spent && spent.contains(&child.id) {
+                child.is_spent = true;
+                child.rekey_at = now;
+            }
+        }
+    }
+    /// Rekeys an association.
     pub fn rekey(&mut self, now: f64, index: u32) {
         self.demand(now, index, Task::Rekey);
     }
-    /// Has an association be deleted: its children go at once.
+    /// Deletes an association; its child SAs are removed at once.
     pub fn delete(&mut self, now: f64, index: u32) {
         self.drive(index, |machine, sa| machine.say_delete(now, sa));
     }
 }
 
+#[cfg(test)]
+mod attacks;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Profiles: what an operator says of an association.
+//! Profiles: the configuration of associations.
 
 use std::net::IpAddr;
 
@@ -8,25 +8,25 @@ use crate::crypto::certificate::{Certificate, id_of};
 use crate::crypto::keys::Hidden;
 use crate::crypto::suite::{EspWish, IkeWish};
 
-/// How ends prove their identities.
+/// Authentication method and credential.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Auth {
-    /// The method, as messages name it: [`crate::codec::number::auth`].
+    /// The method, one of [`crate::codec::number::auth`].
     pub method: u8,
     /// The shared key, or the name of a file with certificates.
     pub data: Hidden,
-    /// It was written in base 16.
+    /// Whether it was given in hexadecimal.
     pub is_hex: bool,
-    /// The certificates in that file: the peer's, or those of authorities.
+    /// The certificates in that file: of the peer, or of authorities.
     pub certificates: Vec<Certificate>,
 }
 
-/// The other end of an association that begins here.
+/// Peer to initiate an association with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Responder {
-    /// The interface on the way to it.
+    /// Interface towards it.
     pub interface: u32,
-    /// Its address, or its name.
+    /// Its address or name.
     pub at: At,
 }
 
@@ -35,20 +35,20 @@ pub struct Responder {
 pub enum At {
     /// An address.
     Addr(IpAddr),
-    /// A name of the DNS.
+    /// A DNS name.
     Name(String),
 }
 
-/// How long children are used.
+/// Lifetime of child SAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
     /// Seconds; 0 for ever.
     pub seconds: u64,
-    /// Seconds of that left to chance.
+    /// Random part of it in seconds.
     pub jitter: u32,
-    /// Seconds for which the one before still receives.
+    /// Seconds for which a replaced child SA still receives.
     pub handover: u32,
-    /// Bytes; 0 for any number.
+    /// Bytes; 0 for unlimited.
     pub most_bytes: u64,
 }
 
@@ -57,35 +57,35 @@ pub struct Lifetime {
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// Proofs of identity.
+    /// Authentication; `None` until it is configured.
     pub auth: Option<Auth>,
-    /// Own identity, as it was written.
+    /// Local identity as configured.
     pub local_id: Option<Id>,
-    /// The other end's.
+    /// Identity of the peer.
     pub remote_id: Option<Id>,
-    /// Own traffic.
+    /// Local traffic selector.
     pub local_ts: Option<Selector>,
-    /// The other end's.
+    /// Traffic selector of the peer.
     pub remote_ts: Option<Selector>,
-    /// The other end.
+    /// The peer, if associations are initiated here.
     pub responder: Option<Responder>,
-    /// Algorithms of IKE.
+    /// IKE algorithms.
     pub ike: IkeWish,
-    /// Algorithms of ESP.
+    /// ESP algorithms.
     pub esp: EspWish,
-    /// How long children are used.
+    /// Lifetime of child SAs.
     pub lifetime: Lifetime,
-    /// ESP is over UDP in any case.
+    /// Whether ESP is always encapsulated in UDP.
     pub has_udp: bool,
-    /// NAT detection is disabled.
+    /// Whether NAT detection is disabled.
     pub is_natt_off: bool,
-    /// The port of ESP over UDP, if it is not 4500.
+    /// UDP port for encapsulated ESP, if it is not 4500.
     pub udp_port: Option<u16>,
-    /// The tunnel that is protected; one is made where there is none.
+    /// The protected tunnel; without one, a tunnel is created.
     pub tunnel: Option<u32>,
 }
 
-/// The identity in messages: an address may have been written as text.
+/// The identity as sent in messages, where an address configured as text is binary.
 pub fn on_wire(written: &Id) -> Id {
     let addr = || std::str::from_utf8(&written.data).ok()?.parse::<IpAddr>().ok();
     match written.kind {
@@ -99,16 +99,16 @@ fn fits(written: Option<&Id>, found: &Id) -> bool {
 }
 
 impl Profile {
-    /// Whether it is for an end with an identity that wants to speak with another one.
+    /// Whether it matches a peer's identity, and the local identity if the peer names one.
     pub fn is_for(&self, remote: &Id, local: Option<&Id>) -> bool {
         fits(self.remote_id.as_ref(), remote)
             && local.is_none_or(|local| fits(self.local_id.as_ref(), local))
     }
-    /// How well it is for them: the more it names, the better.
+    /// How specific the profile is: the number of identities that it names.
     pub fn closeness(&self) -> usize {
         usize::from(self.remote_id.is_some()) * 2 + usize::from(self.local_id.is_some())
     }
-    /// Own identity; the address where none is named.
+    /// The local identity; by default, the given address.
     pub fn own_id(&self, addr: IpAddr) -> Id {
         self.local_id.as_ref().map_or_else(|| id_of(addr), on_wire)
     }

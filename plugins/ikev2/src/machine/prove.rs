@@ -1,4 +1,4 @@
-//! IKE_AUTH of who began (RFC 7296 sections 1.2 and 2.15).
+//! IKE_AUTH as initiator (RFC 7296 sections 1.2 and 2.15).
 
 use subtle::ConstantTimeEq;
 
@@ -7,25 +7,24 @@ use super::waiting::{Plain, Waiting};
 use super::{Machine, Sa, State};
 use crate::codec::number::{X509, auth, exchange, notify, payload};
 use crate::codec::{Chain, Content, Id, Proposal, Selector};
-use crate::crypto::certificate;
-use crate::crypto::job::{Done, Job};
-use crate::crypto::keys::{shared_key_proof, signed};
+use crate::crypto::job::{Done, Job, Proof};
+use crate::crypto::keys::{Hidden, shared_key_proof, signed};
 
-/// Seconds until an association is replaced, and by how much chance makes that less.
+/// Seconds until an association is rekeyed.
 const LIFE: f64 = 86_400.0;
 const LIFE_JITTER: f64 = 3_600.0;
-/// Authorities that a request for certificates names at most.
+/// Limit of authorities in a certificate request.
 const MOST_AUTHORITIES: usize = 32;
 
-/// What a proof is right by.
+/// Outcome of checking the peer's authentication.
 pub(super) enum Right {
-    /// It is right.
+    /// The authentication is valid.
     Yes,
-    /// This work says so.
+    /// This computation decides.
     Ask(Job),
 }
 
-/// The bytes that the proof of an end is about.
+/// The bytes that one end's authentication covers.
 pub(super) fn proved_bytes(sa: &Sa, of_initiator: bool, id: &Id) -> Vec<u8> {
     let prf = sa.suite.map_or(0, |suite| suite.prf);
     let (message, nonce, p) = match of_initiator {
@@ -35,19 +34,31 @@ pub(super) fn proved_bytes(sa: &Sa, of_initiator: bool, id: &Id) -> Vec<u8> {
     signed(prf, message, nonce, p, &id.body())
 }
 
+/// Whether a proof is right.
+///
+/// # Errors
+/// In words, what is wrong with it.
+pub(super) fn verdict(done: &Done) -> Result<(), &str> {
+    match done {
+        Done::Verified => Ok(()),
+        Done::Refused(why) => Err(why),
+        _ => Err("it could not be checked"),
+    }
+}
+
 impl Machine {
-    /// Looks at the other end's proof of its identity.
+    /// Checks the peer's authentication.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// The reason why it is invalid, as text.
     pub(super) fn judge(&self, sa: &Sa, content: &Content<'_>, id: &Id) -> Result<Right, String> {
         let profile = self.profiles.get(&sa.profile).ok_or("its profile is gone")?;
         let wanted = profile.auth.as_ref().ok_or("the profile has no authentication")?;
-        let proof = content.auth.ok_or("it proves nothing")?;
+        let proof = content.auth.ok_or("it sent no authentication")?;
         let bytes = proved_bytes(sa, !sa.is_initiator, id);
         let is_shared = wanted.method == auth::SHARED_KEY;
         if is_shared != (proof.kind == auth::SHARED_KEY) {
-            return Err(format!("method {} is not the one of the profile", proof.kind));
+            return Err(format!("its authentication method {} is not the profile's", proof.kind));
         }
         if is_shared {
             let prf = sa.suite.map_or(0, |suite| suite.prf);
@@ -55,15 +66,19 @@ impl Machine {
             let is_right = bool::from(own.ct_eq(proof.data));
             return is_right.then_some(Right::Yes).ok_or("the shared keys differ".to_owned());
         }
-        let sent: Vec<_> =
-            content.certificates.iter().filter(|c| c.kind == X509).map(|c| c.data).collect();
-        let key = certificate::trusted(&wanted.certificates, &sent, id)?;
-        Ok(Right::Ask(Job::Verify(key, (proof.kind, proof.data.to_vec()), bytes)))
+        let sent = content.certificates.iter().filter(|c| c.kind == X509);
+        Ok(Right::Ask(Job::Verify(Box::new(Proof {
+            trusted: wanted.certificates.clone(),
+            sent: sent.map(|c| c.data.to_vec()).collect(),
+            id: id.clone(),
+            signature: (proof.kind, proof.data.to_vec()),
+            signed: bytes,
+        }))))
     }
-    /// Makes own proof of identity, or has it made.
+    /// Computes our authentication, or returns the job that computes it.
     ///
     /// # Errors
-    /// In words.
+    /// The reason, as text.
     pub(super) fn prove(&self, sa: &Sa, id: &Id) -> Result<Result<(u8, Vec<u8>), Job>, String> {
         let profile = self.profiles.get(&sa.profile).ok_or("its profile is gone")?;
         let wanted = profile.auth.as_ref().ok_or("the profile has no authentication")?;
@@ -73,10 +88,10 @@ impl Machine {
             let proof = shared_key_proof(prf, &wanted.data.0, &bytes);
             return Ok(Ok((auth::SHARED_KEY, proof)));
         }
-        let key = self.key.clone().ok_or("there is no own private key")?;
+        let key = self.key.clone().ok_or("no local private key is configured")?;
         Ok(Err(Job::Sign(key, bytes, sa.hashes.clone())))
     }
-    /// Whether the profile's ends prove themselves by signatures.
+    /// Whether the profile uses signatures.
     pub(super) fn signs(&self, sa: &Sa) -> bool {
         let profile = self.profiles.get(&sa.profile);
         let auth = profile.and_then(|p| p.auth.as_ref());
@@ -89,8 +104,8 @@ impl Machine {
             }
         }
     }
-    /// Asks for a certificate of the authorities that profiles trust, of one or, while it is not
-    /// known which it is, of all.
+    /// Requests a certificate from the authorities that the profile trusts, or all profiles while
+    /// the profile is not known.
     pub(super) fn push_request(&self, profile: Option<&str>, chain: &mut Chain) {
         let meant = self.profiles.values().filter(|p| profile.is_none_or(|name| p.name == name));
         let all = meant.filter_map(|p| p.auth.as_ref()).flat_map(|auth| &auth.certificates);
@@ -103,14 +118,14 @@ impl Machine {
             chain.push(payload::CERTIFICATE_REQUEST, &[&[X509], &hashes[..]].concat());
         }
     }
-    /// The secret is shared: who began proves itself.
+    /// Sends IKE_AUTH with our authentication, once the shared secret is computed.
     pub(super) fn prove_first(&mut self, now: f64, sa: &mut Sa, done: Done) {
         let Done::Shared(shared) = done else {
-            return self.give_up(sa, "the peer's public value is none");
+            return self.give_up(sa, "the peer's public value is invalid");
         };
         sa.origin.shared = shared;
         if !sa.make_keys(None, false) {
-            return self.give_up(sa, "keys do not fit");
+            return self.give_up(sa, "key lengths do not match the algorithms");
         }
         let Some(profile) = self.profiles.get(&sa.profile) else {
             return self.give_up(sa, "its profile is gone");
@@ -126,12 +141,12 @@ impl Machine {
     }
     pub(super) fn send_auth(&mut self, now: f64, sa: &mut Sa, done: Done) {
         let Done::Signed(method, proof) = done else {
-            return self.give_up(sa, "own key signs nothing");
+            return self.give_up(sa, "cannot sign with the local key");
         };
         sa.child_spi = self.new_child_spi();
         let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
         let Ok(offer) = profile.esp.offer(sa.child_spi, None) else {
-            return self.give_up(sa, "algorithms of ESP are not supported");
+            return self.give_up(sa, "the ESP algorithms are not supported");
         };
         let mut chain = Chain::default();
         if let Some(own) = &sa.ids.0 {
@@ -154,7 +169,7 @@ impl Machine {
         }
         self.ask(now, sa, exchange::IKE_AUTH, &chain, Ask::Auth);
     }
-    /// Whether there is another association with the same end.
+    /// Whether there is another association with the same peer.
     fn has_other(&self, sa: &Sa) -> bool {
         let is_same = |other: &Sa| {
             other.index != sa.index
@@ -163,7 +178,7 @@ impl Machine {
         };
         self.sas.values().any(is_same)
     }
-    /// The answer with the proof of the other end.
+    /// Handles the response with the peer's authentication.
     pub(super) fn take_auth_answer(
         &mut self,
         now: f64,
@@ -174,13 +189,13 @@ impl Machine {
         let why = content.error().map(|n| n.kind);
         let Some(id) = content.id_r.clone() else {
             let why = why.map_or("it sent no identity".to_owned(), |kind| match kind {
-                notify::AUTHENTICATION_FAILED => "authentication failed there".to_owned(),
-                kind => format!("it refuses with notify {kind}"),
+                notify::AUTHENTICATION_FAILED => "rejected by the peer".to_owned(),
+                kind => format!("refused with notify {kind}"),
             });
             return self.give_up(sa, &why);
         };
         if sa.ids.1.as_ref().is_some_and(|wanted| *wanted != id) {
-            return self.reject(now, sa, "its identity is another one");
+            return self.reject(now, sa, "its identity does not match the profile");
         }
         sa.ids.1 = Some(id.clone());
         match self.judge(sa, content, &id) {
@@ -190,18 +205,22 @@ impl Machine {
         }
     }
     pub(super) fn checked_answer(&mut self, now: f64, sa: &mut Sa, plain: &Plain, done: &Done) {
-        if !matches!(done, Done::Verified) {
-            return self.reject(now, sa, "its signature is wrong");
+        if let Err(why) = verdict(done) {
+            return self.reject(now, sa, why);
         }
         let Ok(content) = Content::read(plain.0, &plain.1) else { return };
         self.establish(now, sa);
         if let Err(why) = self.take_first_child(now, sa, &content) {
-            self.log(format!("{}: no child: {why}", sa.profile));
+            self.log(format!("{}: no child SA: {why}", sa.profile));
         }
     }
-    /// All is proved.
+    /// Marks an association as established after both ends have authenticated.
     pub(super) fn establish(&mut self, now: f64, sa: &mut Sa) {
         sa.state = State::Established;
+        if let Some(to) = sa.proved_from.take() {
+            (sa.ends.local.1, sa.ends.remote) = to;
+        }
+        sa.origin.shared = Hidden::default();
         sa.goes_at = None;
         sa.first = (Vec::new(), Vec::new());
         sa.rekey_at = now + LIFE - self.chance(LIFE_JITTER);
@@ -209,7 +228,7 @@ impl Machine {
         let (profile, remote) = (&sa.profile, sa.ends.remote.0);
         self.log(format!("{profile}: association with {remote} is established"));
     }
-    /// The other end's proof is wrong: it is told so.
+    /// Rejects the peer's authentication and notifies it.
     fn reject(&mut self, now: f64, sa: &mut Sa, why: &str) {
         self.log(format!("{}: {}: {why}", sa.profile, sa.ends.remote.0));
         let mut chain = Chain::default();

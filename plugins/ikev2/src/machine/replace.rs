@@ -1,6 +1,6 @@
-//! Associations replaced (RFC 7296 sections 1.3.2 and 2.8): the children go over to the new one.
+//! Rekeying of associations (RFC 7296 sections 1.3.2 and 2.8): child SAs move to the new one.
 
-use super::ask::Ask;
+use super::ask::{Ask, Task};
 use super::waiting::{Plain, Waiting};
 use super::{Machine, Noted, Sa, State};
 use crate::codec::number::{exchange, notify, payload};
@@ -9,9 +9,9 @@ use crate::crypto::job::{Done, Job};
 use crate::crypto::keys::Hidden;
 use crate::crypto::suite::Suite;
 
-/// Seconds until the next try, where the other end could not do it now.
+/// Seconds until the next attempt after the peer reported a temporary failure.
 const LATER: f64 = 10.0;
-/// Seconds for which an association that was replaced waits for its deletion.
+/// Seconds after which a replaced association is deleted in any case.
 const LAST: f64 = 60.0;
 
 fn push_values(chain: &mut Chain, suite: &Suite, public: &[u8], nonce: &[u8]) {
@@ -21,16 +21,18 @@ fn push_values(chain: &mut Chain, suite: &Suite, public: &[u8], nonce: &[u8]) {
 }
 
 impl Machine {
-    /// Begins to replace an association.
+    /// Starts to rekey an association.
     pub(super) fn begin_rekey(&mut self, sa: &mut Sa) {
         if let Some(suite) = sa.suite {
             self.compute(sa, Job::Generate(suite.group), Waiting::Replace);
         }
     }
     pub(super) fn send_rekey(&mut self, now: f64, sa: &mut Sa, done: Done) {
-        let (Some(suite), Done::Generated(private, public)) = (sa.suite, done) else { return };
-        // Until the answer comes the number is the old association's.
-        let Some(spi) = self.new_spi(sa.index) else { return };
+        let (Some(suite), Done::Generated(private, public)) = (sa.suite, done) else {
+            return self.rekey_later(now, sa);
+        };
+        // Until the response arrives, the new SPI belongs to the old association.
+        let Some(spi) = self.new_spi(sa.index) else { return self.rekey_later(now, sa) };
         let nonce = self.nonce();
         let offer = suite.accept(1, spi.to_be_bytes().to_vec());
         let mut chain = Chain::default();
@@ -54,8 +56,7 @@ impl Machine {
             }
             _ => {
                 self.by_spi.remove(spi);
-                sa.rekey_at = now + LATER + self.chance(LATER);
-                return;
+                return self.rekey_later(now, sa);
             }
         };
         self.compute(sa, job, Waiting::Replaced(ask, plain));
@@ -63,25 +64,29 @@ impl Machine {
     pub(super) fn replaced(&mut self, now: f64, sa: &mut Sa, ask: Ask, plain: &Plain, done: Done) {
         let Ask::Rekey { spi, nonce, group, .. } = ask else { return };
         self.by_spi.remove(&spi);
-        let Ok(content) = Content::read(plain.0, &plain.1) else { return };
-        let Done::Shared(shared) = done else { return };
+        let (Ok(content), Done::Shared(shared)) = (Content::read(plain.0, &plain.1), done) else {
+            return self.rekey_later(now, sa);
+        };
         let chosen = content.proposals.as_deref().and_then(<[_]>::first);
         let suite = chosen.and_then(|p| Suite::choose(p, Some(group.number()), |_| true));
         let other = chosen.and_then(|p| p.spi.first_chunk()).map(|spi| u64::from_be_bytes(*spi));
         let (Some(suite), Some(other), Some(theirs)) = (suite, other, content.nonce) else {
-            sa.rekey_at = now + LATER;
-            return;
+            return self.rekey_later(now, sa);
         };
         let (spis, nonces) = ((spi, other), (nonce, theirs.to_vec()));
-        if let Some(mut new) = self.successor(now, sa, true, suite, (spis, nonces), shared) {
-            new.heard = now;
-            self.sas.insert(new.index, new);
-            // Who replaced it deletes it.
-            sa.tasks.clear();
-            self.say_delete(now, sa);
-        }
+        let new = self.successor(now, sa, true, suite, (spis, nonces), shared);
+        let Some(mut new) = new else { return self.rekey_later(now, sa) };
+        new.heard = now;
+        self.sas.insert(new.index, new);
+        // Who replaced it deletes it.
+        sa.tasks.clear();
+        self.say_delete(now, sa);
     }
-    /// The association that takes the place of one, with its children.
+    /// The association is replaced at another try.
+    pub(super) fn rekey_later(&mut self, now: f64, sa: &mut Sa) {
+        sa.rekey_at = now + LATER + self.chance(LATER);
+    }
+    /// The association that replaces another one and takes over its child SAs.
     fn successor(
         &mut self,
         now: f64,
@@ -101,10 +106,11 @@ impl Machine {
         if !new.make_keys(Some((old, &sa.keys.d)), false) {
             return None;
         }
+        new.origin.shared = Hidden::default();
         self.next += 1;
         self.by_spi.insert(new.own_spi(), index);
         new.profile.clone_from(&sa.profile);
-        // Identities are those of the same ends, whoever began.
+        // The identities stay with their ends, although the roles may have changed.
         new.ids = match sa.is_initiator == is_initiator {
             true => sa.ids.clone(),
             false => (sa.ids.1.clone(), sa.ids.0.clone()),
@@ -114,17 +120,19 @@ impl Machine {
         new.hashes.clone_from(&sa.hashes);
         new.takes_parts = sa.takes_parts;
         new.children = std::mem::take(&mut sa.children);
+        // Those that were to be replaced still are.
+        new.tasks.extend(sa.tasks.drain(..).filter(|t| matches!(t, Task::RekeyChild(_))));
         new.rekey_at = now + 86_400.0 - self.chance(3_600.0);
-        self.log(format!("{}: association with {} is replaced", sa.profile, sa.ends.remote.0));
+        self.log(format!("{}: association with {} is rekeyed", sa.profile, sa.ends.remote.0));
         Some(new)
     }
-    /// The other end replaces the association.
+    /// Handles the peer's request to rekey the association.
     pub(super) fn take_rekey(&mut self, now: f64, sa: &mut Sa, (id, plain): (u32, Plain)) {
         let of = (exchange::CREATE_CHILD_SA, id);
         self.count(sa.ends.node, Noted::Rekey);
         sa.stats.rekeys = sa.stats.rekeys.saturating_add(1);
-        // Both at a time: each tries later, at a time left to chance; so does who has a child
-        // made or deleted meanwhile (section 2.25.2).
+        // If both ends rekey at once, each retries after a random time; the same if a child SA
+        // is being created or deleted (section 2.25.2).
         let is_busy = sa
             .request
             .as_ref()
@@ -175,7 +183,9 @@ impl Machine {
         };
         let other = proposal.spi.first_chunk().map_or(0, |spi| u64::from_be_bytes(*spi));
         let nonce = self.nonce();
-        let Some(spi) = self.new_spi(self.next) else { return };
+        let Some(spi) = self.new_spi(self.next) else {
+            return self.refuse(now, sa, of, notify::TEMPORARY_FAILURE);
+        };
         let mut chain = Chain::default();
         let accept = suite.accept(proposal.number, spi.to_be_bytes().to_vec());
         chain.push(payload::SA, &Proposal::body(&[accept]));

@@ -1,4 +1,4 @@
-//! An IKE association and its children.
+//! An IKE association and its child SAs.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -12,89 +12,91 @@ use crate::crypto::keys::{ChildKey, Hidden, Keys, Origin};
 use crate::crypto::seal::Seal;
 use crate::crypto::suite::{EspSuite, Suite};
 
-/// The ends of an association, as datagrams have them.
+/// Addresses and ports of the two ends of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Own address and port.
+    /// Local address and port.
     pub local: (IpAddr, u16),
-    /// The other end's.
+    /// The peer's address and port.
     pub remote: (IpAddr, u16),
-    /// The table that leads to it.
+    /// The routing table for packets to the peer.
     pub table: u16,
-    /// The interface that it came by.
+    /// The interface that received the last message.
     pub interface: u32,
-    /// The node that it came by, for counters.
+    /// The node that received it, for counters.
     pub node: usize,
 }
 
-/// Port of IKE over which ESP may travel as well.
+/// UDP port shared by IKE and encapsulated ESP.
 pub const NATT_PORT: u16 = 4500;
-/// Port of IKE.
+/// UDP port of IKE.
 pub const PORT: u16 = 500;
 
 /// States of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Keys are exchanged, identities are not proved.
+    /// IKE_SA_INIT; the peer is not authenticated.
     Init,
-    /// All is proved.
+    /// Both ends are authenticated.
     Established,
-    /// A proof was wrong.
+    /// Authentication failed.
     Failed,
-    /// It was replaced, and waits for its deletion.
+    /// Rekeyed, and waiting to be deleted.
     Replaced,
-    /// It is deleted; the other end may ask again.
+    /// Deleted; retransmitted requests are still answered.
     Closing,
-    /// It goes.
+    /// To be removed.
     Dead,
 }
 
-/// Numbers of messages, for who asks.
+/// Message counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Signs of life.
+    /// Liveness checks.
     pub keepalives: u16,
-    /// Requests to replace keys.
+    /// Rekey requests.
     pub rekeys: u16,
-    /// First requests.
+    /// IKE_SA_INIT requests.
     pub inits: u16,
-    /// Proofs of identity.
+    /// IKE_AUTH requests.
     pub auths: u16,
-    /// Requests that came again.
+    /// Retransmitted requests.
     pub retransmits: u16,
-    /// First requests that came again.
+    /// Retransmitted IKE_SA_INIT requests.
     pub init_retransmits: u16,
 }
 
-/// A child: a pair of associations of ESP.
+/// A child SA: a pair of ESP SAs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Child {
-    /// Its number, among all.
+    /// Number, unique among all child SAs.
     pub id: u32,
-    /// The exchange that made it began here.
+    /// Whether we initiated the exchange that created it.
     pub is_initiator: bool,
-    /// SPI of what comes in, and of what goes out.
+    /// Inbound SPI.
     pub spi_in: u32,
-    /// SPI of what goes out.
+    /// Outbound SPI.
     pub spi_out: u32,
     /// Algorithms.
     pub suite: EspSuite,
-    /// Keys from who began the exchange, and from the other end.
+    /// Keys from the exchange's initiator, and from its responder.
     pub keys: (ChildKey, ChildKey),
-    /// Traffic of who began the exchange, and of the other end.
+    /// Traffic of the exchange's initiator, and of its responder.
     pub ts: (Vec<Selector>, Vec<Selector>),
-    /// When it was made.
+    /// Time of creation.
     pub born: f64,
-    /// When it is to be replaced.
+    /// Time to rekey.
     pub rekey_at: f64,
-    /// It was replaced, and goes then.
+    /// Time of removal, once it is replaced.
     pub goes_at: Option<f64>,
-    /// It was replaced by us, who delete it.
+    /// Whether we have replaced it and so delete it.
     pub is_replaced_here: bool,
+    /// Most of its numbers or bytes are used up: it is being replaced.
+    pub is_spent: bool,
 }
 
 impl Child {
-    /// SPIs as who began the exchange and the other end have them.
+    /// SPIs of the exchange's initiator and of its responder.
     pub fn spis(&self) -> (u32, u32) {
         if self.is_initiator { (self.spi_in, self.spi_out) } else { (self.spi_out, self.spi_in) }
     }
@@ -102,13 +104,13 @@ impl Child {
 
 /// An association.
 pub struct Sa {
-    /// Its number, for who asks.
+    /// Index in commands and API messages.
     pub index: u32,
-    /// It began here.
+    /// Whether we are the initiator.
     pub is_initiator: bool,
-    /// Numbers of who began and of the other end.
+    /// SPIs of the initiator and of the responder.
     pub spis: (u64, u64),
-    /// Name of the profile; empty while it is not known.
+    /// Name of the profile; empty while it is unknown.
     pub profile: String,
     /// Its ends.
     pub ends: Ends,
@@ -118,63 +120,68 @@ pub struct Sa {
     pub suite: Option<Suite>,
     /// Keys.
     pub keys: Keys,
-    /// What the keys were made of.
+    /// Input that the keys were derived from.
     pub origin: Origin,
-    /// Nonces of the last exchange that had some, of who began it and of the other end.
+    /// Nonces of the latest key exchange, of its initiator and of its responder.
     pub nonces: (Vec<u8>, Vec<u8>),
-    /// Sealing and opening.
+    /// Outbound and inbound encryption.
     pub(super) seals: Option<(Seal, Seal)>,
-    /// First messages of who began and of the other end, which are proved.
+    /// IKE_SA_INIT messages of the initiator and of the responder; authentication covers them.
     pub(super) first: (Vec<u8>, Vec<u8>),
-    /// Identities of who began and of the other end.
+    /// Identities of the initiator and of the responder.
     pub ids: (Option<Id>, Option<Id>),
-    /// Counts of messages.
+    /// Message counts.
     pub stats: Stats,
-    /// When it was made.
+    /// Time of creation.
     pub born: f64,
-    /// Its children.
+    /// Child SAs.
     pub children: Vec<Child>,
-    /// Own address and the other end's are translated.
+    /// Whether our address and the peer's address are translated.
     pub nat: (bool, bool),
-    /// Hashes that the other end has for signatures.
+    /// Hash algorithms that the peer supports for signatures.
     pub(super) hashes: Vec<u16>,
-    /// The other end takes messages in parts.
+    /// Whether the peer supports fragmented messages.
     pub(super) takes_parts: bool,
-    /// Number of the next request.
+    /// Message ID of our next request.
     pub(super) next_id: u32,
-    /// The request that is not answered.
+    /// The outstanding request.
     pub(super) request: Option<Request>,
-    /// Requests that wait for that.
+    /// Requests queued behind it.
     pub(super) tasks: VecDeque<super::ask::Task>,
-    /// Number of the next request of the other end.
+    /// Message ID of the peer's next request.
     pub(super) expected: u32,
-    /// The last answer, with its number.
+    /// The last response, with its message ID.
     pub(super) answer: Option<(u32, Vec<Vec<u8>>)>,
-    /// Public-key work under way.
+    /// The running public-key computation.
     pub(super) waiting: Option<Waiting>,
-    /// Parts of a message that came.
+    /// Received fragments of a message.
     pub(super) parts: Parts,
-    /// When the other end was heard.
+    /// Time of the last message from the peer.
     pub(super) heard: f64,
-    /// When something was sent.
+    /// Time of the last message to the peer.
     pub(super) sent: f64,
-    /// When it is to be replaced.
+    /// Time to rekey.
     pub(super) rekey_at: f64,
-    /// When it goes, whatever it waits for.
+    /// Time of removal in any case.
     pub(super) goes_at: Option<f64>,
     /// Private value of the key exchange.
     pub(super) private: Option<Private>,
-    /// The group of the first message, and its public value.
+    /// The group of our IKE_SA_INIT request.
     pub(super) first_group: Option<crate::crypto::group::Group>,
     /// Public value of the key exchange.
     pub(super) public: Vec<u8>,
-    /// The other end looks for translators.
+    /// The key of this association among those that are not proved.
+    pub(super) half_open: Option<(u64, IpAddr)>,
+    /// Own port and the other end of the request that is to prove an identity, where they are not
+    /// those of the first message.
+    pub(super) proved_from: Option<(u16, (IpAddr, u16))>,
+    /// Whether the peer supports NAT detection.
     pub(super) has_nat_notify: bool,
-    /// Cookie to be sent back.
+    /// Cookie to return to the peer.
     pub(super) cookie: Vec<u8>,
-    /// First messages made so far.
+    /// Number of IKE_SA_INIT requests so far.
     pub(super) tries: u32,
-    /// Number of ours for the first child.
+    /// Our SPI for the first child SA.
     pub(super) child_spi: u32,
 }
 
@@ -214,26 +221,28 @@ impl Sa {
             private: None,
             first_group: None,
             public: Vec::new(),
+            half_open: None,
+            proved_from: None,
             has_nat_notify: false,
             cookie: Vec::new(),
             tries: 0,
             child_spi: 0,
         }
     }
-    /// Own number.
+    /// Our SPI.
     pub fn own_spi(&self) -> u64 {
         if self.is_initiator { self.spis.0 } else { self.spis.1 }
     }
-    /// Whether operators see it.
+    /// Whether commands and API messages list it.
     pub fn is_shown(&self) -> bool {
         !matches!(self.state, State::Closing | State::Dead)
     }
-    /// Own identity and the other end's.
+    /// Our identity and the peer's.
     pub fn own_ids(&self) -> (Option<&Id>, Option<&Id>) {
         let (i, r) = (self.ids.0.as_ref(), self.ids.1.as_ref());
         if self.is_initiator { (i, r) } else { (r, i) }
     }
-    /// Makes keys and what seals with them; whether they fit.
+    /// Derives the keys and sets up encryption; false if the lengths are wrong.
     pub(super) fn make_keys(&mut self, old: Option<(u16, &Hidden)>, is_whole: bool) -> bool {
         let Some(suite) = self.suite else { return false };
         self.origin.spis = self.spis;
@@ -247,7 +256,7 @@ impl Sa {
         };
         self.seals.is_some()
     }
-    /// The child that is used, of those that replace one another.
+    /// Child SAs that have not been replaced.
     pub fn live(&self) -> impl Iterator<Item = &Child> {
         self.children.iter().filter(|child| child.goes_at.is_none())
     }

@@ -1,4 +1,4 @@
-//! Two machines, one at each end, over a wire that loses, repeats and reorders.
+//! Tests of two machines connected by a link that loses, duplicates and reorders messages.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -21,36 +21,38 @@ fn selector(from: &str, to: &str) -> Selector {
     Selector { protocol: 0, ports: (0, u16::MAX), addrs }
 }
 
-fn name(text: &str) -> Option<Id> {
+pub fn name(text: &str) -> Option<Id> {
     Some(Id { kind: id::FQDN, data: text.as_bytes().to_vec() })
 }
 
-/// An end: a machine, and what it did.
-struct End {
-    machine: Machine,
-    installed: Vec<Install>,
-    removed: Vec<u32>,
-    log: Vec<String>,
-    counts: Vec<Noted>,
-    sent: Vec<Vec<u8>>,
+/// One end: a machine and the actions it has returned.
+pub struct End {
+    pub machine: Machine,
+    pub installed: Vec<Install>,
+    pub removed: Vec<u32>,
+    pub log: Vec<String>,
+    pub counts: Vec<Noted>,
+    pub sent: Vec<Vec<u8>>,
 }
 
-/// A message on its way: whether to the second end, its ends there, its bytes.
-type Flying = (bool, Ends, Vec<u8>);
+/// A message in flight: whether it goes to the second end, the ends as seen there, and its bytes.
+pub type Flying = (bool, Ends, Vec<u8>);
 
-struct Pair {
-    ends: [End; 2],
-    now: f64,
-    wire: VecDeque<Flying>,
-    /// Translates addresses of the first end.
-    nat: Option<(IpAddr, u16)>,
-    /// Of 100 messages so many are lost, repeated, and put back.
-    trouble: [u64; 3],
-    seed: u64,
+pub struct Pair {
+    pub ends: [End; 2],
+    pub now: f64,
+    pub wire: VecDeque<Flying>,
+    /// Whether a NAT translates the address of the first end.
+    pub nat: Option<(IpAddr, u16)>,
+    /// Percentage of messages lost, duplicated and reordered.
+    pub trouble: [u64; 3],
+    pub seed: u64,
+    /// Jobs of each end that there is no room for.
+    pub busy: [u32; 2],
 }
 
 impl Pair {
-    fn new(change: impl Fn(usize, &mut Profile)) -> Self {
+    pub fn new(change: impl Fn(usize, &mut Profile)) -> Self {
         let end = |at: usize| {
             let mut machine = Machine::new(fill);
             let (own, other) = if at == 0 { ("a.test", "b.test") } else { ("b.test", "a.test") };
@@ -79,16 +81,16 @@ impl Pair {
             End { machine, installed, removed, log, counts, sent }
         };
         let (wire, trouble) = (VecDeque::new(), [0; 3]);
-        Self { ends: [end(0), end(1)], now: 1.0, wire, nat: None, trouble, seed: 7 }
+        Self { ends: [end(0), end(1)], now: 1.0, wire, nat: None, trouble, seed: 7, busy: [0; 2] }
     }
-    fn plain() -> Self {
+    pub fn plain() -> Self {
         Self::new(|_, _| ())
     }
-    fn random(&mut self) -> u64 {
+    pub fn random(&mut self) -> u64 {
         self.seed = self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         self.seed >> 33
     }
-    fn initiate(&mut self) -> u32 {
+    pub fn initiate(&mut self) -> u32 {
         let ends = Ends {
             local: (A.parse().unwrap(), PORT),
             remote: (B.parse().unwrap(), PORT),
@@ -100,8 +102,8 @@ impl Pair {
         self.settle(0);
         index
     }
-    /// Does what an end wants done.
-    fn settle(&mut self, at: usize) {
+    /// Runs the pending actions of one end.
+    pub fn settle(&mut self, at: usize) {
         loop {
             let acts = self.ends[at].machine.take_acts();
             if acts.is_empty() {
@@ -112,7 +114,7 @@ impl Pair {
             }
         }
     }
-    fn carry_out(&mut self, at: usize, act: Act) {
+    pub fn carry_out(&mut self, at: usize, act: Act) {
         let now = self.now;
         let end = &mut self.ends[at];
         match act {
@@ -130,7 +132,11 @@ impl Pair {
                 }
                 self.wire.push_back((at == 0, there, bytes));
             }
-            Act::Compute(sa, job) => end.machine.done(now, sa, job.run()),
+            Act::Compute(sa, ..) if self.busy[at] > 0 => {
+                self.busy[at] -= 1;
+                end.machine.done(now, sa, Done::Busy);
+            }
+            Act::Compute(sa, job, _) => end.machine.done(now, sa, job.run()),
             Act::Install(child) => end.installed.push(*child),
             Act::Remove(child) => end.removed.push(child),
             Act::Count(_, what) => end.counts.push(what),
@@ -138,8 +144,8 @@ impl Pair {
             Act::Keepalive(_) => (),
         }
     }
-    /// Delivers what is on the wire.
-    fn deliver(&mut self) {
+    /// Delivers all messages in flight.
+    pub fn deliver(&mut self) {
         for _ in 0..2000 {
             let Some((to_second, ends, bytes)) = self.wire.pop_front() else { return };
             let [lost, again, late] = self.trouble;
@@ -159,8 +165,8 @@ impl Pair {
         }
         panic!("messages without end");
     }
-    /// Lets time pass.
-    fn pass(&mut self, seconds: f64) {
+    /// Advances the time.
+    pub fn pass(&mut self, seconds: f64) {
         let end = self.now + seconds;
         while self.now < end {
             self.now += 0.5;
@@ -171,16 +177,16 @@ impl Pair {
             self.deliver();
         }
     }
-    fn sas(&self, at: usize) -> Vec<&Sa> {
+    pub fn sas(&self, at: usize) -> Vec<&Sa> {
         self.ends[at].machine.sas().collect()
     }
-    fn only(&self, at: usize) -> &Sa {
+    pub fn only(&self, at: usize) -> &Sa {
         let all = self.sas(at);
         assert_eq!(all.len(), 1, "{:?}", self.ends[at].log);
         all[0]
     }
-    /// Both ends have one association with one child, and agree about both.
-    fn assert_agreed(&self) {
+    /// Asserts that both ends have one association with one child SA, and agree about both.
+    pub fn assert_agreed(&self) {
         let (a, b) = (self.only(0), self.only(1));
         assert_eq!((a.state, b.state), (State::Established, State::Established));
         assert_eq!((a.spis, &a.keys, &a.ids), (b.spis, &b.keys, &b.ids));
@@ -189,12 +195,29 @@ impl Pair {
         let (ca, cb) = (ca[0], cb[0]);
         assert_eq!((ca.spi_in, ca.spi_out), (cb.spi_out, cb.spi_in));
         assert_eq!((&ca.keys, &ca.ts), (&cb.keys, &cb.ts));
+        assert!(ca.suite.has_esn && cb.suite.has_esn);
         let found = |at: usize, child: &Child| {
             self.ends[at].installed.iter().find(|i| i.child == child.id).unwrap().clone()
         };
         let (ia, ib) = (found(0, ca), found(1, cb));
         assert_eq!((&ia.keys.0, &ia.keys.1), (&ib.keys.1, &ib.keys.0));
         assert_ne!(ia.keys.0, ia.keys.1);
+    }
+}
+
+/// The child that an end uses.
+pub fn child_of(pair: &Pair, at: usize) -> u32 {
+    pair.only(at).live().next().unwrap().id
+}
+
+/// Ends of a message to the second end, from an address.
+pub fn to_second(from: [u8; 4]) -> Ends {
+    Ends {
+        local: (B.parse().unwrap(), PORT),
+        remote: (from.into(), PORT),
+        table: 0,
+        interface: 1,
+        node: 0,
     }
 }
 
@@ -228,7 +251,7 @@ fn nothing_is_left_to_chance_by_a_wire_that_loses_repeats_and_reorders() {
     for seed in 0..30 {
         let mut pair = Pair::plain();
         (pair.seed, pair.trouble) = (seed * 77 + 1, [10, 25, 25]);
-        // Who asks for signs of life gives up sooner.
+        // The end that checks for liveness gives up sooner.
         pair.ends.iter_mut().for_each(|end| end.machine.settings.asks_silent = false);
         pair.initiate();
         pair.deliver();
@@ -272,7 +295,7 @@ fn wrong_keys_and_identities_are_refused_at_both_ends() {
     });
     pair.initiate();
     pair.deliver();
-    assert!(pair.ends[1].log.iter().any(|l| l.contains("no profile is for `a.test'")));
+    assert!(pair.ends[1].log.iter().any(|l| l.contains("no profile matches `a.test'")));
     pair.pass(40.0);
     assert!(pair.ends.iter().all(|end| end.installed.is_empty()));
 }
@@ -448,26 +471,23 @@ fn both_replace_the_association_at_a_time_and_one_is_left() {
 #[test]
 fn cookies_are_asked_for_in_a_flood_and_a_good_end_still_comes_in() {
     let mut pair = Pair::plain();
-    let to_b = |from: [u8; 4]| Ends {
-        local: (B.parse().unwrap(), PORT),
-        remote: (from.into(), PORT),
-        table: 0,
-        interface: 1,
-        node: 0,
-    };
     pair.initiate();
     let first = pair.wire.pop_front().unwrap().2;
     for n in 0..1000_u32 {
         let mut forged = first.clone();
         forged[..4].copy_from_slice(&n.to_be_bytes());
-        pair.ends[1].machine.receive(pair.now, to_b([198, 18, (n >> 8) as u8, n as u8]), &forged);
+        pair.ends[1].machine.receive(
+            pair.now,
+            to_second([198, 18, (n >> 8) as u8, n as u8]),
+            &forged,
+        );
         pair.settle(1);
     }
     assert_eq!(pair.sas(1).len(), HALF_OPEN_COOKIES);
-    // Who gets no cookie gets nothing longer than what it sent.
+    // Without a cookie, the response is no longer than the request.
     assert!(pair.ends[1].sent.iter().all(|answer| answer.len() <= first.len() + 256));
     pair.wire.clear();
-    pair.ends[1].machine.receive(pair.now, to_b([10, 0, 0, 1]), &first);
+    pair.ends[1].machine.receive(pair.now, to_second([10, 0, 0, 1]), &first);
     pair.settle(1);
     pair.deliver();
     let is_in = |sa: &&Sa| sa.state == State::Established;
@@ -510,13 +530,7 @@ fn long_messages_travel_in_parts() {
     let parts = Machine::seal(sa, &header, &chain);
     assert_eq!(parts.len(), 5);
     assert!(parts.iter().all(|part| part.len() < 1232));
-    let ends = Ends {
-        local: (B.parse().unwrap(), PORT),
-        remote: (A.parse().unwrap(), PORT),
-        table: 0,
-        interface: 1,
-        node: 0,
-    };
+    let ends = to_second([10, 0, 0, 1]);
     for part in parts.iter().rev().chain(&parts[..1]) {
         pair.ends[1].machine.receive(pair.now, ends, part);
         pair.settle(1);
@@ -525,7 +539,7 @@ fn long_messages_travel_in_parts() {
     assert_eq!(answers, 1);
 }
 
-/// An empty request of the first end, with this number.
+/// An empty request of the first end with the given message ID.
 fn empty_request(pair: &Pair, number: u32) -> Vec<u8> {
     let sa = pair.ends[0].machine.sas.values().next().unwrap();
     let header = Header {
@@ -544,13 +558,7 @@ fn numbers_may_be_ahead() {
     let mut pair = Pair::plain();
     pair.initiate();
     pair.deliver();
-    let ends = Ends {
-        local: (B.parse().unwrap(), PORT),
-        remote: (A.parse().unwrap(), PORT),
-        table: 0,
-        interface: 1,
-        node: 0,
-    };
+    let ends = to_second([10, 0, 0, 1]);
     let next = pair.only(1).expected;
     let answered = |pair: &mut Pair, number: u32| {
         let before = pair.ends[1].sent.len();
@@ -571,14 +579,14 @@ fn keys_of_whole_nonces_are_taken() {
     let cmac = IkeWish { encr: 12, bits: 256, integ: 12, prf: 8, group: 31 };
     let mut pair = Pair::new(|_, p| p.ike = cmac);
     pair.initiate();
-    // The answer to the first message makes the keys: as the original does, for the second one.
+    // The response makes the machine derive its keys the way VPP does.
     let (_, ends, first) = pair.wire.pop_front().unwrap();
     pair.ends[1].machine.receive(pair.now, ends, &first);
     pair.settle(1);
     let (_, ends, answer) = pair.wire.pop_front().unwrap();
     pair.ends[0].machine.receive(pair.now, ends, &answer);
     let acts = pair.ends[0].machine.take_acts();
-    let Some(Act::Compute(index, job)) = acts.into_iter().next() else { panic!("no work") };
+    let Some(Act::Compute(index, job, _)) = acts.into_iter().next() else { panic!("no work") };
     let sa = pair.ends[0].machine.sas.get_mut(&index).unwrap();
     let (half, whole) = {
         let Done::Shared(shared) = job.run() else { panic!("no secret") };
@@ -626,7 +634,7 @@ fn messages_with_any_byte_changed_do_nothing() {
             forged[at] ^= 1 << (at % 8);
             let end = usize::from(*to_second);
             pair.ends[end].machine.receive(pair.now, *ends, &forged);
-            // To the wrong end, and back to where it came from.
+            // To the wrong end, and back to the sender.
             pair.ends[1 - end].machine.receive(pair.now, *ends, bytes);
             pair.settle(0);
             pair.settle(1);

@@ -1,14 +1,14 @@
-//! Timers: requests repeated, silent ends asked, associations and children replaced (RFC 7296
+//! Timers: retransmissions, liveness checks, rekeying of associations and child SAs (RFC 7296
 //! section 2.4).
 
 use super::ask::{Ask, GROWTH, TRIES, Task};
 use super::{Act, Machine, Sa, State};
 
-/// Seconds between bytes that keep a translator's mapping (RFC 3948 section 4).
+/// Seconds between NAT keepalives (RFC 3948 section 4).
 const KEEPALIVE: f64 = 20.0;
 
 impl Machine {
-    /// Does what is due.
+    /// Handles all timers that have expired.
     pub fn tick(&mut self, now: f64) {
         let all: Vec<_> = self.sas.keys().copied().collect();
         for index in all {
@@ -19,7 +19,7 @@ impl Machine {
         if sa.goes_at.is_some_and(|time| time <= now) {
             if sa.state == State::Init {
                 let (profile, remote) = (&sa.profile, sa.ends.remote.0);
-                self.log(format!("{profile}: {remote}: no association in time"));
+                self.log(format!("{profile}: {remote}: association timed out"));
             }
             return sa.state = State::Dead;
         }
@@ -43,7 +43,7 @@ impl Machine {
         }
         self.ask_next(now, sa);
     }
-    /// Sends a request again that is not answered, or gives up.
+    /// Retransmits the outstanding request, or gives up.
     fn repeat(&mut self, now: f64, sa: &mut Sa) {
         let Some(request) = &mut sa.request else { return };
         if request.again > now {

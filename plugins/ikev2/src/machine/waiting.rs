@@ -1,36 +1,65 @@
-//! Public-key work that an association waits for.
+//! Steps of an association that wait for a public-key computation.
 
 use super::ask::Ask;
+use super::{Machine, Noted, Sa, State};
+use crate::codec::number::{exchange, notify};
 
-/// Sealed payloads of a message: kind of the first, and their bytes.
+/// Decrypted payloads of a message: type of the first, and all bytes.
 pub type Plain = (u8, Vec<u8>);
 
-/// What goes on once the work is done.
+/// The step to continue with when the computation is done.
 #[derive(Debug)]
 pub enum Waiting {
-    /// The first message is sent, with the value that is made.
+    /// Send IKE_SA_INIT with the generated value.
     Begin,
-    /// The answer to it came, with algorithms and a value.
+    /// Send IKE_AUTH after the response to IKE_SA_INIT.
     Begun,
-    /// The first message came; its answer is sent.
+    /// Respond to IKE_SA_INIT.
     Answer {
-        /// Number of the proposal that is chosen.
+        /// Number of the chosen proposal.
         proposal: u8,
     },
-    /// The proof of who answers is sent, as signed.
+    /// Send IKE_AUTH with our signature.
     ProveFirst,
-    /// The proof of who began is checked; number of the request, and what is in it.
+    /// Accept the initiator's signature; message ID and content of its request.
     Check(u32, Plain),
-    /// The proof of who answers is signed.
+    /// Respond to IKE_AUTH with our signature.
     Prove(u32, Plain),
-    /// The proof of who answers is checked.
+    /// Accept the responder's signature.
     CheckAnswer(Plain),
-    /// A child with a key exchange of its own is answered.
+    /// Respond with a child SA that has its own key exchange.
     Child(u32, Plain),
-    /// The association is replaced here: the value is made.
+    /// Request rekeying with the generated value.
     Replace,
-    /// The answer came: keys are made.
+    /// Derive the new keys after the response.
     Replaced(Ask, Plain),
-    /// The association is replaced there.
+    /// Respond to the peer's rekeying.
     ReplaceAnswer(u32, Plain),
+}
+
+impl Machine {
+    /// Handles a job that found no room: its initiator tries again later.
+    pub(super) fn put_off(&mut self, now: f64, sa: &mut Sa, waiting: Waiting) {
+        match waiting {
+            Waiting::Answer { .. } => {
+                self.count(sa.ends.node, Noted::InitIgnored);
+                sa.state = State::Dead;
+            }
+            Waiting::Check(id, _) | Waiting::Prove(id, _) => {
+                self.count(sa.ends.node, Noted::Ignored);
+                sa.expected = id;
+            }
+            Waiting::Child(id, _) | Waiting::ReplaceAnswer(id, _) => {
+                self.refuse(now, sa, (exchange::CREATE_CHILD_SA, id), notify::TEMPORARY_FAILURE);
+            }
+            Waiting::Replaced(Ask::Rekey { spi, .. }, _) => {
+                self.by_spi.remove(&spi);
+                self.rekey_later(now, sa);
+            }
+            Waiting::Replace | Waiting::Replaced(..) => self.rekey_later(now, sa),
+            Waiting::Begin | Waiting::Begun | Waiting::ProveFirst | Waiting::CheckAnswer(_) => {
+                self.give_up(sa, "there is too much public-key work");
+            }
+        }
+    }
 }

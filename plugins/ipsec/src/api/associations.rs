@@ -1,11 +1,11 @@
-//! Messages about security associations.
+//! API messages for security associations.
 
 use control::api::{Fields, Message};
 use net::InterfaceIndex;
 
 use super::types::*;
 
-/// Place of the counters of an association or policy.
+/// Reply: the index of the counters of an association or policy.
 #[derive(Fields)]
 pub struct CountedReply {
     /// index of its counters in `/net/ipsec/sa` or `/net/ipsec/policy`

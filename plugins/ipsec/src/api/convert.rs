@@ -1,10 +1,9 @@
-//! Associations and policies to and from what messages say.
+//! Conversion of associations and policies from and to API messages.
 
-use control::api::Retval;
 use control::api::types::{Address, IpDscp};
-use net::Router;
+use crypto::Hidden;
+use net::prelude::*;
 use net::tunnel::{Outer, TunnelMode, no_interface};
-use wire::Protocol;
 
 use super::{
     Behind, IpsecCryptoAlg, IpsecIntegAlg, IpsecProto, IpsecSaDetails, IpsecSaV2Details,
@@ -18,11 +17,11 @@ use crate::{Error, protect};
 
 /// Thread number in messages for none.
 const NO_THREAD: u32 = 0xffff;
-/// Number of protocols in messages for any.
+/// Protocol number for any protocol in messages.
 pub(super) const ANY: u8 = 255;
-/// The window of messages that do not say one.
+/// Window size of messages without a window field.
 const WINDOW: u32 = 64;
-/// The ports of UDP that messages name when they name none.
+/// UDP port in messages for the default port.
 const NO_PORT: u16 = u16::MAX;
 const NAT_T: u16 = 4500;
 
@@ -65,7 +64,7 @@ impl TunnelRecord {
     }
 }
 
-/// An association of a message: what all versions have, its tunnel, and its window.
+/// Converts an association: the fields common to all versions, its tunnel, and its window.
 fn association(
     router: &Router,
     (keys, behind): (Keys, Behind),
@@ -87,9 +86,9 @@ fn association(
         spi: keys.spi,
         protocol,
         cipher: keys.crypto_algorithm.0,
-        cipher_key: keys.crypto_key.native()?,
+        cipher_key: Hidden(keys.crypto_key.native()?),
         mac: keys.integrity_algorithm.0,
-        mac_key: keys.integrity_key.native()?,
+        mac_key: Hidden(keys.integrity_key.native()?),
         salt: behind.salt,
         has_esn: has(Flags::USE_ESN),
         has_anti_replay: has(Flags::USE_ANTI_REPLAY),
@@ -145,7 +144,7 @@ impl IpsecSadEntry {
     }
 }
 
-/// An association that is listed.
+/// An association for listing.
 pub(super) struct Described<'r> {
     pub router: &'r Router,
     pub index: u32,
@@ -182,15 +181,15 @@ impl Described<'_> {
             spi: c.spi,
             protocol: if is_esp { IpsecProto::ESP } else { IpsecProto::AH },
             crypto_algorithm: IpsecCryptoAlg(c.cipher),
-            crypto_key: Key::of(&c.cipher_key),
+            crypto_key: Key::of(&c.cipher_key.0),
             integrity_algorithm: IpsecIntegAlg(c.mac),
-            integrity_key: Key::of(&c.mac_key),
+            integrity_key: Key::of(&c.mac_key.0),
             flags: self.flags(),
         }
     }
     fn behind(&self) -> Behind {
         let (udp_src_port, udp_dst_port) = self.sa.config.udp.unwrap_or((0, 0));
-        // Its bytes are in the order of this machine, as in the original.
+        // The salt is in host byte order, as in VPP.
         Behind { salt: self.sa.config.salt.swap_bytes(), udp_src_port, udp_dst_port }
     }
     fn tunnel(&self) -> TunnelRecord {
@@ -286,7 +285,7 @@ pub(super) fn policy(e: &PolicyFields) -> Result<(u32, Policy), Retval> {
     Ok((e.spd_id, policy))
 }
 
-/// A policy as it is listed.
+/// A policy for listing.
 pub(super) fn described(spd_id: u32, policy: &Policy) -> PolicyFields {
     let (action, sa_id) = match policy.action {
         Action::Bypass => (IpsecSpdAction::BYPASS, u32::MAX),

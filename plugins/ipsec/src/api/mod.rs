@@ -1,13 +1,12 @@
-//! Messages of the module `ipsec`.
+//! API messages of the module `ipsec`.
 
 mod associations;
 mod convert;
 mod policies;
 mod types;
 
-use control::api::{Api, Retval};
+use net::prelude::*;
 use net::tunnel::TunnelMode;
-use net::{InterfaceIndex, Router};
 
 use super::{Ipsec, protect, sa, spd};
 
@@ -23,7 +22,7 @@ fn is_known(protocol: IpsecProto) -> bool {
     protocol == IpsecProto::ESP || protocol == IpsecProto::AH
 }
 
-/// The associations that are asked for.
+/// The associations selected by a request.
 fn chosen(router: &Router, id: u32) -> Vec<Described<'_>> {
     // Clients that leave the field out send 0.
     let is_meant = |sa: &sa::Sa| id == u32::MAX || id == 0 || sa.config.id == id;

@@ -1,4 +1,4 @@
-//! Messages about policies and protected tunnels.
+//! API messages for policies and protected tunnels.
 
 use control::api::types::Address;
 use control::api::{Message, Record, Text};

@@ -1,4 +1,4 @@
-//! Types of messages about associations and policies (`ipsec_types`).
+//! API types for associations and policies (`ipsec_types`).
 
 use control::Secret;
 use control::api::types::{Address, IpDscp};
@@ -102,7 +102,7 @@ pub struct TunnelRecord {
     pub hop_limit: u8,
 }
 
-/// Fields that all versions of an association begin with.
+/// Leading fields common to all versions of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Keys {
     /// SA ID
@@ -123,7 +123,7 @@ pub struct Keys {
     pub flags: IpsecSadFlags,
 }
 
-/// Fields behind those of the tunnel.
+/// Fields after those of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Fields)]
 pub struct Behind {
     /// salt

@@ -1,12 +1,8 @@
 //! `ipsec policy`.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use control::cli::{Args, Cli, Command, Error, Line, Print};
-use control::configuration::{Lines, Stage};
-use net::Router;
-use wire::Protocol;
+use net::prelude::*;
 
 use crate::spd::{self, Action, Policy, Spd};
 
@@ -41,7 +37,7 @@ fn range<T: control::cli::Value + PartialOrd>(
     Ok(first..=last)
 }
 
-/// An action; of one that protects the association may come anywhere.
+/// An action; the association of a protecting one may be given anywhere.
 #[derive(Clone, Copy, PartialEq)]
 enum Verb {
     Bypass,

@@ -1,21 +1,17 @@
 //! `ipsec sa`, `ipsec sa bind`, `test ipsec sa`.
 
-use std::net::IpAddr;
-
 use control::Secret;
-use control::cli::{Args, Cli, Command, Error, Hex, Line, Print};
-use control::configuration::{Lines, Stage};
-use crypto::{CIPHERS, MACS};
-use net::Router;
+use control::cli::Hex;
+use crypto::{CIPHERS, Hidden, MACS};
+use net::prelude::*;
 use net::tunnel::command::Copied;
 use net::tunnel::{EncapDecapFlags, Outer};
-use wire::Protocol;
 
 use crate::sa::{self, Config};
 
-/// Ports of UDP unless the command says.
+/// Default UDP port.
 const NAT_T: u16 = 4500;
-/// Numbers that a window holds unless the command says.
+/// Default window size.
 const WINDOW: u32 = 64;
 
 /// `ipsec sa [add|del] <id> …`.
@@ -44,7 +40,7 @@ struct SetSa {
     window: u32,
 }
 
-/// The number of an algorithm, each of which has one name or several.
+/// Parses an algorithm; each has one or more names.
 fn algorithm<const N: usize>(
     args: &mut Args<'_>,
     names: impl Iterator<Item = [&'static str; N]>,
@@ -57,7 +53,7 @@ fn algorithm<const N: usize>(
     })
 }
 
-/// A salt, decimal or behind `0x`.
+/// Parses a salt, decimal or hexadecimal with `0x`.
 fn salt(args: &mut Args<'_>) -> Result<u32, Error> {
     let Some(digits) = args.peek().and_then(|word| word.strip_prefix("0x")) else {
         return args.value("salt");
@@ -93,7 +89,7 @@ impl SetSa {
             window: WINDOW,
         }
     }
-    /// Reads one argument; whether it was one.
+    /// Parses one argument; returns whether it was known.
     fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
         if args.keyword("spi") {
             self.spi = args.value("spi")?;
@@ -139,7 +135,7 @@ impl SetSa {
         }
         Ok(true)
     }
-    /// Reads the name of a copied field, or a word that says what is so anyway.
+    /// Parses the name of a copied field, or a keyword without effect.
     fn take_field(&mut self, args: &mut Args<'_>) -> bool {
         if ["tunnel", "p2p", "p2mp", "mp"].iter().any(|word| args.keyword(word)) {
             return true;
@@ -185,9 +181,9 @@ impl SetSa {
             spi: self.spi,
             protocol: if self.is_ah { Protocol::AH } else { Protocol::ESP },
             cipher: self.cipher,
-            cipher_key: self.cipher_key.0.0,
+            cipher_key: Hidden(self.cipher_key.0.0),
             mac: self.mac,
-            mac_key: self.mac_key.0.0,
+            mac_key: Hidden(self.mac_key.0.0),
             salt: self.salt,
             has_esn: self.has_esn,
             has_anti_replay: self.has_anti_replay,
@@ -207,9 +203,9 @@ impl SetSa {
             spi: c.spi,
             is_ah: c.protocol == Protocol::AH,
             cipher: c.cipher,
-            cipher_key: Secret(Hex(c.cipher_key.clone())),
+            cipher_key: Secret(Hex(c.cipher_key.0.clone())),
             mac: c.mac,
-            mac_key: Secret(Hex(c.mac_key.clone())),
+            mac_key: Secret(Hex(c.mac_key.0.clone())),
             salt: c.salt,
             has_esn: c.has_esn,
             has_anti_replay: c.has_anti_replay,

@@ -1,5 +1,5 @@
-//! Protected tunnels for Ethernet frames (GRE, RFC 2784): frames have no adjacency of the tunnel,
-//! so they are led to the nodes that seal under a number behind those of adjacencies.
+//! Protected tunnels for Ethernet frames (GRE, RFC 2784): frames have no adjacency, so the
+//! encryption nodes find their SA by a number above those of adjacencies.
 
 use net::adjacency::{Link, MAX_ADJACENCIES};
 use net::fib::Followed;
@@ -7,18 +7,18 @@ use net::interface::Kind;
 use net::tunnel::Outer;
 use net::{InterfaceIndex, Router};
 
-use super::{Protect, Sealing, sealing_node};
+use super::{MOST, Protect, Sealing, sealing_node};
 use crate::{Error, sa};
 
-/// Hardware of the tunnels for frames whose header the nodes that open know.
+/// Hardware class of tunnels for frames that can be protected.
 pub const GRE: &str = "GRE";
 
-/// The number that frames of a protected tunnel have in place of an adjacency's.
+/// The number that frames of a protected tunnel have instead of an adjacency index.
 pub fn mark(number: u32) -> u32 {
     MAX_ADJACENCIES as u32 + number
 }
 
-/// The route to the far end of a tunnel for frames; `None` for other tunnels.
+/// The route to the remote endpoint of a tunnel for frames; `None` for other tunnels.
 pub fn follow(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -37,7 +37,10 @@ pub fn lead(router: &mut Router, interface: InterfaceIndex) {
     let Some(outer) = router.outer_of_tunnel(interface) else { return };
     let found = super::all(router).find(|t| t.interface == interface).cloned();
     let Some(t) = found else {
-        router.lead_frames(interface, None);
+        // What is held has a number without an association: it is dropped there.
+        let is_held = router.own::<Protect>().is_sealed(interface);
+        let node = sealing_node(router, interface, Link::Ip4);
+        router.lead_frames(interface, is_held.then_some((node, mark(MOST as u32))));
         return;
     };
     let protect = router.own_mut::<Protect>();

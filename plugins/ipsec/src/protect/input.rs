@@ -1,15 +1,10 @@
-//! `ipsec4-tun-input`, `ipsec6-tun-input`: packets for this router that are sealed, from the far
-//! ends of protected tunnels. Those that no tunnel is for are punted.
+//! `ipsec4-tun-input`, `ipsec6-tun-input`: find the protected tunnel of encrypted packets to this
+//! router. Packets without a matching tunnel are punted.
 
-use std::sync::Arc;
-
-use graph::{Frame, Node};
 use hashbrown::HashMap;
-use infra::rcu::{Reader, SlabReader};
 use net::interface::{Counters, Port};
+use net::prelude::*;
 use net::punt::Reason;
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::FromBytes;
 
 use super::Carried;
 use crate::Work;
@@ -17,7 +12,7 @@ use crate::Work;
 /// The nodes.
 pub const NODES: [&str; 2] = ["ipsec4-tun-input", "ipsec6-tun-input"];
 
-/// By far end and SPI: the association, and the tunnel's number.
+/// SA and tunnel number, by remote address and SPI.
 pub type Known = HashMap<(u128, u32), (u32, u32)>;
 
 /// Finds the tunnel of a packet.
@@ -27,17 +22,17 @@ pub struct TunInput<const IS_6: bool> {
     pub(super) carried: SlabReader<Carried>,
     pub(super) ports: SlabReader<Port>,
     pub(super) counters: Arc<Counters>,
-    /// Reasons to punt what no tunnel is for, and what is behind a UDP header and not sealed (IKE).
+    /// Punt reasons for packets without a tunnel, and for UDP packets that are not ESP (IKE).
     pub(super) reasons: [Reason; 2],
 }
 
 /// Edges of [`TunInput`].
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next<const IS_6: bool> {
-    /// To be opened.
+    /// Packets to decrypt.
     #[to(["esp4-decrypt-tun", "esp6-decrypt-tun"][IS_6 as usize], payload = Work)]
     Open,
-    /// To those who asked for what no tunnel is for.
+    /// Punt packets without a tunnel.
     #[to("punt-dispatch", payload = Reason)]
     Punt,
 }

@@ -1,18 +1,13 @@
-//! Interfaces without headers of their own: what they send has those of the association that
-//! protects them.
+//! IPsec interfaces: they have no headers of their own; their packets get those of the protecting
+//! SA.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
 use std::rc::Rc;
 
-use net::adjacency::Link;
 use net::adjacency::chain::Fixup;
-use net::fib::TableIndex;
 use net::interface::{Kind, NewInterface, Offloads};
 use net::ip::{Chain, Encapsulation};
-use net::{InterfaceIndex, Router};
-use wire::MacAddr;
+use net::prelude::*;
 
 use super::{Protect, Protected};
 use crate::{Error, Ipsec};
@@ -20,7 +15,7 @@ use crate::{Error, Ipsec};
 /// MTU of a new interface.
 const MTU: u32 = 9000;
 
-/// One item of the list.
+/// An IPsec interface (`ipsec itf create`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Itf {
     /// Instance number in the name.
@@ -29,17 +24,17 @@ pub struct Itf {
     pub is_multipoint: bool,
 }
 
-/// Far ends by interface and next hop.
+/// Remote endpoints by interface and next hop.
 type FarEnds = Rc<RefCell<HashMap<(InterfaceIndex, IpAddr), (TableIndex, IpAddr)>>>;
 
-/// All of them.
+/// The protected interfaces.
 #[derive(Default)]
 pub struct Itfs {
     all: BTreeMap<InterfaceIndex, Itf>,
     far_ends: FarEnds,
 }
 
-/// An interface, as its adjacencies need it.
+/// State of an interface for its adjacencies.
 struct Bare {
     interface: InterfaceIndex,
     far_ends: FarEnds,
@@ -61,20 +56,20 @@ impl Encapsulation for Bare {
     }
 }
 
-/// All, by interface.
+/// All IPsec interfaces.
 pub fn all(router: &Router) -> impl Iterator<Item = (InterfaceIndex, Itf)> {
     router.own::<Protect>().itfs.all.iter().map(|(interface, itf)| (*interface, *itf))
 }
 
-/// Whether an interface is one.
+/// Whether an interface is an IPsec interface.
 pub fn is_one(router: &Router, interface: InterfaceIndex) -> bool {
     router.own::<Protect>().itfs.all.contains_key(&interface)
 }
 
-/// Makes one: of this instance, or of the first that is free.
+/// Creates an IPsec interface with the given instance number, or the first free one.
 ///
 /// # Errors
-/// [`Error`]; nothing is made then.
+/// [`Error`]; nothing is created then.
 pub fn add(
     router: &mut Router,
     instance: Option<u32>,
@@ -103,7 +98,7 @@ pub fn add(
     Ok(interface)
 }
 
-/// Deletes one.
+/// Deletes an IPsec interface.
 ///
 /// # Errors
 /// [`Error::NoTunnel`].
@@ -121,7 +116,7 @@ pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
     itfs.far_ends.borrow_mut().retain(|(i, _), _| *i != interface);
 }
 
-/// Makes an interface follow the routes to the remote ends of its current associations.
+/// Makes an interface follow the routes to the remote endpoints of its current SAs.
 pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
     if !is_one(router, interface) {
         return;

@@ -1,62 +1,55 @@
-//! Protected tunnels: all packets of an interface are sealed by one association and opened by
-//! others, tunnel by tunnel or, with several far ends, next hop by next hop.
+//! Protected tunnels: all packets of an interface are encrypted with one SA and decrypted with
+//! others, per tunnel or, for multipoint tunnels, per next hop.
 //!
-//! Packets leave the node that prepends the tunnel's headers to one that encrypts them; their
-//! association is found by adjacency. Received ones are found by remote address and SPI.
+//! Packets go from the node that prepends the tunnel's headers to one that encrypts them; the SA is
+//! found by adjacency. For received packets it is found by remote address and SPI.
 
 mod frames;
 mod input;
 pub mod itf;
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::collections::HashSet;
 
-use control::feature::Refused;
-use infra::rcu::{Shared, SharedSlab, SlabReader};
 use net::adjacency::chain::Hop;
-use net::adjacency::{AdjacencyIndex, Link, MAX_ADJACENCIES};
+use net::adjacency::{AdjacencyIndex, MAX_ADJACENCIES};
 use net::fib::Followed;
-use net::interface::{Change, Kind};
+use net::interface::Kind;
+use net::prelude::*;
 use net::punt::Reason;
 use net::tunnel::{Outer, Tuple};
-use net::{InterfaceIndex, Router, refuse};
-use wire::ethernet::EtherType;
-use wire::{IpVersion, Protocol, ip4, ip6};
-use zerocopy::FromBytes;
 
+use super::decrypt::MPLS;
 use super::{Error, Ipsec, Sa, sa};
 
 pub use input::{Known, TunInput};
 
-/// Protected tunnels at most.
+/// Limit of protected tunnels.
 const MOST: usize = 1 << 16;
 
-/// How packets over an adjacency, or frames of a tunnel, are sealed.
+/// Encryption of packets over an adjacency, or of frames of a tunnel.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// Security association.
     pub sa: u32,
-    /// The tunnel puts nothing in front: a hop is spent here.
+    /// Whether the tunnel prepends no header, so that the TTL is decremented here.
     pub is_bare: bool,
-    /// The way to the far end of a tunnel for frames.
+    /// The route to the remote endpoint of a tunnel for frames.
     pub hop: Option<Hop>,
 }
 
-/// A protected tunnel, as the nodes that open read it.
+/// A protected tunnel for the decryption nodes.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// Interface.
     pub interface: InterfaceIndex,
-    /// The tunnel's header is within that of the association.
+    /// Whether the tunnel's header is inside that of the SA.
     pub is_enclosed: bool,
-    /// Far end and own address in the tunnel's header.
+    /// Remote and local address in the tunnel's header.
     pub ends: Option<(u128, u128)>,
 }
 
 impl Carried {
-    /// Protocol and length in the tunnel's header; `None` for another tunnel's.
+    /// Protocol and length of the tunnel's header; `None` if it belongs to another tunnel.
     pub fn enclosed(&self, packet: &[u8]) -> Option<(Protocol, usize)> {
         let (protocol, len, src, dst) = match packet.first()? >> 4 {
             4 => {
@@ -71,11 +64,13 @@ impl Carried {
             }
             _ => return None,
         };
-        self.ends.is_none_or(|ends| ends == (src, dst)).then_some((protocol, len))
+        let carries = [Protocol::IP4, Protocol::IP6, Protocol::GRE, MPLS].contains(&protocol);
+        let is_own = carries && self.ends.is_none_or(|ends| ends == (src, dst));
+        is_own.then_some((protocol, len))
     }
 }
 
-/// Bytes of a GRE header without options, and the kind of what follows (RFC 2784).
+/// Length of a GRE header without options, and the EtherType of its payload (RFC 2784).
 pub fn gre(bytes: &[u8]) -> Option<(usize, EtherType)> {
     let [flags, version, a, b] = *bytes.first_chunk::<4>()?;
     if version & 7 != 0 || flags & 0x4f != 0 {
@@ -91,30 +86,32 @@ pub fn gre(bytes: &[u8]) -> Option<(usize, EtherType)> {
 pub struct Protected {
     /// Interface.
     pub interface: InterfaceIndex,
-    /// The next hop that it is about; unspecified for all.
+    /// The next hop; unspecified for all.
     pub next_hop: IpAddr,
     /// Outbound security association.
     pub sa_out: u32,
     /// Inbound security associations.
     pub sa_in: Vec<u32>,
-    /// Number under which nodes find it.
+    /// Its number for the nodes.
     number: u32,
     received: Received,
 }
 
 type Key = (InterfaceIndex, IpAddr);
 
-/// All of them.
+/// All protected tunnels.
 pub struct Protect {
     all: BTreeMap<Key, Protected>,
     by_adjacency: SharedSlab<Sealing>,
     carried: SharedSlab<Carried>,
-    /// By far end and SPI, over IPv4 and IPv6.
+    /// Tunnels by remote address and SPI, over IPv4 and IPv6.
     known: [Shared<Known>; 2],
-    /// Protected tunnels that need packets to a UDP port.
+    /// Number of users of each UDP port.
     ports: HashMap<(bool, u16), u32>,
     itfs: itf::Itfs,
-    /// Routes to the far ends of tunnels for frames, by the tunnel's number.
+    /// Tunnels that carry packets only while they are protected.
+    held: HashSet<InterfaceIndex>,
+    /// Routes to the remote endpoints of tunnels for frames, by tunnel number.
     followed: HashMap<u32, Followed>,
 }
 
@@ -127,6 +124,7 @@ impl Protect {
             known: [Shared::new(Known::new()), Shared::new(Known::new())],
             ports: HashMap::new(),
             itfs: itf::Itfs::default(),
+            held: HashSet::new(),
             followed: HashMap::new(),
         })
     }
@@ -136,7 +134,36 @@ impl Protect {
     pub(super) fn carried(&self) -> SlabReader<Carried> {
         self.carried.reader()
     }
-    /// The one that packets to a next hop are sealed by.
+    /// Whether packets of an interface are encrypted or dropped.
+    fn is_sealed(&self, interface: InterfaceIndex) -> bool {
+        self.held.contains(&interface) || self.all.keys().any(|(i, _)| *i == interface)
+    }
+    /// Changes the keys of received packets; each table is published once.
+    fn relearn(&mut self, received: &Received, change: impl Fn(&mut Known, &((u128, u32), u32))) {
+        for (at, known) in self.known.iter_mut().enumerate() {
+            let keys = received.keys.iter().filter(|(is_6, ..)| usize::from(*is_6) == at);
+            let mut keys = keys.map(|(_, key, sa)| (*key, *sa)).peekable();
+            if keys.peek().is_some() {
+                let mut new = known.current().clone();
+                keys.for_each(|key| change(&mut new, &key));
+                known.publish(new);
+            }
+        }
+    }
+    fn learn(&mut self, received: &Received, number: u32) {
+        self.relearn(received, |known, (key, sa)| {
+            known.insert(*key, (*sa, number));
+        });
+    }
+    /// Removes the keys of a tunnel; keys that another tunnel uses by now stay.
+    fn forget(&mut self, received: &Received, number: u32) {
+        self.relearn(received, |known, (key, _)| {
+            if known.get(key).is_some_and(|(_, of)| *of == number) {
+                known.remove(key);
+            }
+        });
+    }
+    /// The protection of packets to a next hop.
     fn of(&self, interface: InterfaceIndex, next_hop: IpAddr) -> Option<&Protected> {
         let everybody = |link: Link| self.all.get(&(interface, link.unspecified()));
         let exact = self.all.get(&(interface, next_hop));
@@ -144,12 +171,12 @@ impl Protect {
     }
 }
 
-/// All, by interface.
+/// All protected tunnels by interface.
 pub fn all(router: &Router) -> impl Iterator<Item = &Protected> {
     router.own::<Protect>().all.values()
 }
 
-/// Keys of received packets, for who debugs: over IPv6, far end, SPI, association.
+/// Lookup keys of received packets, for debugging: IPv6 flag, remote address, SPI, SA.
 pub fn keys(router: &Router) -> Vec<(bool, u128, u32, u32)> {
     let known = &router.own::<Protect>().known;
     let of = |is_6: bool| {
@@ -161,23 +188,23 @@ pub fn keys(router: &Router) -> Vec<(bool, u128, u32, u32)> {
     all
 }
 
-/// The id of an association, also of one that was deleted and is used.
+/// The ID of an SA, even if it has been deleted and is still in use.
 pub fn id_of(router: &Router, index: u32) -> u32 {
     router.own::<Ipsec>().sas.at(index).map_or(u32::MAX, |sa| sa.config.id)
 }
 
-/// Whether another feature protects a tunnel, by associations that it made.
+/// Whether a tunnel is protected by another feature with its own SAs.
 pub fn is_derived(router: &Router, t: &Protected) -> bool {
     router.own::<Ipsec>().sas.at(t.sa_out).is_some_and(|sa| sa.config.is_derived)
 }
 
-/// The interface that an association protects.
+/// The interface protected by an SA.
 pub fn interface_of(router: &Router, index: u32) -> Option<InterfaceIndex> {
     let has = |t: &&Protected| t.sa_out == index || t.sa_in.contains(&index);
     all(router).find(has).map(|t| t.interface)
 }
 
-/// The outer header that packets of a tunnel to a next hop have.
+/// The outer header of packets of a tunnel to a next hop.
 fn outer_of(router: &Router, interface: InterfaceIndex, next_hop: IpAddr) -> Option<Outer> {
     let outer = router.outer_of_tunnel(interface)?;
     if !outer.is_multipoint() {
@@ -187,7 +214,7 @@ fn outer_of(router: &Router, interface: InterfaceIndex, next_hop: IpAddr) -> Opt
     Some(Outer { table, dst, ..outer })
 }
 
-/// Protects a tunnel, or by other associations than before.
+/// Protects a tunnel, or replaces the SAs of its protection.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
@@ -213,18 +240,18 @@ pub fn update(
     Ok(())
 }
 
-/// Marks of received packets of a tunnel.
+/// Lookup keys of received packets of a tunnel.
 #[derive(Clone, Debug, Default)]
 struct Received {
-    /// Over IPv6, far end and SPI, and the association that opens.
+    /// IPv6 flag, remote address and SPI, and the SA.
     keys: Vec<(bool, (u128, u32), u32)>,
-    /// UDP ports that they come to.
+    /// UDP ports on which they are received.
     ports: Vec<(bool, u16)>,
 }
 
 impl Received {
-    /// Nothing for associations in transport mode while their far end is not known: next hops of
-    /// tunnels with several are made known later, and go.
+    /// Empty for SAs in transport mode while the remote address is unknown: the next hops of
+    /// multipoint tunnels may be added later, and be removed.
     fn of(router: &Router, outer: Option<&Outer>, sa_in: &[u32]) -> Self {
         let mut received = Self::default();
         for index in sa_in {
@@ -239,7 +266,7 @@ impl Received {
     }
 }
 
-/// As [`update`], by the numbers of associations.
+/// Like [`update`], with the indices of SAs.
 fn set(
     router: &mut Router,
     interface: InterfaceIndex,
@@ -267,23 +294,18 @@ fn set(
     let users: Vec<_> = sa_in.iter().chain([&sa_out]).copied().collect();
     users.iter().for_each(|index| sa::use_one(router, *index, true));
     let protect = router.own_mut::<Protect>();
-    for (is_6, key, sa) in &received.keys {
-        let known = &mut protect.known[usize::from(*is_6)];
-        let mut new = known.current().clone();
-        new.insert(*key, (*sa, number));
-        known.publish(new);
-    }
+    protect.learn(&received, number);
     protect.followed.extend(route.map(|route| (number, route)));
     received.ports.iter().for_each(|at| listen(router, *at, true));
     let new = Protected { interface, next_hop, sa_out, sa_in, number, received };
-    // What it was goes when what it is now is there: no packet passes unprotected.
+    // The old protection is removed after the new one is in place: no packet passes unprotected.
     let old = router.own_mut::<Protect>().all.insert((interface, next_hop), new);
     lead(router, interface);
     old.into_iter().for_each(|old| give_up(router, &old));
     Ok(())
 }
 
-/// Protects a tunnel no longer.
+/// Removes the protection of a tunnel.
 ///
 /// # Errors
 /// [`Error::NotProtected`].
@@ -300,20 +322,30 @@ pub fn remove(
     Ok(())
 }
 
-/// Gives up what a protected tunnel had.
+/// Holds a tunnel, which then carries packets only while it is protected, or releases it.
+pub fn hold(router: &mut Router, interface: InterfaceIndex, is_held: bool) {
+    let is_for_frames = router
+        .interfaces
+        .at(interface)
+        .is_some_and(|i| i.kind == Kind::Ethernet && i.hardware != frames::GRE);
+    let is_tunnel = router.outer_of_tunnel(interface).is_some() && !is_for_frames;
+    if is_held && !is_tunnel {
+        return;
+    }
+    let held = &mut router.own_mut::<Protect>().held;
+    let is_new = if is_held { held.insert(interface) } else { held.remove(&interface) };
+    if is_new {
+        lead(router, interface);
+    }
+}
+
+/// Releases the resources of a protected tunnel.
 fn give_up(router: &mut Router, gone: &Protected) {
     let protect = router.own_mut::<Protect>();
     protect.carried.remove(gone.number);
     protect.by_adjacency.put(frames::mark(gone.number), None);
     let route = protect.followed.remove(&gone.number);
-    for (is_6, key, _) in &gone.received.keys {
-        let known = &mut protect.known[usize::from(*is_6)];
-        if known.current().get(key).is_some_and(|(_, number)| *number == gone.number) {
-            let mut new = known.current().clone();
-            new.remove(key);
-            known.publish(new);
-        }
-    }
+    protect.forget(&gone.received, gone.number);
     if let Some(route) = route {
         router.unfollow(route);
     }
@@ -321,7 +353,7 @@ fn give_up(router: &mut Router, gone: &Protected) {
     gone.sa_in.iter().chain([&gone.sa_out]).for_each(|sa| sa::use_one(router, *sa, false));
 }
 
-/// Recomputes tunnels from their associations.
+/// Recomputes tunnels from their SAs.
 fn refresh_those(router: &mut Router, is_meant: impl Fn(&Protected) -> bool) {
     let mine: Vec<_> = all(router).filter(|t| is_meant(t)).cloned().collect();
     for t in mine {
@@ -329,14 +361,14 @@ fn refresh_those(router: &mut Router, is_meant: impl Fn(&Protected) -> bool) {
     }
 }
 
-/// An association of protected tunnels has changed. As in the original, packets of interfaces
-/// without headers of their own go on to where the far end was when they were protected.
+/// Handles a change of an SA of protected tunnels. As in VPP, packets of IPsec interfaces continue
+/// to be sent to the remote address at the time of protection.
 pub(super) fn refresh(router: &mut Router, index: u32) {
     refresh_those(router, |t| t.sa_out == index || t.sa_in.contains(&index));
 }
 
-/// Has packets to a UDP port come to the input node while some tunnel, or another feature, needs
-/// it. Each need is given up once.
+/// Registers a user of a UDP port, or removes one: packets to the port go to the input node while
+/// it has users.
 pub fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
     let users = router.own_mut::<Protect>().ports.entry((is_6, port)).or_default();
     let before = *users;
@@ -346,11 +378,11 @@ pub fn listen(router: &mut Router, (is_6, port): (bool, u16), is_on: bool) {
         (1, false) => None,
         _ => return,
     };
-    // A port that another feature has stays that feature's.
+    // A port used by another feature is not taken over.
     let _ = router.lead_tunnel_port(IpVersion::six(is_6), port, to);
 }
 
-/// The node that seals packets of a link: named after the outermost header that they have there.
+/// The encryption node for packets of a link, by their outermost header.
 fn sealing_node(router: &Router, interface: InterfaceIndex, link: Link) -> &'static str {
     let outer = router.outer_of_tunnel(interface).filter(|_| !itf::is_one(router, interface));
     match link {
@@ -368,18 +400,19 @@ fn lead_one(router: &mut Router, index: AdjacencyIndex) {
     let sealing = protect.of(interface, next_hop).map(|t| t.sa_out);
     let is_bare = itf::is_one(router, interface);
     let sealing = sealing.map(|sa| Sealing { sa, is_bare, hop: None });
-    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
+    let is_known = router.own::<Protect>().is_sealed(interface);
     router.own_mut::<Protect>().by_adjacency.put(index.0, sealing);
-    // Without an association for its next hop a packet of a protected tunnel is dropped there.
+    // Without an SA for its next hop, a packet of a protected tunnel is dropped by that node.
     let node = (is_known || is_bare).then(|| sealing_node(router, interface, link));
     router.lead_adjacency(index, node);
 }
 
 fn lead(router: &mut Router, interface: InterfaceIndex) {
+    let is_known = router.own::<Protect>().is_sealed(interface);
+    router.seal_tunnel(interface, is_known);
     if router.interfaces.at(interface).is_some_and(|i| i.kind == Kind::Ethernet) {
         return frames::lead(router, interface);
     }
-    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
     let is_sealed = is_known || itf::is_one(router, interface);
     let node = is_sealed.then(|| sealing_node(router, interface, Link::Ip4));
     router.lead_tunnel(interface, node);
@@ -388,16 +421,16 @@ fn lead(router: &mut Router, interface: InterfaceIndex) {
     }
 }
 
-/// An adjacency was made.
+/// Handles a new adjacency.
 fn welcome(router: &mut Router, index: AdjacencyIndex) {
     let Some(interface) = router.adjacencies.at(index).map(|a| a.interface) else { return };
-    let is_known = router.own::<Protect>().all.keys().any(|(i, _)| *i == interface);
+    let is_known = router.own::<Protect>().is_sealed(interface);
     if is_known || itf::is_one(router, interface) {
         lead_one(router, index);
     }
 }
 
-/// Gives up what a tunnel has whose interface goes.
+/// Removes the protection of a deleted interface.
 fn changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     if change != Change::Deleting {
         return;
@@ -407,6 +440,7 @@ fn changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
     for next_hop in mine {
         let _ = remove(router, interface, next_hop);
     }
+    router.own_mut::<Protect>().held.remove(&interface);
     itf::forget(router, interface);
 }
 

@@ -1,32 +1,28 @@
-//! Sealed packets of runs on their way: as far as nothing else is on it, they pass the nodes to a
-//! driver in the hands of the one that sealed them.
+//! Fast path of encrypted packets: the encryption node does the work of the nodes up to the driver,
+//! if there are no other features in between.
 
-use std::sync::Arc;
-
-use graph::{Apart, Flags, Node, Passes, Slot};
-use infra::counter::{Volume, VolumeCounter};
-use infra::rcu::{Epoch, SlabReader};
-use net::Router;
+use graph::{Apart, Passes};
 use net::adjacency::chain::Hop;
 use net::fast_path::{Lane, Neighbors, Outputs, Underlay};
 use net::interface::{Counters, Port};
 use net::ip::{Onward, Stacked};
+use net::prelude::*;
 
 use crate::encrypt::CLEAR;
 use crate::select::SEALED;
 
-/// Share of a packet's clocks by node, in thousandths, the one that seals having the rest: of a
-/// packet without bytes.
+/// Share of each node in the clocks of an empty packet, in thousandths; the encryption node has the
+/// rest.
 mod share {
     pub const TRANSMIT: u64 = 140;
     pub const REWRITE: u64 = 200;
     /// The output of an interface.
     pub const OUTPUT: u64 = 100;
-    /// Bytes that take as long to seal as all the rest takes.
+    /// Number of bytes whose encryption takes as long as everything else.
     pub const BYTES: u64 = 128;
 }
 
-/// The tables of that way, on one thread.
+/// Tables of the fast path, on one thread.
 #[derive(Clone)]
 pub struct Onwards {
     ports: SlabReader<Port>,
@@ -35,7 +31,7 @@ pub struct Onwards {
 }
 
 impl Onwards {
-    /// For the tables of a router.
+    /// Creates it for the tables of a router.
     pub fn new(router: &Router) -> Self {
         Self {
             ports: router.interfaces.ports(),
@@ -45,52 +41,52 @@ impl Onwards {
     }
 }
 
-/// Where the packets of a run go.
+/// Destination of the packets of a run.
 #[derive(Clone, Copy)]
 pub enum To<'e> {
-    /// By an edge, on along what they were taken from.
+    /// Along an edge, with the features of the arc they left.
     Edge(Slot),
-    /// As the route to the far end of a tunnel leads.
+    /// Along the route to the remote endpoint of a tunnel.
     Route(&'e Hop),
-    /// By an edge to the node that sends what a tunnel's headers are in front of, and from there
-    /// as the route to its far end leads; for an interface.
+    /// Along an edge to the node that sends tunnelled packets of an interface, and from there along
+    /// the route to the remote endpoint.
     Chained(Slot, &'e Hop, u32),
 }
 
-/// The way there.
+/// The path to the destination.
 #[derive(Clone, Copy)]
 enum Way<'a> {
     Edge(Slot),
     Onward(Onward),
     Lane(Onward, Lane<'a>),
-    /// Past the node at the end of an edge.
+    /// Bypassing the node at the end of an edge.
     Past(Onward, Lane<'a>),
 }
 
-/// The packets of a frame that leave.
+/// Transmission of the packets of a frame.
 pub struct Leave<'a> {
     epoch: Epoch<'a>,
     stacked: &'a Stacked,
-    /// Bytes and packets sent, by interface.
+    /// Bytes and packets sent by interface.
     sent: &'a [VolumeCounter],
     counters: (&'a Counters, usize),
     outputs: Outputs<'a>,
     underlay: Underlay<'a>,
-    /// The number by which the way of the last run is known.
+    /// Number of the cached path of the last run.
     known: Option<u32>,
     way: Way<'a>,
-    /// The node that seals, its edge past which packets went, and the node there.
+    /// The encryption node, its bypassed edge, and the node at its end.
     past: (u32, Slot, u32),
     passed: u64,
     run: Volume,
-    /// All packets that were sealed.
+    /// Total of encrypted packets.
     all: Volume,
-    /// Flags that packets get.
+    /// Flags set on the packets.
     pub flags: Flags,
 }
 
 impl<'a> Leave<'a> {
-    /// For a frame.
+    /// Creates it for a frame.
     pub fn new(
         onwards: &'a Onwards,
         stacked: &'a Stacked,
@@ -113,7 +109,7 @@ impl<'a> Leave<'a> {
             flags: Flags::default(),
         }
     }
-    /// Begins a run whose way is known by a number.
+    /// Starts a run whose path is cached under a number.
     #[inline(always)]
     pub fn begin<N: Node>(&mut self, packets: &Passes<'_, N>, number: u32, to: To<'_>) {
         if self.known != Some(number) {
@@ -142,7 +138,7 @@ impl<'a> Leave<'a> {
             }
         }
     }
-    /// Ends a run of so many packets and bytes.
+    /// Ends a run with the given packets and bytes.
     #[inline(always)]
     pub fn end_run(&mut self, to: To<'_>, sealed: Volume) {
         self.all += sealed;
@@ -155,7 +151,7 @@ impl<'a> Leave<'a> {
         self.passed += packets;
         self.run = Volume::default();
     }
-    /// Counts for each node of the way as if it had been called.
+    /// Counts calls and clocks for each bypassed node.
     pub fn end<N: Node>(self, packets: &mut Passes<'_, N>) {
         let (node, edge, transmit) = self.past;
         let len = self.all.bytes / self.all.packets.max(1);
@@ -165,7 +161,7 @@ impl<'a> Leave<'a> {
         self.underlay.end(packets, share(share::REWRITE));
         self.outputs.end(packets, share(share::OUTPUT), self.counters);
     }
-    /// Sends a packet on.
+    /// Sends a packet along the path.
     #[inline(always)]
     pub fn leave(&mut self, packet: &mut Apart<'_>) {
         let p = &mut packet.packet;
@@ -188,10 +184,10 @@ impl<'a> Leave<'a> {
     }
 }
 
-/// The flags of packets that leave: of those in transport mode along an arc, and of others.
+/// Flags of sent packets: for transport mode along an arc, and for others.
 pub fn flags(is_tunnel: bool, is_along: bool) -> Flags {
     match (is_tunnel, is_along) {
-        // The outer header is made here: it has all its hops, and may be cut.
+        // The outer header is created here: its TTL is complete, and it may be fragmented.
         (true, _) => Flags::LOCAL,
         (false, true) => SEALED,
         (false, false) => Flags::default(),

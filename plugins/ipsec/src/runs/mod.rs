@@ -1,9 +1,9 @@
-//! Runs of usual packets: neighbours in a frame that one association seals or opens. What is the
-//! same for all of them is done once, and ciphers and hashes take them together.
+//! Runs: consecutive common packets in a frame that one SA encrypts or decrypts. Common work is
+//! done once, and ciphers and hashes process the packets together.
 //!
-//! A packet is usual in one segment, untraced, with plain headers, nothing left to be done for it,
-//! and room around it; others are treated one by one in between, so the order of packets and of
-//! their numbers is that of a frame without any run.
+//! A packet is common if it is in one segment, untraced, with plain headers, without pending
+//! offloads, and with space around it. Others are processed one by one in between, so the order of
+//! packets and sequence numbers is the same as without runs.
 
 mod leave;
 mod open;
@@ -19,24 +19,24 @@ pub use leave::{Leave, Onwards, To, flags};
 pub use open::Run as OpenRun;
 pub use seal::Run;
 
-/// Packets of a run at most.
+/// Limit of packets in a run.
 pub const MOST: usize = 16;
-/// Flags of packets that are treated one by one.
+/// Flags of packets that are processed one by one.
 pub const UNUSUAL: Flags = UNDONE.with(Flags::TRACED).with(Flags::CHAINED);
-/// Bytes of the longest hash that is sent.
+/// Longest integrity check value in bytes.
 const MOST_ICV: usize = 32;
 
-/// How packets of an association are worked on together.
+/// Method of processing packets of an SA together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// By a cipher that authenticates.
+    /// With an AEAD cipher.
     Aead,
-    /// By a cipher and a keyed hash.
+    /// With a cipher and an integrity algorithm.
     Hashed,
 }
 
 impl Suite {
-    /// That of some keys; `None` where packets are sealed one by one.
+    /// The method for some keys; `None` if packets are processed one by one.
     pub fn of(keys: &Keys) -> Option<Self> {
         match keys.cipher.algorithm.mode {
             Mode::Aead => Some(Self::Aead),

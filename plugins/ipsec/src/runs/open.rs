@@ -1,38 +1,37 @@
-//! Runs of packets opened (RFC 4303 section 3.4): checked and deciphered together. What is done
-//! with them then is as of packets opened by themselves.
+//! Decryption of runs (RFC 4303 section 3.4): verification and decryption together; then each
+//! packet is processed as if it had been decrypted alone.
 
 use crypto::{Job, TAG, are_equal};
-use graph::{Buffer, Together};
-use wire::{Protocol, ip4, ip6, udp};
-use zerocopy::FromBytes;
+use graph::Together;
+use net::prelude::*;
 
 use super::{MOST, MOST_ICV, Suite, UNUSUAL};
 use crate::esp::{Flaw, HEADER, Opened, TRAILER};
 use crate::sa::Sa;
 
-/// Packets of an association that are alike.
+/// Similar packets of one SA.
 pub struct Run<'e> {
     sa: &'e Sa,
     suite: Suite,
-    /// Bytes of the IP header in front.
+    /// Length of the IP header in front in bytes.
     front: usize,
-    /// The newest number among them and those received before.
+    /// The highest sequence number, including packets received before.
     top: u64,
     count: usize,
     numbers: [u64; MOST],
-    /// The header of ESP, and the end of the packet.
+    /// Offset of the ESP header, and end of the packet.
     places: [(u16, u16); MOST],
 }
 
-/// A packet that is worked on: from the header of ESP to the end.
+/// A packet from the ESP header to the end.
 struct Body<'a> {
     bytes: &'a mut [u8],
-    /// The end of what is enciphered.
+    /// End of the ciphertext.
     end: usize,
     icv: [u8; MOST_ICV],
 }
 
-/// Where ESP is in a packet of `front` bytes of plain headers, and where it ends.
+/// Start and end of ESP in a packet with `front` bytes of plain headers.
 #[inline(always)]
 fn place(packet: &[u8], front: usize) -> Option<(usize, usize)> {
     let (protocol, total) = match packet.first()? {
@@ -51,12 +50,12 @@ fn place(packet: &[u8], front: usize) -> Option<(usize, usize)> {
         Protocol::UDP => front + size_of::<udp::Header>(),
         _ => return None,
     };
-    // What the link padded is no part of it.
+    // Link-layer padding is not part of the packet.
     Some((esp, total.min(packet.len())))
 }
 
 impl<'e> Run<'e> {
-    /// A run without packets yet; `None` where they are to be opened one by one.
+    /// Creates an empty run; `None` if packets have to be decrypted one by one.
     #[inline(always)]
     pub fn new(sa: &'e Sa, front: usize) -> Option<Self> {
         let suite =
@@ -64,8 +63,8 @@ impl<'e> Run<'e> {
         let top = sa.state.received.newest();
         Some(Self { sa, suite, front, top, count: 0, numbers: [0; MOST], places: [(0, 0); MOST] })
     }
-    /// Adds a packet if it is one of the run: all that is known before it is worked on is right,
-    /// and does not depend on those before it.
+    /// Adds a packet if it belongs to the run: all checks before decryption pass, and do not depend
+    /// on the packets before it.
     #[inline(always)]
     pub fn add(&mut self, p: &Buffer<'_>) -> Option<()> {
         if p.flags().has(UNUSUAL) {
@@ -97,12 +96,12 @@ impl<'e> Run<'e> {
         self.count += 1;
         Some(())
     }
-    /// Packets of the run.
+    /// Number of packets in the run.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count
     }
-    /// Checks and deciphers the packets: a bit for each whose hash is right.
+    /// Verifies and decrypts the packets; returns a bit for each valid packet.
     #[inline(never)]
     pub fn open(&self, packets: Together<'_>) -> u64 {
         match self.suite {
@@ -110,7 +109,7 @@ impl<'e> Run<'e> {
             Suite::Hashed => self.open_hashed(packets),
         }
     }
-    /// The content of the deciphered packet at a place of the run, and its number.
+    /// The content of the decrypted packet at an index of the run, and its sequence number.
     #[inline(always)]
     pub fn opened(&self, at: usize, p: &Buffer<'_>, right: u64) -> (Result<Opened, Flaw>, u64) {
         let keys = &*self.sa.keys;
@@ -156,7 +155,7 @@ impl<'e> Run<'e> {
             let Some(bytes) = packet.into_bytes().get_mut(esp.into()..end.into()) else { continue };
             let end = bytes.len() - icv;
             body.icv[..icv].copy_from_slice(&bytes[end..]);
-            // Hashed with the others, in the place of the hash.
+            // The upper half is hashed in the place of the check value.
             bytes[end..end + upper].copy_from_slice(&keys.upper(number).0[..upper]);
             (body.bytes, body.end) = (bytes, end);
         }

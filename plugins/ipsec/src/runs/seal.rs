@@ -1,11 +1,8 @@
-//! Runs of packets sealed (RFC 4303 section 3.3).
+//! Encryption of runs (RFC 4303 section 3.3).
 
 use crypto::{Job, MAX_IV, Mode, TAG};
-use graph::{Buffer, Together};
-use infra::counter::Volume;
-use net::ip::{V4, V6, Version};
-use wire::{Protocol, ip4, ip6};
-use zerocopy::FromBytes;
+use graph::Together;
+use net::prelude::*;
 
 use super::leave::Leave;
 use super::{MOST, MOST_ICV, Suite, UNUSUAL};
@@ -14,49 +11,49 @@ use crate::outside::Inside;
 use crate::sa::Sa;
 use crate::seal::{KEPT, LONGEST};
 
-/// Bytes of padding, as they are numbered.
+/// Padding bytes.
 const PADDING: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
-/// Protocols behind a plain IPv6 header that stays in front.
+/// Protocols after a plain IPv6 header that is kept.
 const PLAIN: [Protocol; 6] =
     [Protocol::IP4, Protocol::IP6, Protocol::GRE, Protocol::UDP, Protocol::TCP, Protocol::ICMP6];
 
 /// The IP headers of a run's packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// They go into a tunnel, with all that they have.
+    /// Tunnel mode: the packets are encrypted completely.
     Tunnel,
-    /// A header of 20 bytes stays in front.
+    /// An IPv4 header of 20 bytes is kept.
     Ip4,
-    /// One of 40 bytes stays in front.
+    /// An IPv6 header of 40 bytes is kept.
     Ip6,
 }
 
-/// Packets of an association that are alike.
+/// Similar packets of one SA.
 #[derive(Clone, Copy)]
 pub struct Run<'e> {
     sa: &'e Sa,
     suite: Suite,
-    /// Bytes of layer 2 in front.
+    /// Length of the layer 2 header in front in bytes.
     front: usize,
-    /// Nothing has taken a hop yet.
+    /// Whether the TTL has not been decremented yet.
     is_bare: bool,
     kind: Kind,
-    /// Bytes in front that stay.
+    /// Number of bytes in front that are kept.
     keep: usize,
-    /// Bytes that are put in front.
+    /// Number of bytes that are prepended.
     grows: usize,
 }
 
-/// A packet with everything around it, to be enciphered.
+/// A packet with all headers and trailers, ready for encryption.
 struct Body<'a> {
-    /// From the header of ESP to the end.
+    /// The bytes from the ESP header to the end.
     bytes: &'a mut [u8],
-    /// The end of what is enciphered.
+    /// End of the ciphertext.
     end: usize,
 }
 
 impl<'e> Run<'e> {
-    /// The run that a packet begins; `None` where it is to be sealed by itself.
+    /// Starts a run with a packet; `None` if it has to be encrypted alone.
     #[inline(always)]
     pub fn begin(p: &Buffer<'_>, sa: &'e Sa, (front, is_bare): (usize, bool)) -> Option<Self> {
         let suite = sa.suite?;
@@ -75,10 +72,10 @@ impl<'e> Run<'e> {
         let run = Self { sa, suite, front, is_bare, kind, keep, grows };
         run.has(p).then_some(run)
     }
-    /// Whether a packet of the association is one of the run.
+    /// Whether a packet of the SA belongs to the run.
     #[inline(always)]
     pub fn has(&self, p: &Buffer<'_>) -> bool {
-        // The most that may come behind a packet.
+        // Longest trailer of a packet.
         const BEHIND: usize = MAX_IV + TRAILER + MOST_ICV;
         let packet = p.bytes().get(self.front..).unwrap_or(&[]);
         let is_alike = match (self.kind, packet.first()) {
@@ -96,8 +93,8 @@ impl<'e> Run<'e> {
         let has_room = p.tailroom() >= BEHIND && p.headroom() + skip >= self.grows + KEPT;
         is_alike & has_room & !p.flags().has(UNUSUAL) & (p.len() + BEHIND + self.grows <= LONGEST)
     }
-    /// Seals packets, which the run has; `None`, and nothing has changed, where numbers are used
-    /// up. Compiled once: what takes long is compiled for each processor anyway.
+    /// Encrypts the packets of the run; `None`, without a change, if the sequence numbers are
+    /// exhausted. Compiled once, as the expensive parts are compiled for each processor anyway.
     #[inline(never)]
     pub fn seal(
         &self,
@@ -175,7 +172,7 @@ impl<'e> Run<'e> {
             let start = bytes.len() - end - icv;
             let body = &mut bodies[count];
             *body = Body { bytes: &mut bytes[start..], end };
-            // Hashed with the others, where the hash comes to be.
+            // The upper half is hashed in the place of the check value.
             body.bytes[end..end + upper].copy_from_slice(&keys.upper(number).0[..upper]);
             (number, unique, count) = (number + 1, unique + 1, count + 1);
         }
@@ -203,8 +200,8 @@ impl<'e> Run<'e> {
             body.bytes[body.end..].copy_from_slice(&hash[..icv]);
         }
     }
-    /// Puts everything around a packet but its hash; the bytes from the header of ESP to the end
-    /// of what is enciphered.
+    /// Adds headers and trailer to a packet, except the check value; returns the length from the
+    /// ESP header to the end of the ciphertext.
     #[inline(always)]
     fn put_around(&self, p: &mut Buffer<'_>, number: u64, unique: u64) -> Option<usize> {
         let (sa, keys) = (self.sa, &*self.sa.keys);
@@ -257,13 +254,13 @@ impl<'e> Run<'e> {
         *header = [a, b, c, d, s, t, u, v];
         let iv = bytes.get_mut(esp + HEADER..esp + HEADER + keys.iv())?;
         if let Some((zeros, vector)) = iv.split_last_chunk_mut::<8>() {
-            // That of CBC is enciphered with the packet, as if it were its first block.
+            // The vector of CBC is encrypted with the packet as its first block.
             zeros.fill(0);
             *vector = unique.to_be_bytes();
         }
         Some(HEADER + keys.iv() + payload + padding + TRAILER)
     }
-    /// Updates the IP header that stays in front.
+    /// Updates the IP header that is kept.
     #[inline(always)]
     fn announce(&self, bytes: &mut [u8]) -> Option<()> {
         let has_udp = self.sa.outside.has_udp();

@@ -1,9 +1,6 @@
 //! The messages `nat44_ei_ha_…`.
 
-use std::net::Ipv4Addr;
-
-use control::api::{Api, Message, Retval};
-use net::Router;
+use net::prelude::*;
 
 use super::{Failover, Ha, Listener, is_none};
 use crate::state::Nat;

@@ -1,11 +1,9 @@
 //! `nat44 ei ha …`.
 
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output};
-use net::Router;
-use translation::words::{Lines, end};
+use net::prelude::*;
+use translation::words::end;
 
 use super::{Failover, Ha, Listener, PATH_MTU, REFRESH_INTERVAL, is_none};
 
@@ -96,6 +94,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             rows.row(0).first().map_or(0, super::Counter::value)
         };
         lines.extend(counts.map(|(rows, name)| format!("  {name} {}", value(rows))));
-        Ok(Output::of(Lines(lines)))
+        Ok(Output::list(lines))
     });
 }

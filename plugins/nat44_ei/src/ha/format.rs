@@ -2,11 +2,10 @@
 //! behind it. All numbers are big-endian. The header alone, with [`ACK`], acknowledges the message
 //! of that sequence number and thread.
 
+use net::prelude::*;
 use sessions::Flow4;
 use translation::session::{ANY_FAR_END, Data, NatSession, OUTSIDE, STATIC};
-use wire::Protocol;
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The only version.
 pub const VERSION: u8 = 1;

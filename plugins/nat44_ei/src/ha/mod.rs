@@ -11,26 +11,15 @@ mod format;
 mod node;
 mod standby;
 
-use std::collections::{HashMap, VecDeque};
-use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::collections::VecDeque;
 
-use control::api::Api;
-use control::cli::Cli;
-use control::configuration::{Lines, Stage};
-use control::feature::{Refusal, Refused};
-use control::process::Wake;
 use control::stats::Columns;
 use infra::counter::{Counter, Rows};
-use infra::rcu::{Epoch, Reader, Shared};
-use net::events::{Event, EventSender};
-use net::fib::TableIndex;
-use net::ip::{Version, datagram, send_own};
+use net::ip::{datagram, send_own};
 use net::ip4::V4;
-use net::{Router, refuse};
+use net::prelude::*;
 use sessions::Walked;
 use translation::session::NatSession;
-use zerocopy::IntoBytes;
 
 use crate::state::Nat;
 pub use api::{

@@ -1,12 +1,6 @@
 //! `nat44-ei-ha`: messages of the other router, read and given to control.
 
-use std::convert::Infallible;
-use std::net::Ipv4Addr;
-
-use graph::{Frame, Node};
-use net::events::{Event, EventSender};
-use wire::{ip4, udp};
-use zerocopy::FromBytes;
+use net::prelude::*;
 
 use super::format::{Change, Header, VERSION};
 

@@ -1,13 +1,10 @@
 //! Handling of the peer's messages.
 
-use net::Router;
-use net::fib::TableIndex;
 use net::ip::{datagram, send_own};
+use net::prelude::*;
 use sessions::New;
 use translation::session::{ESTABLISHED, NatSession, NatTable, class_of};
 use translation::users::{Counts, began, queue};
-use wire::Protocol;
-use zerocopy::IntoBytes;
 
 use super::format::{ACK, ADD, Change, DEL, Header, REFRESH};
 use super::node::Received;
@@ -60,7 +57,7 @@ pub(super) fn apply(router: &mut Router) {
 fn carry_out(router: &mut Router, changes: Vec<Change>) -> bool {
     let nat = router.own::<Nat>();
     let Some(sessions) = nat.sessions.current().clone() else { return false };
-    let (core, most) = (nat.core.clone(), nat.config.current().most_per_user);
+    let core = nat.core.clone();
     let threads = nat.workers.of(router.engine.data_threads());
     let ha = router.own::<Ha>();
     for change in &changes {
@@ -75,21 +72,14 @@ fn carry_out(router: &mut Router, changes: Vec<Change>) -> bool {
     let work = move |thread, table: &mut NatTable| {
         let Some(mut users) = core.users.lend(thread) else { return };
         for change in changes.iter().filter(|c| of(c) == thread) {
-            carry_out_one(&core, table, &mut users, change, most, now);
+            carry_out_one(&core, table, &mut users, change, now);
         }
         core.show_totals(thread, table, &users);
     };
     sessions.visit(router, work).is_ok()
 }
 
-fn carry_out_one(
-    core: &Core,
-    table: &mut NatTable,
-    users: &mut Counts,
-    change: &Change,
-    most: u32,
-    now: f64,
-) {
+fn carry_out_one(core: &Core, table: &mut NatTable, users: &mut Counts, change: &Change, now: f64) {
     let Some((forward, reverse, data)) = change.session() else { return };
     let known =
         table.find(&forward).filter(|at| table.at(*at).is_some_and(|s| s.reverse == reverse));
@@ -120,7 +110,7 @@ fn carry_out_one(
             table.note(at, change.packets.get().into(), change.bytes.get(), now);
             let host = (data.in_fib, forward.src);
             began(users, host, false);
-            queue(users, host, forward, most, table);
+            queue(users, host, forward, table);
         }
         _ => {}
     }

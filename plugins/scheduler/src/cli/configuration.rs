@@ -1,8 +1,8 @@
 //! The settings as the commands that make them again.
 
-use control::configuration::Lines;
-use net::{InterfaceIndex, Router};
 use qos::Source;
+
+use net::prelude::*;
 
 use super::{
     Bind, ColorWord, SetMap, SetPipe, SetPort, SetProfile, SetRed, SetSubport, SetTable, SetTarget,

@@ -1,7 +1,7 @@
-//! Messages of applications outside the daemon, and of certificates.
+//! API messages for applications outside the daemon, and for certificates.
 //!
-//! Clients that attach by message bring a library for another layout of shared memory than this
-//! router's: they are refused.
+//! Clients that attach by message use a library with another layout of shared memory than this
+//! router's, and are refused.
 
 use control::Secret;
 use control::api::{Api, Message, Retval};
@@ -20,22 +20,22 @@ pub struct AppAttach {
     pub namespace_id: String,
 }
 
-/// The application is attached.
+/// Reply: the attached application.
 #[derive(Message)]
 pub struct AppAttachReply {
     /// its event queue
     pub app_mq: u64,
     /// the router's event queue
     pub vpp_ctrl_mq: u64,
-    /// thread of that
+    /// thread of the router's event queue
     pub vpp_ctrl_mq_thread: u8,
     /// application index
     pub app_index: u32,
     /// number of descriptors
     pub n_fds: u8,
-    /// kinds of descriptors
+    /// types of descriptors
     pub fd_flags: u8,
-    /// bytes of the segment
+    /// size of the segment in bytes
     pub segment_size: u32,
     /// segment
     pub segment_handle: u64,
@@ -60,7 +60,7 @@ pub struct AppWorkerAddDel {
     pub is_add: bool,
 }
 
-/// The worker was added or deleted.
+/// Reply: the worker.
 #[derive(Message)]
 pub struct AppWorkerAddDelReply {
     /// worker index
@@ -69,11 +69,11 @@ pub struct AppWorkerAddDelReply {
     pub app_event_queue_address: u64,
     /// number of descriptors
     pub n_fds: u8,
-    /// kinds of descriptors
+    /// types of descriptors
     pub fd_flags: u8,
     /// segment
     pub segment_handle: u64,
-    /// true when it was added
+    /// true if it was added
     #[preset(true)]
     pub is_add: bool,
     /// name of the segment
@@ -84,14 +84,14 @@ pub struct AppWorkerAddDelReply {
 #[derive(Message)]
 #[reply(AppAddCertKeyPairReply)]
 pub struct AppAddCertKeyPair {
-    /// bytes of the certificate
+    /// length of the certificate in bytes
     pub cert_len: u16,
-    /// certificate, then key, both in PEM
+    /// certificate followed by key, both in PEM
     #[counted(certkey_len: u16)]
     pub certkey: Vec<Secret<u8>>,
 }
 
-/// The certificate was added.
+/// Reply: the index of the certificate.
 #[derive(Message)]
 pub struct AppAddCertKeyPairReply {
     /// index

@@ -1,4 +1,4 @@
-//! Messages that switch the layer and its sockets.
+//! API messages that enable or disable the session layer and app sockets.
 
 use control::api::{Api, Message, Retval};
 use net::Router;
@@ -7,7 +7,7 @@ use super::super::published::Backend;
 use super::super::{Error, check_enabled, disable, enable, namespaces};
 
 control::numbers! {
-    /// Backends that filter connections.
+    /// Backends for filtering connections.
     pub enum RtBackendEngine: u8 = "rt_backend_engine" in "" {
         DISABLE = 0 => "RT_BACKEND_ENGINE_API_DISABLE",
         RULE_TABLE = 1 => "RT_BACKEND_ENGINE_API_RULE_TABLE",
@@ -28,11 +28,11 @@ pub struct SessionEnableDisable {
 /// Enable the session layer with a backend, or disable it.
 #[derive(Message)]
 pub struct SessionEnableDisableV2 {
-    /// the backend that filters connections; 0 to disable the layer
+    /// backend for filtering connections; 0 to disable the layer
     pub rt_engine_type: RtBackendEngine,
 }
 
-/// Enable or disable sockets of applications.
+/// Enable or disable app sockets.
 #[derive(Message)]
 pub struct SessionSapiEnableDisable {
     /// true to enable, false to disable

@@ -1,4 +1,4 @@
-//! Messages of the modules `session` and `tcp`.
+//! API messages of the modules `session` and `tcp`.
 
 mod apps;
 mod layer;

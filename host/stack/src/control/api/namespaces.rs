@@ -1,4 +1,4 @@
-//! Messages about namespaces: all versions become one request.
+//! API messages for namespaces: all versions are converted to the same request.
 
 use control::Secret;
 use control::api::{Api, Message, Retval, Text};
@@ -6,7 +6,7 @@ use net::{InterfaceIndex, Router};
 
 use super::super::namespaces::{self, Binding, NewNamespace};
 
-/// No table of a version.
+/// No table of an IP version.
 const NONE: u32 = u32::MAX;
 
 /// Add a namespace.
@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 #[reply(AppNamespaceAddDelReply)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDel {
-    /// secret of its applications; 0 for none
+    /// secret that applications need; 0 for none
     pub secret: Secret<u64>,
     /// interface; 4294967295 for tables
     #[preset(4294967295)]
@@ -27,7 +27,7 @@ pub struct AppNamespaceAddDel {
     pub namespace_id: String,
 }
 
-/// The namespace was added.
+/// Reply: the index of the namespace.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelReply {
@@ -40,7 +40,7 @@ pub struct AppNamespaceAddDelReply {
 #[reply(AppNamespaceAddDelV2Reply)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelV2 {
-    /// secret of its applications; 0 for none
+    /// secret that applications need; 0 for none
     pub secret: Secret<u64>,
     /// interface; 4294967295 for tables
     #[preset(4294967295)]
@@ -55,7 +55,7 @@ pub struct AppNamespaceAddDelV2 {
     pub netns: Text<64>,
 }
 
-/// The namespace was added.
+/// Reply: the index of the namespace.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelV2Reply {
@@ -68,7 +68,7 @@ pub struct AppNamespaceAddDelV2Reply {
 #[reply(AppNamespaceAddDelV3Reply)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelV3 {
-    /// secret of its applications; 0 for none
+    /// secret that applications need; 0 for none
     pub secret: Secret<u64>,
     /// true to add, false to delete
     #[preset(true)]
@@ -84,11 +84,11 @@ pub struct AppNamespaceAddDelV3 {
     pub namespace_id: Text<64>,
     /// ignored
     pub netns: Text<64>,
-    /// socket name; empty for the usual one
+    /// socket name; empty for the default one
     pub sock_name: String,
 }
 
-/// The namespace was added or deleted.
+/// Reply: the index of the namespace.
 #[derive(Message)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelV3Reply {
@@ -101,7 +101,7 @@ pub struct AppNamespaceAddDelV3Reply {
 #[reply(AppNamespaceAddDelV4Reply)]
 #[option("deprecated")]
 pub struct AppNamespaceAddDelV4 {
-    /// secret of its applications; 0 for none
+    /// secret that applications need; 0 for none
     pub secret: Secret<u64>,
     /// true to add, false to delete
     #[preset(true)]
@@ -115,18 +115,18 @@ pub struct AppNamespaceAddDelV4 {
     pub ip6_fib_id: u32,
     /// ID
     pub namespace_id: Text<64>,
-    /// socket name; empty for the usual one
+    /// socket name; empty for the default one
     pub sock_name: String,
 }
 
-/// The namespace was added or deleted.
+/// Reply: the index of the namespace.
 #[derive(Message)]
 pub struct AppNamespaceAddDelV4Reply {
     /// namespace index
     pub appns_index: u32,
 }
 
-/// Fields that all versions have.
+/// Fields common to all versions.
 struct Common<'a> {
     secret: Secret<u64>,
     interface: InterfaceIndex,

@@ -1,4 +1,4 @@
-//! Messages about session rules.
+//! API messages for session rules.
 
 use control::api::types::Prefix as PrefixField;
 use control::api::{Api, Message, Retval, Text};
@@ -19,7 +19,7 @@ control::numbers! {
         TLS = 3 => "TRANSPORT_PROTO_API_TLS",
         QUIC = 4 => "TRANSPORT_PROTO_API_QUIC",
     }
-    /// Tables that a rule is in.
+    /// Tables that contain a rule.
     pub enum SessionRuleScope: u32 = "session_rule_scope" in "" {
         GLOBAL = 0 => "SESSION_RULE_SCOPE_API_GLOBAL",
         LOCAL = 1 => "SESSION_RULE_SCOPE_API_LOCAL",
@@ -47,7 +47,7 @@ pub struct SessionRuleAddDel {
     pub is_add: bool,
     /// namespace index
     pub appns_index: u32,
-    /// tables
+    /// tables that contain the rule
     pub scope: SessionRuleScope,
     /// tag
     pub tag: Text<64>,

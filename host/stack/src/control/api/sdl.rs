@@ -1,4 +1,4 @@
-//! Messages about the source deny list.
+//! API messages for the source deny list.
 
 use control::api::types::Prefix as PrefixField;
 use control::api::{Api, Message, Record, Retval, Slice, Task, Text};
@@ -7,7 +7,7 @@ use net::Router;
 use super::super::filters::{self, Denial, SdlRow, SdlRows};
 use super::super::sdl::SdlRule;
 
-/// Rules of a request that are checked or entered at a time.
+/// Number of rules of a request that are checked or added per slice.
 const SLICE: usize = 500;
 
 /// A deny rule.
@@ -118,7 +118,7 @@ pub struct SessionSdlV3Details {
     pub appns_index: Vec<u32>,
 }
 
-/// Deny rules that are entered slice by slice, once all of them are checked.
+/// Deny rules that are added in slices, after all of them have been checked.
 struct Entering {
     namespace: u32,
     left: std::vec::IntoIter<Denial>,

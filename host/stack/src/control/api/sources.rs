@@ -1,4 +1,4 @@
-//! Message of the module `tcp`.
+//! API message of the module `tcp`.
 
 use control::api::types::Address;
 use control::api::{Api, Message};

@@ -10,21 +10,21 @@ use serde::Serialize;
 use super::super::{apps, check_enabled, namespaces};
 use crate::data::show;
 
-/// Sessions of an application that are listed.
+/// Limit of listed sessions of an application.
 const MOST: usize = 50;
 
 /// Show applications.
 #[derive(Command)]
 #[command("show app")]
 struct Show {
-    /// with listeners
+    /// include listeners
     #[alias("listeners")]
     server: bool,
-    /// with sessions
+    /// include sessions
     client: bool,
-    /// with both
+    /// include both
     verbose: bool,
-    /// only this one, by name or index
+    /// only this application, by name or index
     #[positional]
     app: Option<String>,
 }
@@ -78,7 +78,7 @@ fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
         let listeners = row.listeners.iter().filter(|_| c.server || c.verbose);
         let sessions = row.sessions.iter().filter(|_| c.client || c.verbose);
         for name in listeners.chain(sessions.take(MOST)) {
-            // A String takes all text.
+            // Writing to a String cannot fail.
             let _ = writeln!(out, "        {name}");
         }
     }

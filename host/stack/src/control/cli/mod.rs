@@ -1,4 +1,4 @@
-//! Commands of the control side.
+//! CLI commands for applications, namespaces, rules and settings.
 
 mod apps;
 mod layer;
@@ -14,7 +14,7 @@ use control::cli::Cli;
 use control::configuration::Lines;
 use net::Router;
 
-/// The configuration of the layer, as the commands that make it again.
+/// The configuration of the layer as commands.
 pub(crate) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     if let Some(place) = lines.resumed() {
         return sdl::configuration(router, lines, place);

@@ -11,7 +11,7 @@ use wire::IpVersion;
 
 use super::super::namespaces::{self, Binding, DEFAULT, NewNamespace};
 
-/// Add, move or delete a namespace of applications: an interface, or a table of each version.
+/// Add, change or delete a namespace: an interface, or one routing table per IP version.
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("app ns")]
 #[stage(Attachments)]
@@ -22,7 +22,7 @@ struct Set {
     del: bool,
     /// ID
     id: String,
-    /// secret of its applications; 0 for none
+    /// secret that applications need; 0 for none
     secret: Option<Secret<u64>>,
     /// index of the interface
     #[keyword("sw_if_index")]
@@ -30,11 +30,11 @@ struct Set {
     /// interface
     #[keyword("if")]
     interface: Option<InterfaceIndex>,
-    /// IPv4 table; without tables and interface, table 0 of each version
+    /// IPv4 table; default table 0 of both versions if no table or interface is given
     ip4_fib_id: Option<u32>,
     /// IPv6 table
     ip6_fib_id: Option<u32>,
-    /// socket name; the usual one without
+    /// socket name, if not the default one
     sock_name: Option<String>,
 }
 
@@ -42,9 +42,9 @@ struct Set {
 #[derive(Command)]
 #[command("show app ns")]
 struct Show {
-    /// only this one
+    /// only this namespace
     id: Option<String>,
-    /// clients attached through its socket
+    /// show the clients attached through its socket
     api_clients: bool,
 }
 
@@ -59,26 +59,20 @@ struct Row {
     socket: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["Index", "Id", "Secret", "Interface", "ip4 table", "ip6 table", "Socket"];
-        let [index, id, secret, interface, ip4, ip6, socket] = head;
-        writeln!(f, "{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}{socket}")?;
-        for row in &self.0 {
-            let table = |id: Option<u32>| id.map_or("-".to_owned(), |id| id.to_string());
-            let (ip4, ip6) = (table(row.ip4_table), table(row.ip6_table));
-            let secret = if row.has_secret { "yes" } else { "no" };
-            let interface = row.interface.as_deref().unwrap_or("-");
-            let Row { index, id, socket, .. } = row;
-            let line = format!("{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}");
-            writeln!(f, "{}", format!("{line}{socket}").trim_end())?;
-        }
-        Ok(())
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let head = ["Index", "Id", "Secret", "Interface", "ip4 table", "ip6 table", "Socket"];
+    let [index, id, secret, interface, ip4, ip6, socket] = head;
+    writeln!(f, "{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}{socket}")?;
+    for row in rows {
+        let table = |id: Option<u32>| id.map_or("-".to_owned(), |id| id.to_string());
+        let (ip4, ip6) = (table(row.ip4_table), table(row.ip6_table));
+        let secret = if row.has_secret { "yes" } else { "no" };
+        let interface = row.interface.as_deref().unwrap_or("-");
+        let Row { index, id, socket, .. } = row;
+        let line = format!("{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}");
+        writeln!(f, "{}", format!("{line}{socket}").trim_end())?;
     }
+    Ok(())
 }
 
 fn set(router: &mut Router, c: Set) -> Result<(), Error> {
@@ -122,11 +116,10 @@ fn show(router: &Router, c: &Show) -> Result<Output, Error> {
             socket: found.of.socket.clone(),
         }
     });
-    let rows = Rows(rows.collect());
     if c.api_clients {
-        return Ok(Output::text("no clients: there are no app sockets\n"));
+        return Ok(Output::text("no clients: app sockets are disabled\n"));
     }
-    Ok(Output::of(rows))
+    Ok(Output::rows(rows, write_rows))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

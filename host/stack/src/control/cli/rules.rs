@@ -14,7 +14,7 @@ use super::super::namespaces::{self, DEFAULT};
 use super::super::published::Transport;
 use super::super::rules::{ALLOW, DROP, Match, NONE, Rule};
 
-/// The action of a rule, in a word.
+/// The action of a rule as text.
 fn action_word(action: u32) -> String {
     match action {
         NONE => "none".to_owned(),
@@ -24,7 +24,7 @@ fn action_word(action: u32) -> String {
     }
 }
 
-/// An action: a word, or the number of an application, where -1 to -3 stand for these words.
+/// Parses an action: a keyword, the number of an application, or -1 to -3 for the keywords.
 fn take_action(args: &mut Args<'_>) -> Result<u32, Error> {
     let words = [("none", NONE), ("drop", DROP), ("allow", ALLOW)];
     if let Some((_, action)) = words.into_iter().find(|(word, _)| args.keyword(word)) {
@@ -42,7 +42,7 @@ fn take_transport(args: &mut Args<'_>) -> Result<Transport, Error> {
     found.ok_or_else(|| args.error("expected tcp or udp"))
 }
 
-/// Prefix and port of one end.
+/// Parses prefix and port of one end.
 fn take_end(args: &mut Args<'_>, what: [&str; 2]) -> Result<(Prefix, u16), Error> {
     Ok((args.value(what[0])?, args.value(what[1])?))
 }
@@ -120,7 +120,7 @@ struct Show(Option<(String, Scope, Match)>);
 
 impl Command for Show {
     const PATHS: &'static [&'static str] = &["show session rules"];
-    const ABOUT: &'static str = "Show session rules, or the one that a connection meets";
+    const ABOUT: &'static str = "Show session rules, or the rule that a connection matches";
     const USAGE: &'static str = "[tcp|udp appns <namespace> <local-prefix> <local-port> \
          <remote-prefix> <remote-port> [scope global|local]]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
@@ -159,11 +159,7 @@ struct Row {
     tag: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-/// A prefix and a port; `*` for any.
+/// Prefix and port as text; `*` for any.
 fn end(prefix: Prefix, port: u16) -> String {
     if port == 0 { format!("{prefix}:*") } else { format!("{prefix}:{port}") }
 }
@@ -200,27 +196,25 @@ impl Row {
     }
 }
 
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut title = String::new();
-        for row in &self.0 {
-            if row.title() != title {
-                title = row.title();
-                writeln!(f, "{title}")?;
-            }
-            let Row { proto, local, remote, action, tag, .. } = row;
-            let line = format!("  {proto} {local:<30} {remote:<30} action {action:<10} {tag}");
-            writeln!(f, "{}", line.trim_end())?;
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut title = String::new();
+    for row in rows {
+        if row.title() != title {
+            title = row.title();
+            writeln!(f, "{title}")?;
         }
-        Ok(())
+        let Row { proto, local, remote, action, tag, .. } = row;
+        let line = format!("  {proto} {local:<30} {remote:<30} action {action:<10} {tag}");
+        writeln!(f, "{}", line.trim_end())?;
     }
+    Ok(())
 }
 
 fn show(router: &Router, c: Show) -> Result<Output, Error> {
     let Some((namespace, scope, flow)) = c.0 else {
         let mut all = RuleRows::of(router);
         let rows = std::iter::from_fn(|| all.next(router)).map(|row| Row::of(router, row));
-        return Ok(Output::of(Rows(rows.collect())));
+        return Ok(Output::rows(rows, write_rows));
     };
     let index = namespaces::index_of(router, &namespace)?;
     Ok(match filters::rule_of(router, index, scope, &flow)? {

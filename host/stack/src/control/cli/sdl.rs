@@ -14,7 +14,7 @@ use super::super::filters::{self, Denial, SdlRow, SdlRows};
 use super::super::namespaces::{self, DEFAULT};
 use super::super::sdl::{DENY, SdlRule};
 
-/// Rows shown in a slice.
+/// Number of rows shown per slice.
 const SLICE: usize = 500;
 
 /// `session sdl add|del [appns ID] PREFIX [action N] [tag T]`.
@@ -68,15 +68,15 @@ impl Print for Set {
     }
 }
 
-/// Show source deny rules, or the one that a peer meets.
+/// Show source deny rules, or the rule that a peer matches.
 #[derive(Command)]
 #[command("show session sdl")]
 struct Show {
-    /// of the tables of this namespace
+    /// only those in the tables of this namespace
     appns: Option<String>,
-    /// of the tables with this ID
+    /// only those in the tables with this ID
     table: Option<u32>,
-    /// a peer
+    /// only the rule for this peer
     #[positional]
     peer: Option<IpAddr>,
 }
@@ -105,25 +105,19 @@ impl Row {
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Rows(Vec<Row>);
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.0 {
-            let Row { version, table_id, peers, action, tag, is_learned } = row;
-            let table = table_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let action = if *action == DENY { "deny".to_owned() } else { action.to_string() };
-            let learned = if *is_learned { " learned" } else { "" };
-            let line = format!("{version} table {table:<6} {peers:<44} {action:<8} {tag}{learned}");
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
+fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for row in rows {
+        let Row { version, table_id, peers, action, tag, is_learned } = row;
+        let table = table_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let action = if *action == DENY { "deny".to_owned() } else { action.to_string() };
+        let learned = if *is_learned { " learned" } else { "" };
+        let line = format!("{version} table {table:<6} {peers:<44} {action:<8} {tag}{learned}");
+        writeln!(f, "{}", line.trim_end())?;
     }
+    Ok(())
 }
 
-/// Rows that are being shown.
+/// A listing in progress.
 struct Showing {
     rows: SdlRows,
     tables: Option<[Option<TableIndex>; 2]>,
@@ -134,7 +128,7 @@ impl Task<Router> for Showing {
         let mut shown = Vec::new();
         for _ in 0..SLICE {
             let Some(row) = self.rows.next(router) else {
-                out.append(Output::of(Rows(shown)));
+                out.append(Output::rows(shown, write_rows));
                 return Step::Done(Ok(()));
             };
             let (version, table) = row.table;
@@ -143,7 +137,7 @@ impl Task<Router> for Showing {
                 shown.push(Row::of(router, &row));
             }
         }
-        out.append(Output::of(Rows(shown)));
+        out.append(Output::rows(shown, write_rows));
         Step::Again
     }
 }
@@ -162,15 +156,15 @@ fn tables(router: &Router, c: &Show) -> Result<Option<[Option<TableIndex>; 2]>, 
     }
 }
 
-/// The rows that a peer meets, one in each table.
-struct Meeting(Rows);
+/// The rules that a peer matches, one per table.
+struct Meeting(Vec<Row>);
 
 impl Task<Router> for Meeting {
     fn step(&mut self, _: &mut Router, out: &mut Output) -> Step {
-        let rows = std::mem::take(&mut self.0.0);
+        let rows = std::mem::take(&mut self.0);
         match rows.is_empty() {
             true => out.append(Output::text("no rule: not denied\n")),
-            false => out.append(Output::of(Rows(rows))),
+            false => out.append(Output::rows(rows, write_rows)),
         }
         Step::Done(Ok(()))
     }
@@ -185,7 +179,7 @@ fn show(router: &Router, c: &Show) -> Result<Box<dyn Task<Router>>, Error> {
     let of = tables.unwrap_or([Some(TableIndex::default()); 2])[version as usize];
     let row = of.and_then(|table| filters::denied(router, table, peer));
     let rows = row.iter().map(|row| Row::of(router, row)).collect();
-    Ok(Box::new(Meeting(Rows(rows))))
+    Ok(Box::new(Meeting(rows)))
 }
 
 /// The position between two slices of a configuration.

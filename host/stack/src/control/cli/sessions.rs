@@ -15,10 +15,10 @@ use crate::data::endpoint::Transport;
 use crate::data::session::Life;
 use crate::data::show::{self, Shown};
 
-/// Sessions of a thread that are listed without a filter.
+/// Limit of sessions per thread that are listed without a filter.
 const MOST: usize = 50;
 
-/// The part of an end point that is compared: an address, and a port if one is given.
+/// An endpoint in a filter: an address, and a port if given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End(IpAddr, Option<u16>);
 
@@ -38,7 +38,7 @@ impl End {
     }
 }
 
-/// Conditions on the sessions that are listed.
+/// Filter for the sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Filter {
     thread: Option<usize>,
@@ -50,7 +50,7 @@ struct Filter {
     local: Option<End>,
     remote: Option<End>,
     either: Option<End>,
-    /// Places among those of a thread.
+    /// Range of indices on a thread.
     range: Option<(usize, usize)>,
 }
 
@@ -74,7 +74,7 @@ impl Filter {
     }
 }
 
-/// The kind of a list.
+/// Type of list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum What {
     #[default]
@@ -101,7 +101,7 @@ fn take_transport(args: &mut Args<'_>) -> Result<Transport, Error> {
 }
 
 impl Show {
-    /// Takes `A:P->B:P`, if that is next.
+    /// Parses `A:P->B:P`, if it is next.
     fn take_ends(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
         let Some((local, remote)) = args.peek().and_then(|word| word.split_once("->")) else {
             return Ok(false);
@@ -116,7 +116,7 @@ impl Show {
         args.word();
         Ok(true)
     }
-    /// Takes a condition, if one is next.
+    /// Parses a condition, if one is next.
     fn take_filter(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
         let filter = &mut self.filter;
         if args.keyword("thread") {
@@ -231,7 +231,7 @@ fn write_thread(out: &mut String, of: &Thread, verbose: u32) {
     for row in &of.rows {
         *out += &cells(&row.connection, [&row.state, &row.rx.to_string(), &row.tx.to_string()]);
         for line in row.details.iter().filter(|_| verbose > 1) {
-            // A String takes all text.
+            // Writing to a String cannot fail.
             let _ = writeln!(out, " {line}");
         }
     }
@@ -271,7 +271,7 @@ fn sessions(router: &mut Router, c: &Show) -> Result<Output, Error> {
                 writeln!(out, "Thread {thread}: active sessions {}", of.rows.len())
             }
         }
-        .expect("a String takes all text");
+        .expect("writing to a String cannot fail");
         threads.push(of);
     }
     if level > 1 && !is_filtered {

@@ -1,5 +1,5 @@
-//! Totals of threads: `show session stats`, `show tcp stats`, `show segment-manager`,
-//! `show session lookup`, and what clears them.
+//! Statistics by thread: `show session stats`, `show tcp stats`, `show segment-manager`,
+//! `show session lookup`, and the commands that clear them.
 
 use std::fmt::Write;
 
@@ -13,22 +13,22 @@ use super::super::{Control, apps, check_enabled, namespaces};
 use crate::data::endpoint::Transport;
 use crate::data::show::{self, Totals};
 
-/// Show totals of the session layer by thread.
+/// Show statistics of the session layer by thread.
 #[derive(Command)]
 #[command("show session stats")]
 struct ShowStats;
 
-/// Show statistics of TCP in the host stack by thread.
+/// Show TCP statistics of the host stack by thread.
 #[derive(Command)]
 #[command("show tcp stats")]
 struct ShowTcp;
 
-/// Show memory of queues by thread.
+/// Show memory used for session FIFOs by thread.
 #[derive(Command)]
 #[command("show segment-manager")]
 struct ShowMemory;
 
-/// Show tables of sessions: routing tables, their namespaces and listeners.
+/// Show session tables: routing tables, their namespaces and listeners.
 #[derive(Command)]
 #[command("show session lookup")]
 struct ShowLookup {
@@ -36,7 +36,7 @@ struct ShowLookup {
     table: Option<u32>,
 }
 
-/// Show ports that the host stack uses for UDP.
+/// Show UDP ports used by the host stack.
 #[derive(Command)]
 #[command("show udp transport ports")]
 struct ShowPorts {
@@ -49,7 +49,7 @@ struct ShowPorts {
     port: Option<u16>,
 }
 
-/// Reset a session, or all of a thread.
+/// Reset a session, or all sessions of a thread.
 #[derive(Command)]
 #[command("clear session")]
 struct Clear {
@@ -61,17 +61,17 @@ struct Clear {
     all: bool,
 }
 
-/// Clear totals of the session layer.
+/// Clear statistics of the session layer.
 #[derive(Command)]
 #[command("clear session stats")]
 struct ClearStats;
 
-/// Clear statistics of TCP in the host stack.
+/// Clear TCP statistics of the host stack.
 #[derive(Command)]
 #[command("clear tcp stats")]
 struct ClearTcp;
 
-/// Numbers with names, of a thread.
+/// Named numbers of a thread.
 #[derive(Serialize)]
 struct Numbers {
     thread: usize,
@@ -83,7 +83,7 @@ fn as_map<S: serde::Serializer>(numbers: &[(&'static str, u64)], to: S) -> Resul
     to.collect_map(numbers.iter().copied())
 }
 
-/// All of these with a title for each thread.
+/// Output with a title for each thread.
 fn output(all: Vec<Numbers>, is_whole: bool) -> Output {
     let mut out = String::new();
     for Numbers { thread, numbers } in &all {
@@ -252,7 +252,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     for_both(cli);
 }
 
-/// Both commands clear what threads count.
+/// Registers both commands that clear the counters of threads.
 fn for_both(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ClearStats| show::clear(router).map_err(no_answer));
     cli.command(|router: &mut Router, _: ClearTcp| show::clear(router).map_err(no_answer));

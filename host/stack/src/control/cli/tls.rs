@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::super::profiles::{self, Profile, Version, Versions};
 use super::super::{apps, certificates};
 
-/// Show certificates of applications. Their keys are not shown.
+/// Show certificates of applications, without keys.
 #[derive(Command)]
 #[command("show app certificate")]
 struct ShowCertificates;
@@ -21,17 +21,11 @@ struct CertificateRow {
     sha256: String,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct CertificateRows(Vec<CertificateRow>);
-
-impl fmt::Display for CertificateRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for CertificateRow { index, chain, sha256 } in &self.0 {
-            writeln!(f, "[{index}] {chain} in chain, SHA-256 {sha256}")?;
-        }
-        Ok(())
+fn write_certificate_rows(rows: &[CertificateRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for CertificateRow { index, chain, sha256 } in rows {
+        writeln!(f, "[{index}] {chain} in chain, SHA-256 {sha256}")?;
     }
+    Ok(())
 }
 
 /// `app crypto add tls-profile app APP [cipher-list L] …`.
@@ -83,7 +77,7 @@ fn version(args: &mut Args<'_>) -> Result<Version, Error> {
 struct DelProfile {
     /// name or index of the application
     app: String,
-    /// profile
+    /// index of the profile
     #[positional]
     profile: u32,
 }
@@ -104,25 +98,19 @@ struct ProfileRow {
     profile: Profile,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct ProfileRows(Vec<ProfileRow>);
-
-impl fmt::Display for ProfileRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ProfileRow { app, index, profile } in &self.0 {
-            let list = |names: &[&str]| match names {
-                [] => "all".to_owned(),
-                names => names.join(":"),
-            };
-            let Profile { ciphers, suites, groups, versions } = profile;
-            writeln!(f, "app {app} profile {index}: versions {} to {}", versions.0, versions.1)?;
-            writeln!(f, "  cipher-list {}", list(ciphers))?;
-            writeln!(f, "  ciphersuites {}", list(suites))?;
-            writeln!(f, "  groups {}", list(groups))?;
-        }
-        Ok(())
+fn write_profile_rows(rows: &[ProfileRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for ProfileRow { app, index, profile } in rows {
+        let list = |names: &[&str]| match names {
+            [] => "all".to_owned(),
+            names => names.join(":"),
+        };
+        let Profile { ciphers, suites, groups, versions } = profile;
+        writeln!(f, "app {app} profile {index}: versions {} to {}", versions.0, versions.1)?;
+        writeln!(f, "  cipher-list {}", list(ciphers))?;
+        writeln!(f, "  ciphersuites {}", list(suites))?;
+        writeln!(f, "  groups {}", list(groups))?;
     }
+    Ok(())
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -132,7 +120,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             chain: found.chain_len(),
             sha256: found.fingerprint(),
         });
-        Ok(Output::of(CertificateRows(rows.collect())))
+        Ok(Output::rows(rows, write_certificate_rows))
     });
     cli.command(|router: &mut Router, c: AddProfile| {
         let app = apps::find(router, &c.app)?;
@@ -148,6 +136,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let all = profiles::all(router).filter(|(app, ..)| only.is_none_or(|only| only == *app));
         let rows =
             all.map(|(app, index, profile)| ProfileRow { app, index, profile: profile.clone() });
-        Ok(Output::of(ProfileRows(rows.collect())))
+        Ok(Output::rows(rows, write_profile_rows))
     });
 }

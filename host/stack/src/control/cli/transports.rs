@@ -6,28 +6,27 @@ use std::net::IpAddr;
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print};
 use control::configuration::{Lines, Stage};
 use net::Router;
-use serde::Serialize;
 
 use super::super::Control;
 use super::super::settings::{self, Tcp};
 use super::super::sources::{self, Range};
 
-/// Text for words that are accepted without effect.
+/// Text for settings without effect.
 const CHECKSUMS: &str = "no effect: checksums are computed where a device does not";
 
 /// `set tcp [csum-offload|byte-tracker|dsack enable|disable] [mtu N] [initial-cwnd-multiplier N]`.
 #[derive(Debug, Default, PartialEq)]
 struct SetTcp {
-    /// Accepted without effect.
+    /// Accepted and ignored.
     csum_offload: Option<bool>,
-    /// Accepted without effect.
+    /// Accepted and ignored.
     byte_tracker: Option<bool>,
     dsack: Option<bool>,
     mtu: Option<u32>,
     multiplier: Option<u32>,
 }
 
-/// A switch, which is on without a word.
+/// Parses enable or disable; the default is enable.
 fn switched(args: &mut Args<'_>) -> Option<bool> {
     let is_off = args.keyword("disable") || args.keyword("off");
     let _ = is_off || args.keyword("enable") || args.keyword("on");
@@ -97,7 +96,7 @@ struct SetUdp;
 
 impl Command for SetUdp {
     const PATHS: &'static [&'static str] = &["set udp"];
-    const ABOUT: &'static str = "Accepted without effect";
+    const ABOUT: &'static str = "Accepted and ignored";
     const USAGE: &'static str = "csum-offload [enable|disable|on|off]";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if !args.keyword("csum-offload") {
@@ -108,47 +107,39 @@ impl Command for SetUdp {
     }
 }
 
-/// Show parameters of TCP in the host stack.
+/// Show TCP parameters of the host stack.
 #[derive(Command)]
 #[command("show tcp config")]
 struct ShowConfig;
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Parameters(Vec<(&'static str, String)>);
-
-impl Parameters {
-    fn of(tcp: &Tcp) -> Self {
-        let state = |on: bool| if on { "enabled" } else { "disabled" }.to_owned();
-        let time = |seconds: u32| format!("{seconds}s");
-        Self(vec![
-            ("max rx fifo size", format!("{} bytes", tcp.max_rx_fifo)),
-            ("default mtu", tcp.mtu.to_string()),
-            ("initial cwnd multiplier", tcp.initial_cwnd_multiplier.to_string()),
-            ("max gso size", tcp.max_gso_size.to_string()),
-            ("tso", state(tcp.has_tso)),
-            ("checksum offload", state(true)),
-            ("dsack", state(tcp.has_dsack)),
-            ("congestion control algorithm", tcp.algorithm.to_string()),
-            ("syn-rcvd time", time(tcp.syn_rcvd_time)),
-            ("finwait1 time", time(tcp.finwait1_time)),
-            ("finwait2 time", time(tcp.finwait2_time)),
-            ("closing time", time(tcp.closing_time)),
-            ("lastack time", time(tcp.lastack_time)),
-            ("timewait time", time(tcp.timewait_time)),
-        ])
-    }
+fn parameters(tcp: &Tcp) -> [(&'static str, String); 14] {
+    let state = |on: bool| if on { "enabled" } else { "disabled" }.to_owned();
+    let time = |seconds: u32| format!("{seconds}s");
+    [
+        ("max rx fifo size", format!("{} bytes", tcp.max_rx_fifo)),
+        ("default mtu", tcp.mtu.to_string()),
+        ("initial cwnd multiplier", tcp.initial_cwnd_multiplier.to_string()),
+        ("max gso size", tcp.max_gso_size.to_string()),
+        ("tso", state(tcp.has_tso)),
+        ("checksum offload", state(true)),
+        ("dsack", state(tcp.has_dsack)),
+        ("congestion control algorithm", tcp.algorithm.to_string()),
+        ("syn-rcvd time", time(tcp.syn_rcvd_time)),
+        ("finwait1 time", time(tcp.finwait1_time)),
+        ("finwait2 time", time(tcp.finwait2_time)),
+        ("closing time", time(tcp.closing_time)),
+        ("lastack time", time(tcp.lastack_time)),
+        ("timewait time", time(tcp.timewait_time)),
+    ]
 }
 
-impl fmt::Display for Parameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rule = "-".repeat(40);
-        writeln!(f, "{rule}\ntcp config\n{rule}")?;
-        for (name, value) in &self.0 {
-            writeln!(f, "{:<32}{value}", format!("{name}:"))?;
-        }
-        Ok(())
+fn write_parameters(rows: &[(&'static str, String)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let rule = "-".repeat(40);
+    writeln!(f, "{rule}\ntcp config\n{rule}")?;
+    for (name, value) in rows {
+        writeln!(f, "{:<32}{value}", format!("{name}:"))?;
     }
+    Ok(())
 }
 
 /// `tcp src-address FIRST [- LAST] [fib-table N] [del]`.
@@ -194,7 +185,7 @@ impl Print for SetSources {
     }
 }
 
-/// Parameters of TCP that commands set, as the words that do.
+/// TCP parameters as the commands that set them.
 fn words(tcp: &Tcp) -> [String; 3] {
     let dsack = if tcp.has_dsack { "enable" } else { "disable" };
     [
@@ -223,7 +214,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::text(format!("UDP csum offload: {CHECKSUMS}")))
     });
     cli.command(|router: &mut Router, _: ShowConfig| {
-        Ok(Output::of(Parameters::of(&settings::current(router).tcp)))
+        Ok(Output::rows(parameters(&settings::current(router).tcp), write_parameters))
     });
     cli.command(|router: &mut Router, c: SetSources| {
         let change = if c.is_add { sources::add } else { sources::remove };

@@ -136,9 +136,9 @@ fn source_addresses_are_the_routers_own() {
     b.set("tcp src-address 10.9.0.1 - 10.9.0.3");
     assert!(b.run("show ip fib 10.9.0.2/32").contains("receive"));
     for (line, why) in [
-        ("tcp src-address 10.9.0.3", "are configured"),
+        ("tcp src-address 10.9.0.3", "are already configured"),
         ("tcp src-address 10.9.0.9 - 10.9.0.8", "after the last"),
-        ("tcp src-address 10.9.0.9 - 2001:db8::1", "one IP version"),
+        ("tcp src-address 10.9.0.9 - 2001:db8::1", "the same IP version"),
         ("tcp src-address 10.9.0.9 fib-table 7", "no IP table 7"),
         ("tcp src-address 10.9.1.0 - 10.99.0.0", "at most 4096"),
         ("tcp src-address 10.9.0.1 - 10.9.0.2 del", "no such"),

@@ -160,7 +160,7 @@ fn commands_do_the_same_and_print_themselves() {
     assert_eq!(b.run("show configuration session secrets"), before);
     for (line, why) in [
         ("session rule add proto sctp 10.0.0.0/8 1 0.0.0.0/0 0", "expected tcp or udp"),
-        ("session rule add proto tcp 10.0.0.0/8 1 ::/0 0", "one IP version"),
+        ("session rule add proto tcp 10.0.0.0/8 1 ::/0 0", "the same IP version"),
         ("session rule add proto tcp 10.0.0.0/8 1", "missing remote prefix"),
         ("session rule add appns none proto tcp 10.0.0.0/8 1 0.0.0.0/0 0", "`none'"),
         ("session sdl add 10.0.0.0/8", "rt-backend sdl"),

@@ -1,8 +1,8 @@
-//! Counters of the nodes of TCP.
+//! Counters of the TCP nodes.
 
 use tcp_machine::Verdict;
 
-/// Fate of a packet. All nodes of TCP have all of them, each counts its own decisions.
+/// Outcome of a packet. All TCP nodes have all counters; each node counts its own decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Counted {
     /// Packets filtered.

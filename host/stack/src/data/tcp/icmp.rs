@@ -1,7 +1,7 @@
-//! `ip4-session-icmp-error`, `ip6-session-icmp-error`: what ICMP errors say about connections.
+//! `ip4-session-icmp-error`, `ip6-session-icmp-error`: pass ICMP errors to their connections.
 //!
-//! Features on the arcs of punted packets. Errors that are about no connection of ours go on: the
-//! kernel's may be meant.
+//! These are features on the arcs of punted packets. Errors about other connections continue, as
+//! they may be for the kernel.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -21,19 +21,19 @@ use super::super::worker::Worker;
 
 /// Names of the nodes.
 pub const NAMES: [&str; 2] = ["ip4-session-icmp-error", "ip6-session-icmp-error"];
-/// MTU of a router that does not say it: what each IPv4 host takes (RFC 1191 section 5).
+/// MTU assumed if the router reports none: the minimum for IPv4 hosts (RFC 1191 section 5).
 const UNSAID_MTU: u16 = 576;
-/// Bytes of a TCP header without options.
+/// Length of a TCP header without options in bytes.
 const TCP_LEN: u16 = 20;
 
-/// What an ICMP error says of a segment.
+/// Meaning of an ICMP error about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It does not fit; this many bytes of payload do, options included.
+    /// The segment is too big; this many bytes of payload and options would fit.
     TooBig(u16),
-    /// It will never arrive (RFC 1122 section 4.2.3.9, RFC 5461).
+    /// The destination is permanently unreachable (RFC 1122 section 4.2.3.9, RFC 5461).
     Hard,
-    /// It did not arrive this time.
+    /// The destination is temporarily unreachable.
     Soft,
 }
 
@@ -46,18 +46,17 @@ pub struct Elsewhere {
     pub key: Key,
     /// First sequence number of the segment.
     pub seq: Seq,
-    /// What is said of it.
+    /// Meaning of the error.
     pub trouble: Trouble,
 }
 
 impl Event for Elsewhere {}
 
-/// A version with ICMP errors about connections.
+/// Parsing of ICMP errors for an IP version.
 pub trait Errors: HostVersion {
-    /// What an ICMP message says, and the length of its header; `None` if it is no error.
+    /// Parses an ICMP message; `None` if it is not an error.
     fn read(message: &[u8]) -> Option<Trouble>;
-    /// The key of the connection of a packet that an error quotes, and what is behind the IP
-    /// header.
+    /// Key of the connection of a quoted packet, and the data after its IP header.
     fn quoted(packet: &[u8], fib: u16, rx: u32) -> Option<(Key, &[u8])>;
 }
 
@@ -123,7 +122,7 @@ impl Errors for V6 {
     fn quoted(packet: &[u8], fib: u16, rx: u32) -> Option<(Key, &[u8])> {
         let (ip, rest) = ip6::Header::ref_from_prefix(packet).ok()?;
         if ip.next_header != Protocol::TCP {
-            return None; // our segments have no extension headers
+            return None; // the router's own segments have no extension headers
         }
         let [src, dst] = ports(rest)?;
         let key = Key::ip6((ip.src, src), (ip.dst, dst), Protocol::TCP, fib);
@@ -131,7 +130,7 @@ impl Errors for V6 {
     }
 }
 
-/// Reads an ICMP error about a segment.
+/// Parses an ICMP error about a segment.
 fn read<V: Errors>(p: &Buffer<'_>) -> Option<(Key, Seq, Trouble)> {
     const ICMP_LEN: usize = 8;
     let message = p.bytes_from(p.l4_offset());
@@ -142,7 +141,7 @@ fn read<V: Errors>(p: &Buffer<'_>) -> Option<(Key, Seq, Trouble)> {
 }
 
 impl Worker {
-    /// Gives an ICMP error to its connection; whether there is one.
+    /// Passes an ICMP error to its connection; returns whether it exists.
     pub fn troubled(&mut self, key: &Key, seq: Seq, trouble: Trouble) -> bool {
         let Some(index) = self.find(key) else { return false };
         let Self { sessions, machine, .. } = self;
@@ -158,7 +157,7 @@ impl Worker {
     }
 }
 
-/// Gives ICMP errors to connections.
+/// The node that passes ICMP errors to connections.
 #[derive(Clone)]
 pub struct IcmpErrors<V> {
     stack: Stack,
@@ -173,13 +172,13 @@ impl<V> IcmpErrors<V> {
     }
 }
 
-/// Ends of errors that are about connections of ours.
+/// Counters of ICMP errors about connections of the host stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Taken {
-    /// ICMP errors given to sessions.
+    /// ICMP errors passed to sessions.
     #[severity("info")]
     Noted,
-    /// ICMP errors of sessions lost: control is busy.
+    /// ICMP errors for sessions lost: the control thread is busy.
     Busy,
 }
 

@@ -1,24 +1,21 @@
-//! `tcp4-input`, `tcp6-input`: the session of a segment.
+//! `tcp4-input`, `tcp6-input`: look up the session of each segment.
 
 use std::convert::Infallible;
 
 use graph::{Frame, Node, Packet};
 use infra::rcu::Epoch;
-use net::fib::TableIndex;
 use net::ip::Headers;
 use tcp_machine::{Flags, State};
 use wire::Protocol;
 
-use super::super::endpoint::Transport;
 use super::super::key::Key;
 use super::super::session::Inner;
 use super::super::stack::{Lent, Stack};
 use super::super::version::HostVersion;
 use super::counted::Counted;
-use super::{Found, ports_of};
-use crate::control::published::{Flow, Transport as Ruled, Verdict};
+use super::{Found, listener_of, ports_of};
 
-/// Sorts segments by the state of their sessions.
+/// Dispatches segments by the state of their sessions.
 #[derive(Clone)]
 pub struct Input<V> {
     /// Version.
@@ -27,7 +24,7 @@ pub struct Input<V> {
     pub stack: Stack,
 }
 
-/// The same for segments that another thread has handed over.
+/// The same for segments handed over by another thread.
 #[derive(Clone)]
 pub struct Known<V>(pub Input<V>);
 
@@ -46,7 +43,7 @@ pub enum Next<V: HostVersion> {
     /// A listener.
     #[to(["tcp4-listen", "tcp6-listen"][V::INDEX], payload = Found)]
     Listen(V),
-    /// There is neither.
+    /// Neither a session nor a listener.
     #[to(["tcp4-reset", "tcp6-reset"][V::INDEX])]
     Reset(V),
     /// The session is on another thread.
@@ -102,7 +99,7 @@ where
 }
 
 impl<V: HostVersion> Input<V> {
-    /// The thread of a segment, and what takes it there.
+    /// The thread and the edge for a segment.
     #[inline(always)]
     fn judge<N: Node<Error = Counted>>(
         &self,
@@ -144,15 +141,7 @@ impl<V: HostVersion> Input<V> {
         if flags.contains(Flags::RST) {
             return Err(Counted::NoListener);
         }
-        let (local, peer) = (key.local(), key.peer());
-        let listeners = self.stack.listeners(epoch);
-        let found = listeners.find(Transport::Tcp, key.fib(), local.ip(), local.port());
-        let flow = Flow { transport: Ruled::Tcp, local, remote: peer };
-        let listener = match self.stack.policy().arriving(TableIndex(key.fib()), &flow, epoch) {
-            Verdict::Drop => return Err(Counted::Filtered),
-            Verdict::Redirect(app) => listeners.of_app(Transport::Tcp, app).or(found),
-            Verdict::Allow | Verdict::Unsaid => found,
-        };
+        let listener = listener_of(&self.stack, &key, epoch)?;
         let Some(listener) = listener else {
             p.error(Counted::NoListener);
             return Ok((thread, Next::Reset(self.version)));

@@ -1,7 +1,7 @@
-//! The nodes of TCP. `tcp4-input` finds the session of a segment, on this thread or another, or the
-//! listener; the node of the session's state gives the segment to the machine. Answers leave with
-//! the next visit of the session, but resets for segments without one, which `tcp4-reset` makes of
-//! the segment.
+//! The TCP nodes. `tcp4-input` finds the session of a segment, on this thread or another one, or
+//! the listener; the node for the session's state passes the segment to the machine. Replies are
+//! sent when the session is next processed, except resets for segments without a session, which
+//! `tcp4-reset` makes from the segment.
 
 mod counted;
 pub mod icmp;
@@ -11,24 +11,30 @@ mod reset;
 mod step;
 
 use graph::{Buffer, BuildError, Payload};
+use infra::rcu::Epoch;
 use net::Router;
+use net::fib::TableIndex;
 use net::ip::{V4, V6};
 use tcp_machine::{Flow, Segment, Sink};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub use output::Output;
 
+use super::endpoint::Transport;
 use super::fifo::{CHUNK, Chunks, Fifo};
 use super::key::Key;
+use super::listeners::Listener;
 use super::stack::Stack;
+use crate::control::published::{self as policy, Verdict};
+use counted::Counted;
 
-/// The session that a segment is for, or the number of the listener.
+/// The session of a segment, or the number of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Found {
-    /// Place of the session, or number of the listener.
+    /// Index of the session, or number of the listener.
     pub index: u32,
-    /// Uses of the place before.
+    /// Generation of the session's entry.
     pub generation: u32,
 }
 
@@ -36,15 +42,15 @@ impl Payload for Found {
     const NAME: &'static str = "tcp-session";
 }
 
-/// Ends of a connection, as the machine sees them.
+/// Endpoints of a connection for the machine.
 pub fn flow_of(key: &Key) -> Flow {
     let (local, remote) = key.octets();
     let (local_port, remote_port) = (key.local().port(), key.peer().port());
     Flow { local, remote, local_port, remote_port, is_ip6: key.is_ip6() }
 }
 
-/// The TCP header of a packet whose current bytes start at the IP header, with the length of all
-/// segments; `None` if lengths are wrong.
+/// Parses the segment of a packet whose current data starts at the IP header; returns it with the
+/// offset of its payload, or `None` if lengths are wrong.
 fn segment_of(p: &Buffer<'_>) -> Option<(Segment, usize)> {
     let l4 = usize::try_from(p.l4_offset() - p.offset()).ok()?;
     let bytes = p.bytes().get(l4..)?;
@@ -55,7 +61,7 @@ fn segment_of(p: &Buffer<'_>) -> Option<(Segment, usize)> {
     Some((segment, l4 + header_len))
 }
 
-/// Bytes of the upper layer, as the IP header says: there may be padding behind.
+/// Length of the upper-layer data according to the IP header; the packet may have padding.
 fn upper_len(p: &Buffer<'_>, l4: usize) -> Option<usize> {
     let bytes = p.bytes();
     let number =
@@ -73,17 +79,37 @@ fn ports_of(p: &Buffer<'_>) -> Option<[u16; 2]> {
     Some([number(0)?, number(2)?])
 }
 
-/// Bytes of a segment on their way into a FIFO.
+/// The listener that a segment to an end of ours may begin a connection at.
+///
+/// # Errors
+/// A rule forbids it.
+fn listener_of<'e>(
+    stack: &'e Stack,
+    key: &Key,
+    epoch: Epoch<'e>,
+) -> Result<Option<&'e Listener>, Counted> {
+    let (local, peer) = (key.local(), key.peer());
+    let listeners = stack.listeners(epoch);
+    let found = listeners.find(Transport::Tcp, key.fib(), local.ip(), local.port());
+    let flow = policy::Flow { transport: policy::Transport::Tcp, local, remote: peer };
+    match stack.policy().arriving(TableIndex(key.fib()), &flow, epoch) {
+        Verdict::Drop => Err(Counted::Filtered),
+        Verdict::Redirect(app) => Ok(listeners.of_app(Transport::Tcp, app).or(found)),
+        Verdict::Allow | Verdict::Unsaid => Ok(found),
+    }
+}
+
+/// Receiver of a segment's payload: writes it into a FIFO.
 pub struct Received<'a> {
     fifo: &'a mut Fifo,
     chunks: &'a mut Chunks,
     packet: Option<&'a Buffer<'a>>,
-    /// Bytes of the packet before the payload.
+    /// Length of the headers before the payload.
     skip: usize,
 }
 
 impl<'a> Received<'a> {
-    /// Of no packet.
+    /// Creates a receiver without a packet.
     pub fn nothing(fifo: &'a mut Fifo, chunks: &'a mut Chunks) -> Self {
         Self { fifo, chunks, packet: None, skip: 0 }
     }
@@ -94,13 +120,16 @@ impl<'a> Received<'a> {
 
 impl Sink for Received<'_> {
     fn space(&self) -> u32 {
-        let left = (self.chunks.limit() - self.chunks.used()) * CHUNK;
+        let left = self.chunks.room(self.fifo.app()) * CHUNK;
         self.fifo.space().min(left) as u32
     }
     fn unread(&self) -> u32 {
         self.fifo.len() as u32
     }
     fn keep(&mut self, ahead: u32, from: u32, len: u32) -> bool {
+        if ahead > 0 && self.chunks.is_tight() {
+            return false;
+        }
         let (mut skip, mut left) = (self.skip + from as usize, len as usize);
         let mut at = self.fifo.end() + u64::from(ahead);
         for piece in self.packet.into_iter().flat_map(|p| p.segments()) {
@@ -141,7 +170,7 @@ fn add_for<V: icmp::Errors>(router: &mut Router, stack: &Stack) -> Result<(), Bu
     Ok(())
 }
 
-/// Name of the node that sends segments of a version.
+/// Names of the nodes that send segments, by IP version.
 pub const OUTPUT: [&str; 2] = ["tcp4-output", "tcp6-output"];
-/// Name of the node that takes segments of a version.
+/// Names of the nodes that receive segments, by IP version.
 pub const INPUT: [&str; 2] = ["tcp4-input", "tcp6-input"];

@@ -1,4 +1,4 @@
-//! `tcp4-output`, `tcp6-output`: segments of ours on their way to the lookup; `tcp4-drop`,
+//! `tcp4-output`, `tcp6-output`: pass the router's own segments to the lookup; `tcp4-drop`,
 //! `tcp6-drop`.
 
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use super::counted::Counted;
 pub struct Output<V> {
     /// Version.
     pub version: V,
-    /// State of the threads, for work that control has done here.
+    /// State of the threads, for work that the control thread runs at this node.
     pub stack: Stack,
 }
 

@@ -1,5 +1,5 @@
-//! `tcp4-reset`, `tcp6-reset`: the answer to segments without a connection (RFC 9293 section
-//! 3.10.7.1), made in the packet itself.
+//! `tcp4-reset`, `tcp6-reset`: reply to segments without a connection (RFC 9293 section 3.10.7.1),
+//! by turning the packet itself into a reset.
 
 use std::convert::Infallible;
 
@@ -42,7 +42,7 @@ impl<V: HostVersion> Node for Reset<V> {
     }
 }
 
-/// Makes a packet the reset that answers it.
+/// Turns a segment into the reset that answers it.
 fn answer<V: HostVersion, N>(p: &mut Packet<'_, N>) -> Result<(), Counted> {
     let (segment, _) = segment_of(p).ok_or(Counted::Length)?;
     let ports = ports_of(p).ok_or(Counted::Length)?;

@@ -1,5 +1,5 @@
-//! The nodes that give segments to the machine: one for each kind of state, so that operators see
-//! what a thread is busy with.
+//! The nodes that pass segments to the machine: one for each group of states, so that `show
+//! runtime` shows how a thread spends its time.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -19,9 +19,9 @@ use super::super::stack::{Lent, Stack};
 use super::super::version::HostVersion;
 use super::super::worker::{HALF_OPEN, New, Worker, time};
 use super::counted::Counted;
-use super::{Found, Received, flow_of, ports_of, segment_of};
+use super::{Found, Received, flow_of, listener_of, ports_of, segment_of};
 
-/// A kind of states.
+/// A group of states.
 pub trait States: Clone + Send + 'static {
     /// Names of its nodes.
     const NAMES: [&'static str; 2];
@@ -34,21 +34,21 @@ impl States for Established {
     const NAMES: [&'static str; 2] = ["tcp4-established", "tcp6-established"];
 }
 
-/// Connections that are being set up by a peer, or closed.
+/// Incoming connections that are being set up, and connections that are being closed.
 #[derive(Clone)]
 pub struct RcvProcess;
 impl States for RcvProcess {
     const NAMES: [&'static str; 2] = ["tcp4-rcv-process", "tcp6-rcv-process"];
 }
 
-/// Connections that are being set up from here.
+/// Outgoing connections that are being set up.
 #[derive(Clone)]
 pub struct SynSent;
 impl States for SynSent {
     const NAMES: [&'static str; 2] = ["tcp4-syn-sent", "tcp6-syn-sent"];
 }
 
-/// Gives segments to their connections.
+/// Passes segments to their connections.
 #[derive(Clone)]
 pub struct Step<V, S> {
     stack: Stack,
@@ -56,7 +56,7 @@ pub struct Step<V, S> {
 }
 
 impl<V, S> Step<V, S> {
-    /// On the threads of a stack.
+    /// Creates the node for the threads of a stack.
     pub fn new(stack: &Stack) -> Self {
         Self { stack: stack.clone(), of: PhantomData }
     }
@@ -80,9 +80,12 @@ impl<V: HostVersion, S: States> Node for Step<V, S> {
             worker.now = now;
             let verdict = match step::<V>(worker, p) {
                 Outcome::Done(counted) => counted,
-                Outcome::Reopen(listener, least) => {
-                    let listener = self.stack.listeners(epoch).at(listener);
+                Outcome::Reopen(index, least) => {
+                    // What is remembered goes when it is known that something comes of it.
+                    let key = worker.sessions[index as usize].key;
+                    let listener = listener_of(&self.stack, &key, epoch)?;
                     let listener = listener.ok_or(Counted::NoListener)?;
+                    worker.remove(index);
                     open::<V>(worker, listener, p, Some(least))
                 }
             };
@@ -92,7 +95,7 @@ impl<V: HostVersion, S: States> Node for Step<V, S> {
     }
 }
 
-/// Fate of a segment, or that it begins a new connection where an old one is forgotten.
+/// Fate of a segment, or that it begins a new connection where a session is in TIME_WAIT.
 enum Outcome {
     Done(Counted),
     Reopen(u32, Seq),
@@ -124,21 +127,20 @@ fn step<V: HostVersion>(worker: &mut Worker, p: &Buffer<'_>) -> Outcome {
         Inner::Half(_) => Outcome::Done(step_half(worker, index, &segment, (p, skip))),
         Inner::Wait(wait) => {
             let late = wait.segment(machine, now, &segment);
-            let (key, listener) = (session.key, session.listener);
+            let key = session.key;
             match late {
                 Late::Ignore => worker.arm(index),
                 Late::Answer(out) => {
                     worker.reply(key, &out);
                     worker.arm(index);
                 }
-                Late::Reopen(least) => {
-                    worker.remove(index);
-                    return Outcome::Reopen(listener, least);
-                }
+                Late::Reopen(least) => return Outcome::Reopen(index, least),
             }
             Outcome::Done(Counted::SegmentOld)
         }
-        Inner::Free | Inner::Udp | Inner::Cut(_) => Outcome::Done(Counted::InvalidConnection),
+        Inner::Free | Inner::Udp | Inner::Cut(_) | Inner::Over => {
+            Outcome::Done(Counted::InvalidConnection)
+        }
     }
 }
 
@@ -186,14 +188,14 @@ fn step_half(
     counted
 }
 
-/// A connection from outside is established: its application is to see it.
+/// Notifies the application of an established incoming connection.
 fn opened(worker: &mut Worker, index: u32, effects: &Effects) {
     worker.queue(index, Pending::ACCEPT);
     worker.apply(index, effects);
     worker.sessions[index as usize].pending.take(Pending::CONNECTED);
 }
 
-/// Begins connections from outside.
+/// Starts incoming connections.
 #[derive(Clone)]
 pub struct Listen<V> {
     stack: Stack,
@@ -201,7 +203,7 @@ pub struct Listen<V> {
 }
 
 impl<V> Listen<V> {
-    /// On the threads of a stack.
+    /// Creates the node for the threads of a stack.
     pub fn new(stack: &Stack) -> Self {
         Self { stack: stack.clone(), of: PhantomData }
     }
@@ -233,7 +235,7 @@ impl<V: HostVersion> Node for Listen<V> {
     }
 }
 
-/// Begins a connection with a segment to a listener: a SYN, or an ACK with a cookie.
+/// Starts a connection from a segment to a listener: a SYN, or an ACK with a cookie.
 fn open<V: HostVersion>(
     worker: &mut Worker,
     listener: &Listener,
@@ -244,7 +246,7 @@ fn open<V: HostVersion>(
     let key = ports_of(p).and_then(|ports| V::key(p, ports, Protocol::TCP));
     let Some(key) = key else { return Counted::InvalidConnection };
     if let Some(index) = worker.find(&key) {
-        // Another segment of the frame has begun it.
+        // Another segment of the frame has already started it.
         return match &worker.sessions[index as usize].inner {
             Inner::Half(_) => step_half(worker, index, &segment, (p, skip)),
             _ => Counted::CreateSessionFail,

@@ -1,4 +1,4 @@
-//! ICMP errors about connections.
+//! Tests of ICMP errors about connections.
 
 use net::testing::packets::{ip4, ip6, sum4, sum6};
 use net::testing::whole::{HOST, PG0};
@@ -11,7 +11,7 @@ use super::super::connecting::{self, Connect};
 use super::refused::read;
 use super::*;
 
-/// A frame with an ICMP error about the packet of a frame of ours.
+/// A frame with an ICMP error that quotes the packet of a sent frame.
 fn error(kind: u8, code: u8, value: u32, about: &[u8]) -> Vec<u8> {
     let is_ip6 = about[14] >> 4 == 6;
     let quoted = &about[14..14 + if is_ip6 { 48 } else { 28 }];
@@ -25,7 +25,7 @@ fn error(kind: u8, code: u8, value: u32, about: &[u8]) -> Vec<u8> {
     [ethernet::Header::new(PG0, HOST, ethertype).as_bytes(), &packet].concat()
 }
 
-/// A frame of the host at the other end.
+/// A frame from the remote host.
 fn from_host(is_ip6: bool, to: u16, segment: &Segment) -> Vec<u8> {
     let mut header = [0; tcp_machine::MAX_HEADER];
     let len = segment.write_header(80, to, &mut header);
@@ -41,7 +41,7 @@ fn from_host(is_ip6: bool, to: u16, segment: &Segment) -> Vec<u8> {
     [ethernet::Header::new(PG0, HOST, ethertype).as_bytes(), &packet].concat()
 }
 
-/// What an application says on a connection, and what it sees.
+/// A connection of an application, with the data that it sends and the events that it sees.
 struct Talk {
     bench: Bench,
     log: Log,
@@ -51,7 +51,7 @@ struct Talk {
     is_ip6: bool,
 }
 
-/// A connection that an application of a bench begins.
+/// Starts a connection of an application.
 fn begun(threads: usize, is_ip6: bool, says: &[u8]) -> Talk {
     let mut bench = bench(threads);
     bench.set("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
@@ -78,7 +78,7 @@ impl Talk {
         });
         segments.collect()
     }
-    /// The host takes the connection: what is said leaves.
+    /// Accepts the connection at the remote host; the application's data is sent.
     fn accept(&mut self) -> Vec<(Segment, usize, Vec<u8>)> {
         let answer = Segment {
             seq: Seq(500),
@@ -95,7 +95,7 @@ impl Talk {
 
 #[test]
 fn what_does_not_fit_leaves_again_in_shorter_segments() {
-    // On the thread of the connection, and by another one.
+    // On the connection's own thread, and on another one.
     for threads in [1, 2] {
         for (is_ip6, (kind, code), mtu) in [(false, (3, 4), 800), (true, (2, 0), 1300)] {
             let mut talk = begun(threads, is_ip6, &[7; 4000]);
@@ -103,7 +103,7 @@ fn what_does_not_fit_leaves_again_in_shorter_segments() {
             let data: Vec<_> = sent.iter().filter(|(s, ..)| s.len > 0).collect();
             assert!(data.iter().any(|(_, len, _)| *len > mtu), "{data:?}");
             let first = data[0].2.clone();
-            // About nothing in flight: a guess.
+            // About a segment that is not in flight, such as a guess.
             let mut guess = first.clone();
             let at = if is_ip6 { 58 } else { 38 };
             guess[at] ^= 0x80;

@@ -1,10 +1,11 @@
 //! Tests of the data path: applications and hosts on the links of a whole router.
 
+mod bounds;
 mod datagrams;
 mod handed;
 mod icmp;
 mod local;
-mod refused;
+pub mod refused;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

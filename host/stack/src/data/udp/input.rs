@@ -1,4 +1,4 @@
-//! `udp4-input`, `udp6-input`: datagrams to sessions, or to listeners, which make sessions.
+//! `udp4-input`, `udp6-input`: pass datagrams to sessions, or to listeners, which create sessions.
 
 use std::convert::Infallible;
 
@@ -19,7 +19,7 @@ use super::super::worker::{New, Worker};
 use super::Counted;
 use crate::control::published::{Flow, Transport as Ruled, Verdict};
 
-/// Gives datagrams to sessions. Their current bytes start behind the UDP header.
+/// Passes datagrams to sessions. Their current data starts after the UDP header.
 #[derive(Clone)]
 pub struct Input<V> {
     /// Version.
@@ -28,7 +28,7 @@ pub struct Input<V> {
     pub stack: Stack,
 }
 
-/// The same for datagrams that another thread has handed over.
+/// The same for datagrams handed over by another thread.
 #[derive(Clone)]
 pub struct Known<V>(pub Input<V>);
 
@@ -41,7 +41,7 @@ pub enum Next<V: HostVersion> {
     /// The session is on another thread.
     #[to(["udp4-input-nolookup", "udp6-input-nolookup"][V::INDEX])]
     Known(V),
-    /// A session has it.
+    /// Delivered to a session.
     #[to("session-input")]
     Taken,
 }
@@ -115,7 +115,10 @@ impl<V: HostVersion> Input<V> {
         let key = V::key(p, ports, Protocol::UDP).ok_or(Counted::InvalidConnection)?;
         let thread = worker.thread;
         let index = match worker.find(&key) {
-            Some(index) => index,
+            Some(index) => {
+                worker.sessions[index as usize].is_heard = true;
+                index
+            }
             None => {
                 if is_shared
                     && let Some(other) = self.stack.thread_of(key.hash(worker.seed()), epoch)
@@ -136,7 +139,7 @@ impl<V: HostVersion> Input<V> {
         p.error(Counted::Enqueued);
         Ok((thread, Next::Taken))
     }
-    /// The session of a datagram that begins one, or that of its listener.
+    /// Creates the session for a new datagram, or returns that of its listener.
     #[inline(never)]
     fn accept<N: Node<Error = Counted>>(
         &self,
@@ -158,6 +161,7 @@ impl<V: HostVersion> Input<V> {
         if !listener.by_peer {
             return Ok(worker.listening(listener.index));
         }
+        worker.crowd_out(listener);
         let index = worker.insert(New {
             key: *key,
             inner: Inner::Udp,
@@ -169,6 +173,7 @@ impl<V: HostVersion> Input<V> {
             data: 0,
         });
         let index = index.ok_or(Counted::CreateSession)?;
+        worker.note_peer(index);
         worker.queue(index, Pending::ACCEPT);
         p.error(Counted::Accept);
         Ok(Some(index))
@@ -205,7 +210,7 @@ fn enqueue(
     Ok(())
 }
 
-/// Ends datagrams that sessions have.
+/// Frees datagrams after delivery.
 #[derive(Clone)]
 pub struct Taken;
 

@@ -1,4 +1,4 @@
-//! The nodes of UDP: `udp4-input` gives datagrams to sessions and listeners, `udp4-output` sends.
+//! The UDP nodes: `udp4-input` passes datagrams to sessions and listeners, `udp4-output` sends.
 
 mod input;
 mod output;
@@ -10,7 +10,7 @@ use net::ip::{V4, V6};
 use super::stack::Stack;
 use super::version::HostVersion;
 
-/// Fate of a datagram; all nodes of UDP have all of them.
+/// Outcome of a datagram; all UDP nodes have all counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, graph::Reason)]
 pub enum Counted {
     /// No listener for dst port.
@@ -40,7 +40,7 @@ pub enum Counted {
     WrongThread,
 }
 
-/// Name of the node that takes datagrams of a version.
+/// Names of the nodes that receive datagrams, by IP version.
 pub const INPUT: [&str; 2] = ["udp4-input", "udp6-input"];
 
 /// Adds the nodes.

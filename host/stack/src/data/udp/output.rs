@@ -1,4 +1,4 @@
-//! `udp4-output`, `udp6-output`: datagrams of ours on their way to the lookup.
+//! `udp4-output`, `udp6-output`: pass the router's own datagrams to the lookup.
 
 use std::convert::Infallible;
 

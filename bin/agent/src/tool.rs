@@ -1,0 +1,240 @@
+//! `ferrovia-agent put`, `get`, `diff`, `status`, `roles`: the store from an operator's side.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use control::cli::io_text;
+
+use crate::desired::{self, MOST_SECTION, Order, Record, Records};
+use crate::etcd::{Change, Etcd, If, Problem};
+use crate::run::Shown;
+use crate::signature::PrivateKey;
+
+/// Changes that etcd takes at once.
+const MOST_CHANGES: usize = 100;
+/// Keys that are listed.
+const MOST_KEYS: usize = 20_000;
+
+/// Options of `put`.
+#[derive(Default)]
+pub struct Put<'a> {
+    /// Minutes in which the router has to reach the store afterwards.
+    pub confirm: Option<f64>,
+    /// Whether it holds even if its revision is no higher.
+    pub force: bool,
+    /// The author.
+    pub by: Option<String>,
+    /// File of the key that signs it.
+    pub key: Option<&'a Path>,
+}
+
+fn store(problem: Problem) -> String {
+    problem.to_string()
+}
+
+/// The keys of a router in the files of a folder: `vars`, `use` and sections.
+fn folder(path: &Path, name: &str) -> Result<Records, String> {
+    let failed = |path: &Path, why: &str| format!("{}: {why}", path.display());
+    let mut records = Records::new();
+    let entries = fs::read_dir(path).map_err(|e| failed(path, &io_text(&e)))?;
+    for entry in entries {
+        let file = entry.map_err(|e| failed(path, &io_text(&e)))?.path();
+        let section = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if section.starts_with('.') || section.ends_with('~') {
+            continue;
+        }
+        let about = fs::metadata(&file).map_err(|e| failed(&file, &io_text(&e)))?;
+        if !about.is_file() || about.len() > MOST_SECTION as u64 {
+            return Err(failed(&file, "is no file of at most 1 MiB"));
+        }
+        if !desired::is_name(section) {
+            return Err(failed(&file, "is no name of a section"));
+        }
+        let value = fs::read(&file).map_err(|e| failed(&file, &io_text(&e)))?;
+        let key = match section {
+            "vars" | "use" => format!("routers/{name}/{section}"),
+            section => format!("routers/{name}/config/{section}"),
+        };
+        records.insert(key, Record { value, modified: 0 });
+    }
+    Ok(records)
+}
+
+async fn of_router(etcd: &Etcd, name: &str) -> Result<Records, String> {
+    let found = etcd.range(&format!("routers/{name}/"), true, (None, MOST_KEYS)).await;
+    Ok(found.map_err(store)?.records)
+}
+
+/// Adds the sets that the keys of a router name.
+async fn with_sets(etcd: &Etcd, name: &str, mut records: Records) -> Result<Records, String> {
+    for set in desired::sets(name, &records).map_err(|e| e.to_string())? {
+        let found = etcd.range(&format!("sets/{set}/"), true, (None, MOST_KEYS)).await;
+        records.extend(found.map_err(store)?.records);
+    }
+    Ok(records)
+}
+
+/// Writes the files of a folder as the desired state of a router; `desired` comes last. Returns
+/// what to say.
+///
+/// # Errors
+/// What is wrong with the files, or the store's.
+pub async fn put(
+    etcd: &Etcd,
+    name: &str,
+    path: &Path,
+    options: &Put<'_>,
+) -> Result<String, String> {
+    let new = folder(path, name)?;
+    let old = of_router(etcd, name).await?;
+    let key = format!("routers/{name}/desired");
+    let before = old.get(&key).map_or(0, |record| record.modified);
+    let last = desired::order(name, &old).ok().flatten().map_or(0, |(order, _)| order.revision);
+    let (revision, by) = (last + 1, options.by.clone());
+    let mut order = Order { revision, by, confirm: options.confirm, ..Order::default() };
+    order.force = options.force;
+    let all = with_sets(etcd, name, new.clone()).await?;
+    let goal = desired::resolve(name, &order, &all, None).map_err(|e| e.to_string())?;
+    if let Some(file) = options.key {
+        let message = desired::signed(name, revision, &goal.digest);
+        order.signature = Some(PrivateKey::read(file)?.sign(&message));
+    }
+    order.digest = Some(goal.digest);
+    let value = serde_json::to_vec(&order).map_err(|e| e.to_string())?;
+    let prefix = format!("routers/{name}/");
+    let is_own = |key: &&String| {
+        let rest = key.strip_prefix(&prefix).unwrap_or_default();
+        rest.starts_with("config/") || rest == "vars" || rest == "use"
+    };
+    let gone = old.keys().filter(is_own).filter(|key| !new.contains_key(*key));
+    let mut changes: Vec<_> = gone.map(|key| Change::Delete(key)).collect();
+    let is_new = |(key, record): &(&String, &Record)| {
+        old.get(*key).is_none_or(|old| old.value != record.value)
+    };
+    let put = new.iter().filter(is_new);
+    changes.extend(put.map(|(key, record)| Change::Put(key, &record.value, None)));
+    // Another operator at the same time notices.
+    let holds = [If::Modified(&key, before)];
+    while changes.len() >= MOST_CHANGES {
+        let rest = changes.split_off(MOST_CHANGES);
+        if !etcd.change(&holds, &changes).await.map_err(store)? {
+            return Err("another operator has written `desired' meanwhile".to_owned());
+        }
+        changes = rest;
+    }
+    changes.push(Change::Put(&key, &value, None));
+    match etcd.change(&holds, &changes).await.map_err(store)? {
+        true => Ok(format!("revision {revision}, {} lines", goal.lines.len())),
+        false => Err("another operator has written `desired' meanwhile".to_owned()),
+    }
+}
+
+/// Writes the files of a folder as a set; routers have it from their next `desired` on.
+///
+/// # Errors
+/// What is wrong with the files, or the store's.
+pub async fn put_set(etcd: &Etcd, set: &str, path: &Path) -> Result<String, String> {
+    let files = folder(path, "set")?;
+    let name = |key: &str| key.strip_prefix("routers/set/config/").map(str::to_owned);
+    let sections: BTreeMap<_, _> =
+        files.iter().filter_map(|(key, record)| Some((name(key)?, &record.value))).collect();
+    let prefix = format!("sets/{set}/");
+    let keys: Vec<_> = sections.keys().map(|section| format!("{prefix}{section}")).collect();
+    if keys.len() >= MOST_CHANGES {
+        return Err(format!("a set has at most {} sections", MOST_CHANGES - 1));
+    }
+    let found = etcd.range(&prefix, true, (None, MOST_KEYS)).await.map_err(store)?;
+    let gone = found.records.keys().filter(|key| !keys.contains(key));
+    let mut changes: Vec<_> = gone.map(|key| Change::Delete(key)).collect();
+    let values = keys.iter().zip(sections.values());
+    changes.extend(values.map(|(key, value)| Change::Put(key, value, None)));
+    match changes.len() > MOST_CHANGES {
+        true => Err(format!("more than {MOST_CHANGES} sections change")),
+        false => etcd.change(&[], &changes).await.map_err(store).map(|_| {
+            format!("{} sections; routers take them with their next revision", keys.len())
+        }),
+    }
+}
+
+/// The lines that a router is to have.
+///
+/// # Errors
+/// The store's, or what is wrong with them.
+pub async fn get(etcd: &Etcd, name: &str) -> Result<String, String> {
+    let records = with_sets(etcd, name, of_router(etcd, name).await?).await?;
+    let sections = desired::sections(name, &records).map_err(|e| e.to_string())?;
+    Ok(sections.iter().map(|(name, text)| format!("# {name}\n{}\n", text.trim_end())).collect())
+}
+
+/// The changes of `put`: `-` removes, `+` adds.
+///
+/// # Errors
+/// What is wrong with the files, or the store's.
+pub async fn diff(etcd: &Etcd, name: &str, path: &Path) -> Result<String, String> {
+    let lines = |records: &Records| {
+        let goal = desired::resolve(name, &Order::default(), records, None);
+        goal.map(|goal| goal.lines).map_err(|e| e.to_string())
+    };
+    let old = with_sets(etcd, name, of_router(etcd, name).await?).await?;
+    let new = with_sets(etcd, name, folder(path, name)?).await?;
+    // What is there may be wrong; then all is new.
+    let (old, new) = (lines(&old).unwrap_or_default(), lines(&new)?);
+    let has = |all: &[desired::Line], text: &str| all.iter().any(|line| line.text == text);
+    let gone = old.iter().filter(|line| !has(&new, &line.text));
+    let gone = gone.map(|line| format!("- {}\n", line.text));
+    let comes = new.iter().filter(|line| !has(&old, &line.text));
+    Ok(gone.chain(comes.map(|line| format!("+ {}\n", line.text))).collect())
+}
+
+/// The state of all routers, or of one.
+///
+/// # Errors
+/// The store's.
+pub async fn status(etcd: &Etcd, only: Option<&str>) -> Result<String, String> {
+    let desired = etcd.range("routers/", true, (None, MOST_KEYS)).await.map_err(store)?.records;
+    let shown = etcd.range("status/", true, (None, MOST_KEYS)).await.map_err(store)?.records;
+    let mut names: Vec<&str> =
+        desired.keys().filter_map(|key| key.strip_prefix("routers/")?.split('/').next()).collect();
+    names.extend(shown.keys().filter_map(|key| key.strip_prefix("status/")));
+    names.sort_unstable();
+    names.dedup();
+    let mut out = String::new();
+    for name in names.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+        let wanted = desired::order(name, &desired).ok().flatten();
+        let wanted = wanted.map_or("-".to_owned(), |(order, _)| order.revision.to_string());
+        let record = shown.get(&format!("status/{name}"));
+        let found = record.and_then(|r| serde_json::from_slice::<Shown>(&r.value).ok());
+        let (state, applied, why) = match found {
+            None => ("unreachable".to_owned(), "-".to_owned(), String::new()),
+            Some(found) => {
+                let status = found.status;
+                let state = format!("{:?}", status.state).to_lowercase();
+                let applied = status.applied.map_or("-".to_owned(), |n| n.to_string());
+                let drift: String = status.drift.iter().map(|l| format!("\n    {l}")).collect();
+                (state, applied, status.why + &drift)
+            }
+        };
+        let line = format!("{name:<20}{state:<13}desired {wanted:<6}applied {applied:<6}{why}");
+        // A String takes all text.
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    match (only, out.is_empty()) {
+        (Some(only), true) => Err(format!("there is no router `{only}'")),
+        _ => Ok(out),
+    }
+}
+
+/// Commands of etcdctl that give a router's agent its rights and no others.
+pub fn roles(prefix: &str, name: &str) -> String {
+    let role = format!("router-{name}");
+    format!(
+        "etcdctl role add {role}\n\
+         etcdctl role grant-permission {role} --prefix=true read {prefix}routers/{name}/\n\
+         etcdctl role grant-permission {role} --prefix=true read {prefix}sets/\n\
+         etcdctl role grant-permission {role} readwrite {prefix}status/{name}\n\
+         etcdctl user add {name} --interactive=false --new-user-password=PASSWORD\n\
+         etcdctl user grant-role {name} {role}\n"
+    )
+}
