@@ -18,6 +18,7 @@ use super::super::session::Inner;
 use super::super::stack::Stack;
 use super::super::version::HostVersion;
 use super::super::worker::Worker;
+use super::ports;
 
 /// Names of the nodes.
 pub const NAMES: [&str; 2] = ["ip4-session-icmp-error", "ip6-session-icmp-error"];
@@ -58,12 +59,6 @@ pub trait Errors: HostVersion {
     fn read(message: &[u8]) -> Option<Trouble>;
     /// Key of the connection of a quoted packet, and the data after its IP header.
     fn quoted(packet: &[u8], fib: u16, rx: u32) -> Option<(Key, &[u8])>;
-}
-
-/// Ports of the first bytes of a segment.
-fn ports(tcp: &[u8]) -> Option<[u16; 2]> {
-    let number = |at: usize| Some(u16::from_be_bytes([*tcp.get(at)?, *tcp.get(at + 1)?]));
-    Some([number(0)?, number(2)?])
 }
 
 impl Errors for V4 {

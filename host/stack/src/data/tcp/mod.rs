@@ -73,9 +73,15 @@ fn upper_len(p: &Buffer<'_>, l4: usize) -> Option<usize> {
     (l4 + len <= p.total_len()).then_some(len)
 }
 
+#[inline(always)]
 fn ports_of(p: &Buffer<'_>) -> Option<[u16; 2]> {
-    let l4 = p.bytes_from(p.l4_offset());
-    let number = |at: usize| Some(u16::from_be_bytes([*l4.get(at)?, *l4.get(at + 1)?]));
+    ports(p.bytes_from(p.l4_offset()))
+}
+
+/// Source and destination port at the start of a segment.
+#[inline(always)]
+fn ports(tcp: &[u8]) -> Option<[u16; 2]> {
+    let number = |at: usize| Some(u16::from_be_bytes([*tcp.get(at)?, *tcp.get(at + 1)?]));
     Some([number(0)?, number(2)?])
 }
 
