@@ -215,12 +215,15 @@ impl Drop for Daemon {
 /// `FERROVIA_PROGRAMS` names).
 ///
 /// # Panics
-/// When the test is no file.
+/// When the test is no file, or the program is not built.
 pub fn program(name: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("FERROVIA_PROGRAMS") {
         return Path::new(&folder).join(name);
     }
     let test = std::env::current_exe().expect("the test is a file");
     let profile = test.parent().and_then(Path::parent).expect("tests are in PROFILE/deps");
-    profile.join(name)
+    let program = profile.join(name);
+    // `cargo test --workspace` builds a package's programs for its own tests in `tests/`.
+    assert!(program.exists(), "{} is not built: cargo build --bins", program.display());
+    program
 }
